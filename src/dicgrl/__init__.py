@@ -1,0 +1,48 @@
+"""Graph embeddings that keep learning while the graph grows.
+
+Example:
+    >>> import dicgrl
+    >>> stream = dicgrl.load_stream("films")
+    >>> stream.task
+    <Task.LINK_PREDICTION: 'link-prediction'>
+"""
+
+from dicgrl.datasets import load_stream
+from dicgrl.errors import DataError, DicgrlError, FailureError, UserError
+from dicgrl.graph import (
+    KnowledgeGraph,
+    KnowledgePart,
+    KnowledgeStream,
+    NetworkGraph,
+    NetworkPart,
+    NetworkStream,
+    Part,
+    Stream,
+    Task,
+    Vocabulary,
+    describe,
+)
+from dicgrl.readers import read_stream, write_stream
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DataError",
+    "DicgrlError",
+    "FailureError",
+    "KnowledgeGraph",
+    "KnowledgePart",
+    "KnowledgeStream",
+    "NetworkGraph",
+    "NetworkPart",
+    "NetworkStream",
+    "Part",
+    "Stream",
+    "Task",
+    "UserError",
+    "Vocabulary",
+    "describe",
+    "load_stream",
+    "read_stream",
+    "write_stream",
+]

@@ -1,0 +1,235 @@
+"""The command line: verbs only; what they do is in the package."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.table import Table
+
+import dicgrl
+from dicgrl.datasets import datasets, load_stream, paper_dataset
+from dicgrl.datasets.fetch import fetch as fetch_dataset
+from dicgrl.errors import DicgrlError, UserError
+from dicgrl.readers import read_timed, write_stream
+
+app = typer.Typer(
+    name="dicgrl",
+    help="Graph embeddings that keep learning while the graph grows.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+datasets_app = typer.Typer(help="Datasets: list, show, fetch, split.")
+app.add_typer(datasets_app, name="datasets")
+
+Source = Annotated[str, typer.Argument(help="A dataset's name, or the path of your own data.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+Valid = Annotated[float, typer.Option(help="Share set aside for validation, where there is none.")]
+Test = Annotated[float, typer.Option(help="Share set aside for testing, where there is none.")]
+Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one line and exit code 2, a failure exit code 1."""
+    try:
+        app()
+    except DicgrlError as error:
+        Console(stderr=True, soft_wrap=True, highlight=False).print(
+            f"[bold red]error:[/] {_plain(str(error))}"
+        )
+        sys.exit(2 if isinstance(error, UserError) else 1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dicgrl {dicgrl.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[  # handled by its callback
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@datasets_app.callback(invoke_without_command=True)
+def _list(context: typer.Context, as_json: Json = False) -> None:
+    """What is known, where it is, its task, parts and size."""
+    if context.invoked_subcommand is not None:
+        return
+    rows: list[dict[str, Any]] = []
+    for dataset in datasets():
+        row: dict[str, Any] = {
+            "name": dataset.name,
+            "task": str(dataset.task),
+            "about": dataset.about,
+            "place": "built in" if dataset.built_in else str(dataset.place or ""),
+        }
+        if dataset.built_in:
+            row |= _size(dicgrl.describe(load_stream(dataset.name))["parts"])
+        else:
+            counts = paper_dataset(dataset.name).counts
+            row |= _size(
+                [
+                    dict(zip(counts, column, strict=True))
+                    for column in zip(*counts.values(), strict=True)
+                ]
+            )
+        rows.append(row)
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    table = Table(title="Datasets")
+    for heading in ("name", "task", "parts", "size", "what", "where"):
+        table.add_column(heading, justify="right" if heading == "parts" else "left")
+    for row in rows:
+        where = row["place"] or f"not here: dicgrl datasets fetch {row['name']}"
+        table.add_row(row["name"], row["task"], str(row["parts"]), _words(row), row["about"], where)
+    _console().print(table)
+
+
+def _size(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    size: dict[str, Any] = {"parts": len(parts)}
+    for total, label in (("entities", "entities"), ("nodes", "nodes"), ("edges", "edges")):
+        if total in parts[0]:
+            size[label] = sum(part[total] for part in parts)
+    if "entities" in parts[0]:
+        size["triples"] = sum(part[s] for part in parts for s in ("train", "valid", "test"))
+    return size
+
+
+def _words(row: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{row[key]:,} {key}" for key in ("entities", "nodes", "triples", "edges") if key in row
+    )
+
+
+@datasets_app.command()
+def show(
+    source: Source,
+    as_json: Json = False,
+    valid: Valid = 0.0,
+    test: Test = 0.0,
+    seed: Seed = 0,
+) -> None:
+    """The statistics of a stream, part by part, as in the paper's appendix C."""
+    description = dicgrl.describe(load_stream(source, valid=valid, test=test, seed=seed))
+    if as_json:
+        typer.echo(json.dumps(description))
+        return
+    console = _console()
+    extra = (
+        f", {description['classes']} classes, {description['features']:,} features"
+        if "classes" in description
+        else ""
+    )
+    parts = description["parts"]
+    console.print(
+        _parts_table(f"{description['name']} ({description['task']}{extra})", parts, "irregular")
+    )
+    irregular = [part["irregular"] for part in parts]
+    if any(value for part in irregular for value in part.values()):
+        console.print(_parts_table("Irregular, and what is done about it", irregular))
+
+
+_RULES = {
+    "duplicates": "duplicates in the part (kept once)",
+    "repeated": "repeats of an earlier part (dropped)",
+    "self_loops": "self loops",
+    "leaked": "valid/test triples found in train (kept)",
+    "untrained": "new entities without training triple",
+    "isolated": "new nodes without edge",
+    "featureless": "new nodes with all-zero features",
+    "unlabelled": "new nodes without class",
+}
+
+
+def _parts_table(title: str, parts: list[dict[str, Any]], leave_out: str = "") -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for index in range(len(parts)):
+        table.add_column(f"part {index}", justify="right")
+    for key in parts[0]:
+        if key != leave_out:
+            heading = _RULES.get(key, key.replace("_", " "))
+            table.add_row(heading, *(f"{part[key]:,}" for part in parts))
+    return table
+
+
+@datasets_app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="FB15k-237, WN18RR, cora, citeseer or pubmed.")],
+) -> None:
+    """Download one of the paper's datasets from the authors' public repository."""
+    dataset = paper_dataset(name)
+    console = _console()
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+    ) as bar:
+        task = bar.add_task(name, total=None)
+        finished: list[str] = []
+
+        def update(file: str, done: int, total: int | None) -> None:
+            if file not in finished:
+                finished.append(file)
+            bar.update(
+                task,
+                description=f"{name}/{file} ({len(finished)} of {len(dataset.files)})",
+                completed=done,
+                total=total,
+            )
+
+        place = fetch_dataset(dataset, update)
+    console.print(f"{name} is in {place}; its counts are those of the paper.", highlight=False)
+
+
+@datasets_app.command()
+def split(
+    source: Source,
+    out: Annotated[Path, typer.Option(help="Folder to write (knowledge graph) or .npz (network).")],
+    by: Annotated[
+        str, typer.Option(help="arrival, time (fourth column of a file) or order.")
+    ] = "arrival",
+    ratios: Annotated[str, typer.Option(help="Share of each part.")] = "0.8,0.05,0.05,0.05,0.05",
+    valid: Valid = 0.0,
+    test: Test = 0.0,
+    seed: Seed = 0,
+) -> None:
+    """Make a stream of several parts out of a static graph."""
+    try:
+        shares = [float(share) for share in ratios.split(",")]
+    except ValueError:
+        raise UserError(f"--ratios {ratios!r}: expected numbers such as 0.8,0.1,0.1") from None
+    stream, times = read_timed(source) if by == "time" else (load_stream(source), None)
+    parts = stream.split(by, shares, times=times, valid=valid, test=test, seed=seed)
+    write_stream(parts, out)
+    _console().print(
+        f"{out}: {len(parts)} parts. Next: dicgrl datasets show {out}", highlight=False
+    )
+
+
+def _console() -> Console:
+    # A pipe gets whole lines, whatever the width of the terminal behind it.
+    return Console(width=None if sys.stdout.isatty() else 200)

@@ -1,0 +1,130 @@
+"""Datasets by name: two built in, the paper's five, and the user's own by path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from dicgrl.datasets.locate import DATA_VARIABLE, cache_folder, find_dataset, find_names
+from dicgrl.datasets.paper import PAPER_DATASETS, PaperDataset
+from dicgrl.errors import UserError, unknown_name
+from dicgrl.graph import Stream, Task
+from dicgrl.readers import read_stream
+from dicgrl.readers.files import SourceFile
+from dicgrl.readers.names import read_names_file
+
+__all__ = ["Dataset", "datasets", "load_stream", "paper_dataset"]
+
+_BUILT_IN = {  # name: (file or folder of the package, task)
+    "films": ("films", Task.LINK_PREDICTION),
+    "film-genres": ("film-genres.npz", Task.NODE_CLASSIFICATION),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset that is known by name.
+
+    Attributes:
+        name: Its name.
+        task: What it is for.
+        about: What it is, in a few words.
+        place: Where it lies; None if it has to be fetched first.
+        built_in: Whether it comes with the package.
+    """
+
+    name: str
+    task: Task
+    about: str
+    place: Path | None
+    built_in: bool
+
+
+def datasets() -> list[Dataset]:
+    """All datasets known by name and where they are.
+
+    Example:
+        >>> [dataset.name for dataset in datasets() if dataset.built_in]
+        ['films', 'film-genres']
+    """
+    about = {
+        "films": "facts about films of Wikidata, by release period",
+        "film-genres": "films linked by shared people, genre as class",
+    }
+    package = Path(str(files("dicgrl.datasets") / "builtin"))
+    known = [
+        Dataset(name, task, about[name], package / place, built_in=True)
+        for name, (place, task) in _BUILT_IN.items()
+    ]
+    for name, dataset in PAPER_DATASETS.items():
+        known.append(
+            Dataset(name, dataset.task, "of the paper", find_dataset(name), built_in=False)
+        )
+    return known
+
+
+def paper_dataset(name: str) -> PaperDataset:
+    """One of the paper's datasets by name."""
+    if name in _BUILT_IN:
+        raise UserError(f"{name} comes with the package; there is nothing to fetch")
+    if name not in PAPER_DATASETS:
+        raise unknown_name("dataset", name, PAPER_DATASETS)
+    return PAPER_DATASETS[name]
+
+
+def load_stream(
+    source: str | Path,
+    *,
+    valid: float = 0.0,
+    test: float = 0.0,
+    seed: int = 0,
+    labels: str | Path | None = None,
+) -> Stream:
+    """Load a stream by the name of a dataset or from the user's own data.
+
+    Args:
+        source: A name (`films`, `FB15k-237`, ...) or a path; a name counts before a folder of that
+            name in the working directory, which can be given as `./name`.
+        valid: Share set aside for validation in parts that bring no valid and test set.
+        test: Share set aside for testing likewise.
+        seed: Seed of that division.
+        labels: File of readable names (id TAB name), instead of `labels.tsv` beside the data.
+
+    Example:
+        >>> len(load_stream("films"))
+        5
+    """
+    if labels is not None and not Path(labels).is_file():
+        raise UserError(f"{labels}: no such file of readable names")
+    names = SourceFile.on_disk(Path(labels)) if labels is not None else None
+    if str(source) in _BUILT_IN:
+        with as_file(files("dicgrl.datasets") / "builtin" / _BUILT_IN[str(source)][0]) as path:
+            stream = read_stream(path, name=str(source))
+    elif str(source) in PAPER_DATASETS:
+        stream = _load_paper(str(source))
+        names = names or find_names(str(source))
+    elif Path(source).exists():
+        stream = read_stream(source, valid=valid, test=test, seed=seed)
+    elif _looks_like_path(source):
+        raise UserError(f"{source}: no such file or folder")
+    else:
+        raise unknown_name("dataset", str(source), [*_BUILT_IN, *PAPER_DATASETS])
+    if names is not None:
+        stream = replace(stream, names=read_names_file(names))
+    return stream
+
+
+def _load_paper(name: str) -> Stream:
+    place = find_dataset(name)
+    if place is None:
+        raise UserError(
+            f"{name} is not on this machine: run `dicgrl datasets fetch {name}`, or set "
+            f"{DATA_VARIABLE} to a folder that holds {name}/ or {name}.tar.gz "
+            f"(looked in {cache_folder()} too)"
+        )
+    return read_stream(place, name=name)
+
+
+def _looks_like_path(source: str | Path) -> bool:
+    return isinstance(source, Path) or any(sign in str(source) for sign in "/\\.")

@@ -1,0 +1,137 @@
+"""Downloads the paper's datasets into the cache: resumable, verified, published in one step.
+
+Files are collected in a hidden staging folder beside their final place. A file that is complete
+there is not asked for again, a partial one is continued. Only when the whole dataset reads well
+and its counts are those of the paper does the folder get its name.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from dicgrl.datasets.locate import cache_folder
+from dicgrl.datasets.paper import REPOSITORY, REVISION, PaperDataset
+from dicgrl.errors import DataError, FailureError, UserError
+from dicgrl.files import publish_folder
+from dicgrl.graph import describe
+from dicgrl.readers import read_stream
+
+SOURCE_VARIABLE = "DICGRL_SOURCE"
+Progress = Callable[[str, int, int | None], None]  # file, bytes so far, bytes in all if known
+_ATTEMPTS = 3
+_CHUNK = 1 << 16
+
+
+class _IncompleteError(Exception):
+    """A transfer ended early; what came is kept and can be continued."""
+
+
+def fetch(
+    dataset: PaperDataset, progress: Progress | None = None, *, timeout: float = 30.0
+) -> Path:
+    """Bring a dataset into the cache and return its folder; nothing is done if it is there.
+
+    Args:
+        dataset: What to download.
+        progress: Called while bytes arrive.
+        timeout: Seconds without an answer after which an attempt is given up.
+
+    Raises:
+        FailureError: The source does not answer, does not have a file, or sends something else.
+    """
+    target = cache_folder() / dataset.name
+    if target.exists():
+        return target
+    staging = target.with_name(f".{dataset.name}.partial")
+    base = source_address().rstrip("/")
+    for file in dataset.files:
+        place = staging / file
+        if not place.exists():
+            _download(f"{base}/{dataset.folder}/{file}", place, file, progress, timeout)
+    try:
+        _verify(dataset, staging)
+    except FailureError:
+        shutil.rmtree(staging)  # complete but wrong: continuing from it would never end well
+        raise
+    publish_folder(staging, target)
+    return target
+
+
+def source_address() -> str:
+    """Where files come from: `DICGRL_SOURCE` (a mirror), or the authors' repository."""
+    address = os.environ.get(SOURCE_VARIABLE) or f"{REPOSITORY}/{REVISION}"
+    if not address.startswith(("http://", "https://")):
+        raise UserError(f"{SOURCE_VARIABLE} is {address!r}; expected an http or https address")
+    return address
+
+
+def _verify(dataset: PaperDataset, staging: Path) -> None:
+    try:
+        found = dataset.differences(describe(read_stream(staging, name=dataset.name)))
+    except DataError as error:
+        raise FailureError(
+            f"what was downloaded for {dataset.name} is damaged and was removed: {error}"
+        ) from error
+    if found:
+        raise FailureError(
+            f"what was downloaded for {dataset.name} is not the published dataset and was removed: "
+            f"{found[0]}" + (f" (and {len(found) - 1} more differences)" if found[1:] else "")
+        )
+
+
+def _download(
+    address: str, place: Path, file: str, progress: Progress | None, timeout: float
+) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    partial = place.with_name(f"{place.name}.part")
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            _transfer(address, partial, file, progress, timeout)
+            partial.rename(place)
+            return
+        except urllib.error.HTTPError as error:
+            if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+                partial.unlink(missing_ok=True)  # longer than the file itself: start again
+                reason = "the partial file does not fit"
+            elif error.code < 500 and error.code != http.client.TOO_MANY_REQUESTS:
+                raise FailureError(f"{address}: the server answered {error.code}") from error
+            else:
+                reason = f"the server answered {error.code}"
+        except (_IncompleteError, OSError, http.client.HTTPException) as error:
+            reason = str(getattr(error, "reason", error)) or type(error).__name__
+        if attempt < _ATTEMPTS:
+            time.sleep(0.5 * 2 ** (attempt - 1) if timeout > 1 else 0)
+    raise FailureError(
+        f"{address}: {reason}, {_ATTEMPTS} times; what has arrived is kept, run the command again"
+    )
+
+
+def _transfer(
+    address: str, partial: Path, file: str, progress: Progress | None, timeout: float
+) -> None:
+    done = partial.stat().st_size if partial.exists() else 0
+    request = urllib.request.Request(address, headers={"User-Agent": "dicgrl"})
+    if done:
+        request.add_header("Range", f"bytes={done}-")
+    with urllib.request.urlopen(request, timeout=timeout) as response:
+        continues = response.status == http.client.PARTIAL_CONTENT and (
+            response.headers.get("Content-Range", "").startswith(f"bytes {done}-")
+        )
+        done = done if continues else 0
+        length = response.headers.get("Content-Length")
+        total = done + int(length) if length else None
+        with partial.open("ab" if continues else "wb") as out:
+            while chunk := response.read(_CHUNK):
+                out.write(chunk)
+                done += len(chunk)
+                if progress:
+                    progress(file, done, total)
+    if total is not None and done != total:
+        raise _IncompleteError(f"the transfer ended after {done:,} of {total:,} bytes")

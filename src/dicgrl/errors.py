@@ -1,0 +1,77 @@
+"""The errors that a user can act on.
+
+Everything a user can put right (a damaged file, an unknown name) is a `UserError`: the command
+line prints its message alone and ends with exit code 2. Other failures that are nobody's mistake
+(a server that is away) are a `FailureError` and end with exit code 1.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+
+
+class DicgrlError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class UserError(DicgrlError):
+    """Something the caller can put right; the message says what."""
+
+
+class FailureError(DicgrlError):
+    """Something failed that is not the caller's mistake, such as a broken download."""
+
+
+class DataError(UserError):
+    r"""A file that does not say what it should.
+
+    Args:
+        source: The file (and part, member or array) at fault.
+        message: What was found and what was expected.
+        line: The line of the file, counted from 1, where there is one.
+
+    Example:
+        >>> print(DataError("0/train.txt", "expected 3 fields, found 2: 'a\tb'", line=7))
+        0/train.txt:7: expected 3 fields, found 2: 'a\tb'
+    """
+
+    def __init__(self, source: object, message: str, line: int | None = None) -> None:
+        self.source = str(source)
+        self.line = line
+        where = self.source if line is None else f"{self.source}:{line}"
+        super().__init__(f"{where}: {message}")
+
+
+def shown(text: str, limit: int = 80) -> str:
+    """Quote a value for a message, shortened so that one bad line cannot fill the screen.
+
+    Example:
+        >>> shown("a" * 100, limit=5)
+        "'aaaaa...'"
+    """
+    return repr(text if len(text) <= limit else text[:limit] + "...")
+
+
+def nearest(word: str, known: Collection[str], count: int = 3) -> list[str]:
+    """Known words that look like `word`, best first; case does not count.
+
+    Example:
+        >>> nearest("fb15k237", ["FB15k-237", "WN18RR", "films"])
+        ['FB15k-237']
+    """
+    by_folded = {name.casefold(): name for name in known}
+    close = difflib.get_close_matches(word.casefold(), by_folded, n=count, cutoff=0.6)
+    return [by_folded[name] for name in close]
+
+
+def unknown_name(kind: str, word: str, known: Collection[str]) -> UserError:
+    """The error for a name that does not exist: the nearest one and all that exist.
+
+    Example:
+        >>> print(unknown_name("dataset", "film", ["films", "cora"]))
+        unknown dataset 'film'; did you mean 'films'? Known: cora, films
+    """
+    close = nearest(word, known, count=1)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    return UserError(f"unknown {kind} {shown(word)}{hint} Known: {', '.join(sorted(known))}")

@@ -1,0 +1,145 @@
+"""Builds streams part by part and gives ids in order of arrival; readers stand on this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dicgrl.graph.arrays import FloatArray, IntArray, as_edges, as_triples
+from dicgrl.graph.holdout import hold_out
+from dicgrl.graph.part import KnowledgePart, NetworkPart
+from dicgrl.graph.stream import KnowledgeStream, NetworkStream
+from dicgrl.graph.vocabulary import Vocabulary
+
+
+class KnowledgeStreamBuilder:
+    """Collects parts of a knowledge graph and gives ids in order of arrival.
+
+    Args:
+        name: What the stream is called in results.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.entities = Vocabulary(kind="entity")
+        self.relations = Vocabulary(kind="relation")
+        self._parts: list[KnowledgePart] = []
+
+    def rows(
+        self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]
+    ) -> IntArray:
+        """Ids of labelled triples, [n, 3]; unseen labels arrive, heads before tails."""
+        head = self.entities.add(heads)
+        return np.stack([head, self.relations.add(relations), self.entities.add(tails)], axis=1)
+
+    def add(
+        self,
+        train: npt.ArrayLike,
+        valid: npt.ArrayLike = (),
+        test: npt.ArrayLike = (),
+    ) -> None:
+        """Close a part; every label added since the last call arrives with it."""
+        known_entities = self._parts[-1].num_entities if self._parts else 0
+        known_relations = self._parts[-1].num_relations if self._parts else 0
+        self._parts.append(
+            KnowledgePart(
+                len(self._parts),
+                self.entities,
+                self.relations,
+                range(known_entities, len(self.entities)),
+                range(known_relations, len(self.relations)),
+                as_triples(train),
+                as_triples(valid),
+                as_triples(test),
+            )
+        )
+
+    def add_held_out(
+        self,
+        rows: IntArray,
+        valid: float,
+        test: float,
+        generator: np.random.Generator,
+        held: Sequence[IntArray] = (),
+    ) -> None:
+        """Close a part of which shares are set aside for validation and testing.
+
+        Args:
+            rows: The triples to divide.
+            valid: Share of them for validation.
+            test: Share of them for testing.
+            generator: Makes the choice.
+            held: Valid and test triples that the part has already.
+        """
+        train, *chosen = (rows[at] for at in hold_out(rows, valid, test, generator))
+        if held:
+            chosen = [np.concatenate(pair) for pair in zip(held, chosen, strict=True)]
+        self.add(train, *chosen)
+
+    def build(self, names: Mapping[str, str] | None = None) -> KnowledgeStream:
+        """The stream of all parts so far."""
+        return KnowledgeStream(self.name, tuple(self._parts), names or {})
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+
+class NetworkStreamBuilder:
+    """Collects parts of a network and gives ids in order of arrival.
+
+    Args:
+        name: What the stream is called in results.
+        num_features: Length of a node's feature vector.
+    """
+
+    def __init__(self, name: str, num_features: int) -> None:
+        self.name = name
+        self.num_features = num_features
+        self.nodes = Vocabulary(kind="node")
+        self.classes = Vocabulary(kind="class")
+        self._parts: list[NetworkPart] = []
+
+    def add(
+        self,
+        edges: npt.ArrayLike,
+        features: FloatArray,
+        labels: IntArray,
+        train: IntArray,
+        valid: IntArray,
+        test: IntArray,
+    ) -> None:
+        """Close a part; every node and class added since the last call arrives with it."""
+        known_nodes = self._parts[-1].num_nodes if self._parts else 0
+        known_classes = self._parts[-1].num_classes if self._parts else 0
+        new_nodes = range(known_nodes, len(self.nodes))
+        if features.shape != (len(new_nodes), self.num_features) or labels.shape != (
+            len(new_nodes),
+        ):
+            raise ValueError(
+                f"part {len(self._parts)} brings {len(new_nodes)} nodes of {self.num_features} "
+                f"features, not features {features.shape} and labels {labels.shape}"
+            )
+        self._parts.append(
+            NetworkPart(
+                len(self._parts),
+                self.nodes,
+                self.classes,
+                new_nodes,
+                range(known_classes, len(self.classes)),
+                as_edges(edges),
+                np.ascontiguousarray(features, dtype=np.float32),
+                labels.astype(np.int64, copy=False),
+                train.astype(np.int64, copy=False),
+                valid.astype(np.int64, copy=False),
+                test.astype(np.int64, copy=False),
+            )
+        )
+
+    def build(self, names: Mapping[str, str] | None = None) -> NetworkStream:
+        """The stream of all parts so far."""
+        return NetworkStream(self.name, tuple(self._parts), names or {})
+
+    def __len__(self) -> int:
+        return len(self._parts)

@@ -1,0 +1,108 @@
+"""An append-only multimap from int64 keys to int64 values, in sorted segments.
+
+A new part becomes a segment of its own, at the cost of sorting that part. Segments of similar size
+are merged (the logarithmic method), so that n entries in any number of parts never lie in more
+than about log2(n) segments and each entry is moved O(log n) times in its life.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dicgrl.graph.arrays import BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    keys: IntArray  # sorted, [n]
+    values: IntArray  # [n]
+
+    def bounds(self, queries: IntArray) -> tuple[IntArray, IntArray]:
+        start = np.searchsorted(self.keys, queries, side="left")
+        stop = np.searchsorted(self.keys, queries, side="right")
+        return start.astype(np.int64, copy=False), stop.astype(np.int64, copy=False)
+
+
+class SegmentIndex:
+    """A multimap that is extended part by part and never rebuilt from scratch.
+
+    Example:
+        >>> index = SegmentIndex()
+        >>> index.add(np.array([7, 3, 7]), np.array([0, 1, 2]))
+        >>> index.add(np.array([7]), np.array([3]))
+        >>> query, value = index.lookup(np.array([7, 5]))
+        >>> query.tolist(), value.tolist()
+        ([0, 0, 0], [0, 2, 3])
+        >>> index.count(np.array([7, 5])).tolist()
+        [3, 0]
+    """
+
+    def __init__(self) -> None:
+        self._segments: list[_Segment] = []
+
+    def add(self, keys: IntArray, values: IntArray) -> None:
+        """Append entries; equal keys keep their order of arrival."""
+        if len(keys) == 0:
+            return
+        order = np.argsort(keys, kind="stable")
+        self._segments.append(_Segment(keys[order], values[order]))
+        while len(self._segments) > 1 and (
+            2 * len(self._segments[-1].keys) >= len(self._segments[-2].keys)
+        ):
+            newer, older = self._segments.pop(), self._segments.pop()
+            self._segments.append(_merge(older, newer))
+
+    def lookup(self, queries: IntArray) -> tuple[IntArray, IntArray]:
+        """All entries of the queried keys.
+
+        Returns:
+            Positions in `queries` and the values, one pair per entry, ordered by query and then
+            by arrival.
+        """
+        found = [_expand(segment, *segment.bounds(queries)) for segment in self._segments]
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        query = np.concatenate([pair[0] for pair in found])
+        value = np.concatenate([pair[1] for pair in found])
+        if len(found) > 1:
+            order = np.argsort(query, kind="stable")
+            query, value = query[order], value[order]
+        return query, value
+
+    def count(self, queries: IntArray) -> IntArray:
+        """How many entries each queried key has."""
+        total = np.zeros(len(queries), dtype=np.int64)
+        for segment in self._segments:
+            start, stop = segment.bounds(queries)
+            total += stop - start
+        return total
+
+    def contains(self, queries: IntArray) -> BoolArray:
+        """Which of the queried keys have an entry."""
+        return self.count(queries) > 0
+
+    @property
+    def segments(self) -> list[int]:
+        """Sizes of the segments, oldest first."""
+        return [len(segment.keys) for segment in self._segments]
+
+    def __len__(self) -> int:
+        return sum(self.segments)
+
+
+def _merge(older: _Segment, newer: _Segment) -> _Segment:
+    # A stable sort of two sorted runs is one merge pass (radix or tim sort), older entries first.
+    keys = np.concatenate([older.keys, newer.keys])
+    order = np.argsort(keys, kind="stable")
+    return _Segment(keys[order], np.concatenate([older.values, newer.values])[order])
+
+
+def _expand(segment: _Segment, start: IntArray, stop: IntArray) -> tuple[IntArray, IntArray]:
+    """Turn [start, stop) ranges into one (query, value) pair per entry, without a loop."""
+    counts = stop - start
+    query = np.repeat(np.arange(len(counts)), counts)
+    first = np.cumsum(counts) - counts
+    position = np.arange(len(query)) - np.repeat(first - start, counts)
+    return query, segment.values[position]

@@ -1,0 +1,155 @@
+"""The knowledge graph so far: labels, triples and an index that grow with every part."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dicgrl.errors import UserError
+from dicgrl.graph.arrays import BoolArray, GrowingArray, IntArray, ids_in
+from dicgrl.graph.index import SegmentIndex
+from dicgrl.graph.part import SPLITS, KnowledgePart
+from dicgrl.graph.vocabulary import Vocabulary
+
+ENTITY_BITS = 24
+RELATION_BITS = 15
+MAX_ENTITIES = 1 << ENTITY_BITS  # 16.7 million
+MAX_RELATIONS = 1 << RELATION_BITS
+
+
+def triple_keys(triples: IntArray) -> IntArray:
+    """One int64 per triple that never changes while the graph grows: 24 + 15 + 24 bits.
+
+    Example:
+        >>> keys = triple_keys(np.array([[0, 0, 1], [1, 0, 0]]))
+        >>> len(set(keys.tolist()))
+        2
+    """
+    head, relation, tail = triples[:, 0], triples[:, 1], triples[:, 2]
+    return (((head << RELATION_BITS) | relation) << ENTITY_BITS) | tail
+
+
+class KnowledgeGraph:
+    """All that is known so far; adding a part costs what the part costs.
+
+    The rule for repeats: a training triple is stored once, when it first arrives; the same triple
+    again, in its part or a later one, is dropped. Self loops are facts like any other and stay.
+    Valid and test triples are kept as given.
+
+    Example:
+        >>> from dicgrl.graph.stream import KnowledgeStream
+        >>> stream = KnowledgeStream.from_labels(
+        ...     "tiny", [[("Alien", "genre", "horror")], [("Aliens", "genre", "horror")]]
+        ... )
+        >>> graph = KnowledgeGraph()
+        >>> for part in stream:
+        ...     added = graph.add(part)
+        >>> graph.train[graph.triples_of(graph.entities.ids(["horror"]))[1]].tolist()
+        [[0, 0, 1], [2, 0, 1]]
+    """
+
+    def __init__(self) -> None:
+        self.entities = Vocabulary(kind="entity")
+        self.relations = Vocabulary(kind="relation")
+        self._rows = {split: GrowingArray((3,), np.dtype(np.int64)) for split in SPLITS}
+        self._starts: dict[str, list[int]] = {split: [0] for split in SPLITS}
+        self._by_entity = SegmentIndex()
+        self._by_triple = SegmentIndex()
+
+    def add(self, part: KnowledgePart) -> KnowledgePart:
+        """Take in a part.
+
+        Returns:
+            The part as this graph sees it: in the graph's own ids, without repeated training
+            triples. For a graph that has taken in the parts of one stream in order, ids are those
+            of the stream.
+        """
+        known_entities, known_relations = len(self.entities), len(self.relations)
+        self._check_room(len(part.new_entities), len(part.new_relations))
+        given = [part.train, part.valid, part.test]
+        every = np.concatenate(given)
+        entity = self.entities.adopt(
+            part.entities, np.concatenate([ids_in(part.new_entities), every[:, 0], every[:, 2]])
+        )
+        relation = self.relations.adopt(
+            part.relations, np.concatenate([ids_in(part.new_relations), every[:, 1]])
+        )
+        rows = {
+            split: np.stack([entity(r[:, 0]), relation(r[:, 1]), entity(r[:, 2])], axis=1)
+            for split, r in zip(SPLITS, given, strict=True)
+        }
+        rows["train"] = self._unseen(rows["train"])
+        self._index(rows["train"])
+        for split in SPLITS:
+            self._rows[split].append(rows[split])
+            self._starts[split].append(len(self._rows[split]))
+        return KnowledgePart(
+            self.num_parts - 1,
+            self.entities,
+            self.relations,
+            range(known_entities, len(self.entities)),
+            range(known_relations, len(self.relations)),
+            **rows,
+        )
+
+    def triples_of(self, entities: IntArray) -> tuple[IntArray, IntArray]:
+        """Training triples that mention the entities, as head or tail.
+
+        Returns:
+            Positions in `entities` and rows of `train`, one pair per mention; a self loop counts
+            once.
+        """
+        return self._by_entity.lookup(entities)
+
+    def degree(self, entities: IntArray) -> IntArray:
+        """How many training triples mention each entity."""
+        return self._by_entity.count(entities)
+
+    def contains(self, triples: IntArray) -> BoolArray:
+        """Which triples are known training triples."""
+        return self._by_triple.contains(triple_keys(triples))
+
+    def part_rows(self, split: str, part: int) -> IntArray:
+        """The triples of one split that arrived with one part."""
+        start, stop = self._starts[split][part : part + 2]
+        return self._rows[split].view()[start:stop]
+
+    @property
+    def train(self) -> IntArray:
+        """Training triples so far, [n, 3], oldest first."""
+        return self._rows["train"].view()
+
+    @property
+    def valid(self) -> IntArray:
+        """Validation triples so far."""
+        return self._rows["valid"].view()
+
+    @property
+    def test(self) -> IntArray:
+        """Test triples so far."""
+        return self._rows["test"].view()
+
+    @property
+    def num_parts(self) -> int:
+        """Parts taken in so far."""
+        return len(self._starts["train"]) - 1
+
+    def _unseen(self, triples: IntArray) -> IntArray:
+        keys = triple_keys(triples)
+        first = np.zeros(len(keys), dtype=np.bool_)
+        first[np.unique(keys, return_index=True)[1]] = True
+        return triples[first & ~self._by_triple.contains(keys)]
+
+    def _index(self, triples: IntArray) -> None:
+        rows = np.arange(len(self.train), len(self.train) + len(triples))
+        self._by_triple.add(triple_keys(triples), rows)
+        not_loop = triples[:, 0] != triples[:, 2]
+        self._by_entity.add(
+            np.concatenate([triples[:, 0], triples[not_loop, 2]]),
+            np.concatenate([rows, rows[not_loop]]),
+        )
+
+    def _check_room(self, entities: int, relations: int) -> None:
+        if len(self.entities) + entities > MAX_ENTITIES:
+            raise UserError(f"a graph holds at most {MAX_ENTITIES:,} entities")
+        if len(self.relations) + relations > MAX_RELATIONS:
+            raise UserError(f"a graph holds at most {MAX_RELATIONS:,} relations")

@@ -1,0 +1,155 @@
+"""The information network so far: nodes, features, classes, edges and an index that grow."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from dicgrl.errors import UserError, shown
+from dicgrl.graph.arrays import FloatArray, GrowingArray, IntArray, ids_in
+from dicgrl.graph.index import SegmentIndex
+from dicgrl.graph.part import SPLITS, NetworkPart
+from dicgrl.graph.vocabulary import Vocabulary
+
+Scope = Literal["accumulated", "part"]
+_NODE_BITS = 31
+
+
+class NetworkGraph:
+    """All that is known of a network so far; adding a part costs what the part costs.
+
+    The rule for edges: undirected, each pair once, when it first arrives; the same pair again, in
+    either direction, in its part or a later one, is dropped. Self loops are dropped as well:
+    `edge_index` gives every node exactly one.
+
+    Args:
+        num_features: Length of a node's feature vector.
+    """
+
+    def __init__(self, num_features: int) -> None:
+        self.nodes = Vocabulary(kind="node")
+        self.classes = Vocabulary(kind="class")
+        self.num_features = num_features
+        self._features = GrowingArray((num_features,), np.dtype(np.float32))
+        self._labels = GrowingArray((), np.dtype(np.int64))
+        self._edges = GrowingArray((2,), np.dtype(np.int64))
+        self._edge_starts = [0]
+        self._sets: dict[str, list[IntArray]] = {split: [] for split in SPLITS}
+        self._by_node = SegmentIndex()
+        self._by_edge = SegmentIndex()
+
+    def add(self, part: NetworkPart) -> NetworkPart:
+        """Take in a part.
+
+        Returns:
+            The part as this graph sees it: in the graph's own ids, each new edge once and without
+            self loops.
+        """
+        if part.features.shape[1] != self.num_features:
+            raise UserError(
+                f"part {part.index} has {part.features.shape[1]} features per node; this network "
+                f"has {self.num_features}"
+            )
+        new_labels = part.nodes.labels(part.new_nodes)
+        known = next((label for label in new_labels if label in self.nodes), None)
+        if known is not None:
+            raise UserError(f"node {shown(known)} of part {part.index} is already in this network")
+        known_nodes, known_classes = len(self.nodes), len(self.classes)
+        used = [part.edges.ravel(), part.train, part.valid, part.test]
+        node = self.nodes.adopt(part.nodes, np.concatenate([ids_in(part.new_nodes), *used]))
+        if len(self.nodes) - known_nodes != len(part.new_nodes):
+            raise UserError(f"part {part.index} mentions nodes of parts that have not arrived")
+        labelled = part.labels >= 0
+        class_id = self.classes.adopt(
+            part.classes, np.concatenate([ids_in(part.new_classes), part.labels[labelled]])
+        )
+        labels = np.full(len(part.labels), -1, dtype=np.int64)
+        labels[labelled] = class_id(part.labels[labelled])
+
+        edges = self._unseen(node(part.edges))
+        rows = np.arange(len(self._edges), len(self._edges) + len(edges))
+        self._by_edge.add(_edge_keys(edges), rows)
+        self._by_node.add(edges.T.ravel(), np.concatenate([rows, rows]))
+        self._edges.append(edges)
+        self._edge_starts.append(len(self._edges))
+        self._features.append(part.features)
+        self._labels.append(labels)
+        sets = {split: node(getattr(part, split)) for split in SPLITS}
+        for split, chosen in sets.items():
+            self._sets[split].append(chosen)
+        return NetworkPart(
+            index=self.num_parts - 1,
+            nodes=self.nodes,
+            classes=self.classes,
+            new_nodes=range(known_nodes, len(self.nodes)),
+            new_classes=range(known_classes, len(self.classes)),
+            edges=edges,
+            features=part.features,
+            labels=labels,
+            **sets,
+        )
+
+    def edges_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        """Edges at the nodes: positions in `nodes` and rows of `edges`, one pair per edge end."""
+        return self._by_node.lookup(nodes)
+
+    def degree(self, nodes: IntArray) -> IntArray:
+        """How many neighbours each node has."""
+        return self._by_node.count(nodes)
+
+    def edge_index(self, scope: Scope = "accumulated", part: int | None = None) -> IntArray:
+        """Message-passing edges [2, 2m + n]: both directions and one self loop per known node.
+
+        Args:
+            scope: `accumulated`: all edges known so far. `part`: only those that arrived with one
+                part, as the authors' released code does; every node keeps its self loop.
+            part: The part for `scope="part"`; the newest one unless given.
+
+        Example:
+            >>> graph = NetworkGraph(num_features=1)
+            >>> graph.edge_index().shape
+            (2, 0)
+        """
+        edges = self.edges
+        if scope == "part" and self.num_parts:
+            last = self.num_parts - 1 if part is None else part
+            edges = edges[self._edge_starts[last] : self._edge_starts[last + 1]]
+        loops = np.arange(len(self.nodes))
+        source = np.concatenate([edges[:, 0], edges[:, 1], loops])
+        return np.stack([source, np.concatenate([edges[:, 1], edges[:, 0], loops])])
+
+    def part_nodes(self, split: str, part: int) -> IntArray:
+        """The nodes of one split that arrived with one part."""
+        return self._sets[split][part]
+
+    @property
+    def features(self) -> FloatArray:
+        """Features of all nodes so far, [n, F]."""
+        return self._features.view()
+
+    @property
+    def labels(self) -> IntArray:
+        """Class ids of all nodes so far, [n]; -1 where not known."""
+        return self._labels.view()
+
+    @property
+    def edges(self) -> IntArray:
+        """Edges so far, [m, 2], lower id first, each once."""
+        return self._edges.view()
+
+    @property
+    def num_parts(self) -> int:
+        """Parts taken in so far."""
+        return len(self._edge_starts) - 1
+
+    def _unseen(self, edges: IntArray) -> IntArray:
+        edges = np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1)
+        keys = _edge_keys(edges)
+        first = np.zeros(len(keys), dtype=np.bool_)
+        first[np.unique(keys, return_index=True)[1]] = True
+        return edges[first & ~self._by_edge.contains(keys)]
+
+
+def _edge_keys(edges: IntArray) -> IntArray:
+    return (edges[:, 0] << _NODE_BITS) | edges[:, 1]

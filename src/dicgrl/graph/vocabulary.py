@@ -1,0 +1,122 @@
+"""Append-only labels <-> ids; an id never changes once it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from dicgrl.errors import UserError, nearest, shown
+from dicgrl.graph.arrays import IntArray
+
+_SUGGEST_UP_TO = 200_000  # beyond this many labels a search for similar ones takes seconds
+
+
+class _Index(dict[str, int]):
+    """A dict that gives the next id to a label it has not seen."""
+
+    def __missing__(self, label: str) -> int:
+        self[label] = number = len(self)
+        return number
+
+
+class Vocabulary:
+    """Labels in order of arrival; a label's id is its position.
+
+    Args:
+        labels: The first labels; a repeated one keeps its first id.
+        kind: What the labels name ("entity", "relation", ...), for messages.
+
+    Example:
+        >>> films = Vocabulary(["Alien", "Brazil"], kind="film")
+        >>> films.add(["Brazil", "Casablanca"])
+        array([1, 2])
+        >>> films.ids(["Casablanca", "Alien"])
+        array([2, 0])
+        >>> films.labels([2])
+        ['Casablanca']
+    """
+
+    def __init__(self, labels: Iterable[str] = (), kind: str = "label") -> None:
+        self.kind = kind
+        self._index = _Index()
+        self._labels: list[str] = []
+        self.add(labels)
+
+    def add(self, labels: Iterable[str]) -> IntArray:
+        """Ids of the labels, in their order; unseen labels get the next ids."""
+        before = len(self._index)
+        ids = np.fromiter(map(self._index.__getitem__, labels), dtype=np.int64)
+        added = len(self._index) - before
+        if added:
+            # New keys stand at the end of the dict; walking back costs what was added.
+            self._labels.extend(reversed(list(islice(reversed(self._index), added))))
+        return ids
+
+    def ids(self, labels: Iterable[str]) -> IntArray:
+        """Ids of known labels, in their order.
+
+        Raises:
+            UserError: A label is unknown; the message names it and similar ones.
+        """
+        labels = list(labels)
+        get = self._index.get
+        ids = np.fromiter((get(label, -1) for label in labels), dtype=np.int64, count=len(labels))
+        if (ids < 0).any():
+            raise self.unknown(labels[int(np.argmax(ids < 0))])
+        return ids
+
+    def unknown(self, label: str) -> UserError:
+        """The error that names an unknown label and those that look like it."""
+        close = nearest(label, self._labels) if len(self) <= _SUGGEST_UP_TO else []
+        hint = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
+        return UserError(f"unknown {self.kind} {shown(label)}{hint}")
+
+    def adopt(self, other: Vocabulary, ids: IntArray) -> Translation:
+        """Add the labels of another vocabulary's ids, lower ids first.
+
+        The cost follows the number of ids, not the size of either vocabulary.
+
+        Example:
+            >>> ours, theirs = Vocabulary(["b"]), Vocabulary(["a", "b", "c"])
+            >>> ours.adopt(theirs, np.array([2, 1]))(np.array([1, 2, 2]))
+            array([0, 1, 1])
+        """
+        distinct = np.unique(ids)
+        return Translation(distinct, self.add(other.labels(distinct)))
+
+    def labels(self, ids: Iterable[int] | IntArray) -> list[str]:
+        """Labels of the ids, in their order."""
+        positions = ids.tolist() if isinstance(ids, np.ndarray) else ids
+        return [self._labels[i] for i in positions]
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._labels)
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self._labels == other._labels
+
+    __hash__ = None  # type: ignore[assignment]  # it grows, so it has no stable hash
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self):,} labels, kind={self.kind!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """Ids of one vocabulary in terms of another; only the ids it was made for are known."""
+
+    theirs: IntArray  # sorted, [n]
+    ours: IntArray  # [n]
+
+    def __call__(self, ids: IntArray) -> IntArray:
+        """Our ids of their ids, any shape."""
+        return self.ours[np.searchsorted(self.theirs, ids)]

@@ -1,0 +1,157 @@
+"""Streams from and to PyTorch Geometric `Data` and PyKEEN `TriplesFactory` objects.
+
+Both libraries are optional: `pip install dicgrl[interop]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dicgrl.errors import UserError
+from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, NetworkStream
+from dicgrl.graph.arrays import IntArray
+from dicgrl.readers.network_table import checked_table
+
+if TYPE_CHECKING:
+    from pykeen.triples import TriplesFactory
+    from torch_geometric.data import Data
+
+_MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+def from_pykeen(
+    training: TriplesFactory,
+    validation: TriplesFactory | None = None,
+    testing: TriplesFactory | None = None,
+    *,
+    name: str = "pykeen",
+) -> KnowledgeStream:
+    """A static graph (a stream of one part) from PyKEEN's factories; `split` it as you like.
+
+    Entities and relations keep their ids and labels.
+    """
+    builder = KnowledgeStreamBuilder(name)
+    builder.entities.add(_by_id(training.entity_to_id))
+    builder.relations.add(_by_id(training.relation_to_id))
+    rows = [
+        factory.mapped_triples.cpu().numpy() if factory is not None else ()
+        for factory in (training, validation, testing)
+    ]
+    builder.add(*rows)
+    return builder.build()
+
+
+def _by_id(ids: dict[str, int]) -> list[str]:
+    return sorted(ids, key=ids.__getitem__)
+
+
+def to_pykeen(stream: KnowledgeStream) -> tuple[TriplesFactory, ...]:
+    """The stream's parts merged, as PyKEEN factories for training, validation and testing.
+
+    Convert a prefix (`to_pykeen(stream[:2])`) for the state after some parts. An empty valid or
+    test set gives an empty factory.
+    """
+    torch = _import("torch")
+    factory = _import("pykeen.triples").TriplesFactory
+    part = stream.merged()[0]
+    entity_to_id = dict(
+        zip(part.entities.labels(part.new_entities), part.new_entities, strict=True)
+    )
+    relation_to_id = dict(
+        zip(part.relations.labels(part.new_relations), part.new_relations, strict=True)
+    )
+    return tuple(
+        factory(
+            mapped_triples=torch.from_numpy(getattr(part, split).copy()),
+            entity_to_id=entity_to_id,
+            relation_to_id=relation_to_id,
+        )
+        for split in SPLITS
+    )
+
+
+def from_pyg(
+    data: Data,
+    *,
+    name: str = "pyg",
+    valid: float = 0.0,
+    test: float = 0.0,
+    seed: int = 0,
+) -> NetworkStream:
+    """A network from `Data(x, edge_index, y)`.
+
+    `train_mask`, `val_mask` and `test_mask` say which nodes are in which set; without them the
+    nodes are divided at random by the shares `valid` and `test`. `part` [n], if there, says with
+    which part a node arrives; without it there is one part.
+    """
+    for field in ("x", "edge_index", "y"):
+        if getattr(data, field, None) is None:
+            raise UserError(f"Data has no {field}; x, edge_index and y are needed")
+    count = int(data.num_nodes)
+    labels = getattr(data, "node_labels", None) or [str(i) for i in range(count)]
+    classes = [str(c) if c >= 0 else "" for c in data.y.cpu().tolist()]
+    edges = data.edge_index.cpu().numpy().T
+    if data.is_undirected():
+        edges = edges[edges[:, 0] <= edges[:, 1]]  # each pair once, as other readers give it
+    split: IntArray | None = None
+    if any(getattr(data, mask, None) is not None for mask in _MASKS):
+        split = np.full(count, -1, dtype=np.int64)
+        for number, mask in enumerate(_MASKS):
+            if getattr(data, mask, None) is not None:
+                split[getattr(data, mask).cpu().numpy()] = number
+    part = getattr(data, "part", None)
+    arrival = np.zeros(count, np.int64) if part is None else part.cpu().numpy().astype(np.int64)
+    table = checked_table(
+        "Data",
+        labels,
+        edges.astype(np.int64),
+        data.x.cpu().numpy().astype(np.float32),
+        classes,
+        arrival,
+        split,
+        None,
+        valid,
+        test,
+        seed,
+    )
+    return table.stream(name)
+
+
+def to_pyg(stream: NetworkStream) -> Data:
+    """The stream's parts merged, as one `Data` with masks and the part of every node.
+
+    Edges run in both directions, each once, without self loops.
+    """
+    torch = _import("torch")
+    data_class = _import("torch_geometric.data").Data
+    to_undirected = _import("torch_geometric.utils").to_undirected
+    whole = stream.merged()[0]
+    edges = whole.edges[whole.edges[:, 0] != whole.edges[:, 1]]
+    masks = {}
+    for mask, split in zip(_MASKS, SPLITS, strict=True):
+        masks[mask] = torch.zeros(whole.num_nodes, dtype=torch.bool)
+        masks[mask][torch.from_numpy(getattr(whole, split).copy())] = True
+    sizes = [len(part.new_nodes) for part in stream]
+    return data_class(
+        x=torch.from_numpy(whole.features.copy()),
+        edge_index=to_undirected(torch.from_numpy(edges.T.copy()), num_nodes=whole.num_nodes),
+        y=torch.from_numpy(whole.labels.copy()),
+        part=torch.from_numpy(np.repeat(np.arange(len(stream)), sizes)),
+        node_labels=list(stream.nodes),
+        **masks,
+    )
+
+
+def _import(module: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UserError(f"{module} is needed for this: pip install 'dicgrl[interop]'") from error
+
+
+__all__: Sequence[str] = ["from_pyg", "from_pykeen", "to_pyg", "to_pykeen"]

@@ -1,0 +1,104 @@
+"""Reads streams from files: `read_stream` finds out which layout a path has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from dicgrl.errors import UserError
+from dicgrl.graph import KnowledgeStream, Stream
+from dicgrl.readers import knowledge, network
+from dicgrl.readers.files import ARCHIVE_ENDINGS, Folder, SourceFile, numbered, open_folder
+from dicgrl.readers.writer import write_stream
+
+__all__ = ["read_folder", "read_stream", "read_timed", "write_stream"]
+
+_LAYOUTS = """Expected one of:
+  a knowledge graph (head TAB relation TAB tail):
+    0/, 1/, ... each with train.txt, valid.txt, test.txt
+    0.tsv, 1.tsv, ... (or .csv, .txt), one file per part
+    one file .tsv, .csv or .txt, one part
+  a network:
+    features.txt, labels.txt and 0/, 1/, ... with edgelist.txt, train.txt, valid.txt, test.txt
+    edges.csv and nodes.csv (columns node, class, part, split, and features)
+    one file .npz (arrays edges, features, classes, ...)
+Text files may be compressed (.gz), a folder may be an archive (.tar.gz)."""
+
+
+def read_stream(
+    path: str | Path | Sequence[str | Path],
+    *,
+    name: str | None = None,
+    valid: float = 0.0,
+    test: float = 0.0,
+    seed: int = 0,
+) -> Stream:
+    """Read a stream from a folder, an archive, a file, or a list of files (one part each).
+
+    Args:
+        path: Where the data lies; the layouts are listed in docs/data.md.
+        name: What the stream is called in results; the folder's or file's name unless given.
+        valid: Share set aside for validation in parts that bring no valid and test set.
+        test: Share set aside for testing likewise.
+        seed: Seed of that division.
+
+    Raises:
+        DataError: The data is not what the layout says; the message names file, line and value.
+        UserError: There is nothing at the path, or no layout fits.
+    """
+    shares = {"valid": valid, "test": test}
+    if not isinstance(path, str | Path):
+        paths = [Path(p) for p in path]
+        for missing in (p for p in paths if not p.is_file()):
+            raise UserError(f"{missing}: no such file")
+        if not paths:
+            raise UserError("no files given: a stream needs at least one part")
+        files = [SourceFile.on_disk(p) for p in paths]
+        return knowledge.read_files(files, name or _stem(paths[0].parent), seed=seed, **shares)
+    path = Path(path)
+    name = name or _stem(path)
+    if path.is_file() and not path.name.lower().endswith(ARCHIVE_ENDINGS):
+        file = SourceFile.on_disk(path)
+        if file.ending == ".npz":
+            return network.read_npz(file, name, seed=seed, **shares)
+        if file.ending in knowledge.ENDINGS:
+            return knowledge.read_files([file], name, seed=seed, **shares)
+        raise UserError(f"{path}: the ending tells no format. {_LAYOUTS}")
+    return read_folder(open_folder(path), name, seed=seed, **shares)
+
+
+def read_folder(
+    folder: Folder, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
+) -> Stream:
+    """Read a stream from a folder; see `read_stream`."""
+    shares = {"valid": valid, "test": test}
+    if folder.file("features.txt") and folder.file("labels.txt"):
+        return network.read_authors(folder, name)
+    if folder.file("nodes.csv"):
+        return network.read_csv(folder, name, seed=seed, **shares)
+    if knowledge.part_folders(folder):
+        return knowledge.read_numbered_folders(folder, name, seed=seed, **shares)
+    if parts := knowledge.part_files(folder):
+        files = [folder.file(part) for part in numbered(folder, parts, "file")]
+        found = [file for file in files if file is not None]
+        return knowledge.read_files(found, name, seed=seed, **shares)
+    listing = ", ".join(folder.names()[:8]) or "nothing"
+    raise UserError(f"{folder.label}: not a stream; it holds {listing}. {_LAYOUTS}")
+
+
+def read_timed(
+    path: str | Path, *, name: str | None = None
+) -> tuple[KnowledgeStream, npt.NDArray[Any]]:
+    """Read one file of triples with a time as fourth column: a static graph and the times."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    return knowledge.read_timed_triples(SourceFile.on_disk(path), name or _stem(path))
+
+
+def _stem(path: Path) -> str:
+    """The name without its endings: `data/facts.tsv.gz` is `facts`."""
+    return path.resolve().name.split(".", 1)[0] or "stream"

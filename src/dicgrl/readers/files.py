@@ -1,0 +1,182 @@
+"""Folders on disk and inside archives behind one face, so that every reader serves both."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import lzma
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Protocol, cast
+
+from dicgrl.errors import DataError, UserError
+
+ARCHIVE_ENDINGS = (".tar.gz", ".tgz", ".tar.xz", ".tar")
+_DAMAGED = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError, tarfile.TarError)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file to read, decompressed, wherever it lies.
+
+    Attributes:
+        label: How messages call it.
+        opener: Opens it for reading as it is stored.
+    """
+
+    label: str
+    opener: Callable[[], BinaryIO]
+
+    @classmethod
+    def on_disk(cls, path: Path) -> SourceFile:
+        """A file of the file system."""
+        return cls(str(path), lambda: path.open("rb"))
+
+    @property
+    def ending(self) -> str:
+        """The file's kind: its last suffix in lower case, `.gz` left out."""
+        return PurePosixPath(self.label.lower().removesuffix(".gz")).suffix
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open for reading; a damaged compression is a `DataError`."""
+        try:
+            with self.opener() as raw:
+                if self.label.lower().endswith(".gz"):
+                    with gzip.open(raw) as stream:
+                        yield cast(BinaryIO, stream)
+                else:
+                    yield raw
+        except _DAMAGED as error:
+            raise DataError(self.label, f"damaged compressed file ({error})") from error
+        except OSError as error:
+            raise DataError(self.label, f"cannot be read ({error.strerror or error})") from error
+
+    def read(self) -> bytes:
+        """The whole content."""
+        with self.open() as stream:
+            return stream.read()
+
+
+class Folder(Protocol):
+    """A folder of files."""
+
+    @property
+    def label(self) -> str:
+        """How messages call it."""
+
+    def names(self) -> list[str]:
+        """Names of the files and folders directly inside, sorted."""
+
+    def file(self, name: str) -> SourceFile | None:
+        """The file of that name, or of that name with `.gz`; None where there is neither."""
+
+    def folder(self, name: str) -> Folder | None:
+        """The folder of that name."""
+
+
+class DiskFolder:
+    """A folder of the file system.
+
+    Args:
+        path: Where it lies.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def label(self) -> str:
+        """See `Folder`."""
+        return str(self.path)
+
+    def names(self) -> list[str]:
+        """See `Folder`."""
+        return sorted(entry.name for entry in self.path.iterdir())
+
+    def file(self, name: str) -> SourceFile | None:
+        """See `Folder`."""
+        for candidate in (self.path / name, self.path / f"{name}.gz"):
+            if candidate.is_file():
+                return SourceFile.on_disk(candidate)
+        return None
+
+    def folder(self, name: str) -> Folder | None:
+        """See `Folder`."""
+        child = self.path / name
+        return DiskFolder(child) if child.is_dir() else None
+
+
+class ArchiveFolder:
+    """A folder inside a tar archive, held in memory; nothing is unpacked to disk.
+
+    Args:
+        label: How messages call it.
+        members: Contents by path relative to this folder.
+    """
+
+    def __init__(self, label: str, members: dict[str, bytes]) -> None:
+        self.label = label
+        self._members = members
+
+    @classmethod
+    def open(cls, path: Path) -> Folder:
+        """Read an archive; its only top-level folder, where there is just one, is the folder."""
+        members: dict[str, bytes] = {}
+        try:
+            with tarfile.open(path) as archive:
+                for member in archive:
+                    content = archive.extractfile(member) if member.isfile() else None
+                    if content is not None:
+                        members[member.name.removeprefix("./")] = content.read()
+        except (*_DAMAGED, OSError) as error:
+            raise DataError(path, f"damaged archive ({error})") from error
+        root: Folder = cls(str(path), members)
+        names = root.names()
+        inner = root.folder(names[0]) if len(names) == 1 else None
+        return inner or root
+
+    def names(self) -> list[str]:
+        """See `Folder`."""
+        return sorted({name.split("/", 1)[0] for name in self._members})
+
+    def file(self, name: str) -> SourceFile | None:
+        """See `Folder`."""
+        for candidate in (name, f"{name}.gz"):
+            if candidate in self._members:
+                content = partial(io.BytesIO, self._members[candidate])
+                return SourceFile(f"{self.label}/{candidate}", content)
+        return None
+
+    def folder(self, name: str) -> Folder | None:
+        """See `Folder`."""
+        prefix = f"{name}/"
+        inside = {
+            k.removeprefix(prefix): v for k, v in self._members.items() if k.startswith(prefix)
+        }
+        return ArchiveFolder(f"{self.label}/{name}", inside) if inside else None
+
+
+def open_folder(path: Path) -> Folder:
+    """The folder at a path, be it a directory or an archive."""
+    if path.is_dir():
+        return DiskFolder(path)
+    if path.is_file() and path.name.lower().endswith(ARCHIVE_ENDINGS):
+        return ArchiveFolder.open(path)
+    raise UserError(f"{path}: no such folder or archive")
+
+
+def numbered(folder: Folder, names: dict[int, str], what: str) -> list[str]:
+    """Names by number, which must be 0, 1, 2, ... without a gap."""
+    missing = set(range(max(names, default=-1) + 1)) - set(names)
+    if missing:
+        found = ", ".join(names[number] for number in sorted(names))
+        raise DataError(
+            folder.label, f"{what} {min(missing)} is missing; found {found} (counted from 0)"
+        )
+    return [names[number] for number in sorted(names)]

@@ -1,0 +1,199 @@
+"""Reads knowledge-graph streams: the authors' layout, numbered folders, numbered files.
+
+- Numbered folders `0`, `1`, ... each hold `train`, `valid` and `test` (`.txt`, `.tsv`, `.csv`,
+  plain or `.gz`; valid and test may be left out). In the authors' layout each also holds
+  `entity2id.txt` and `relation2id.txt`, which list everything known by that part; without them an
+  entity arrives when it is first mentioned.
+- Numbered files `0.tsv`, `1.tsv`, ... are one part each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dicgrl.errors import DataError, shown
+from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, Vocabulary
+from dicgrl.graph.arrays import IntArray
+from dicgrl.readers.files import Folder, SourceFile, numbered
+from dicgrl.readers.names import read_names
+from dicgrl.readers.text import read_rows
+
+ENDINGS = (".txt", ".tsv", ".csv")
+HEADERS = {
+    ("head", "relation", "tail"),
+    ("subject", "predicate", "object"),
+    ("source", "relation", "target"),
+    ("h", "r", "t"),
+}
+_NUMBERED_FILE = re.compile(r"(\d+)\.(?:tsv|csv|txt)(?:\.gz)?")
+
+
+def read_numbered_folders(
+    folder: Folder, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
+) -> KnowledgeStream:
+    """A stream from sub-folders `0`, `1`, ...; see the module's text for what they hold.
+
+    `valid` and `test` are set aside from the training triples of parts that bring neither.
+    """
+    builder = KnowledgeStreamBuilder(name)
+    for child in numbered(folder, part_folders(folder), "sub-folder"):
+        part = folder.folder(child)
+        if part is None:
+            raise DataError(f"{folder.label}/{child}", "the folder is empty")
+        _read_part(part, builder, valid, test, seed)
+    return builder.build(read_names(folder))
+
+
+def read_files(
+    files: Sequence[SourceFile], name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
+) -> KnowledgeStream:
+    """A stream from files of triples, one part each."""
+    builder = KnowledgeStreamBuilder(name)
+    for file in files:
+        rows = read_triples(file, builder)
+        builder.add_held_out(rows, valid, test, _generator(seed, builder))
+    return builder.build()
+
+
+def read_timed_triples(file: SourceFile, name: str) -> tuple[KnowledgeStream, npt.NDArray[Any]]:
+    """A static graph from a file with a time as fourth column, and the times.
+
+    Times are numbers (years, seconds) or ISO dates, one kind throughout the file.
+    """
+    builder = KnowledgeStreamBuilder(name)
+    times: list[str] = []
+    builder.add(read_triples(file, builder, times))
+    for kind in (np.float64, "datetime64[us]"):
+        try:
+            parsed = np.array(times, dtype=kind)
+        except ValueError:
+            continue
+        if not np.isnan(parsed).any():  # NaT counts as well
+            return builder.build(), parsed
+    raise DataError(
+        file.label,
+        f"the times are neither all numbers nor all ISO dates, such as {shown(times[0])}",
+    )
+
+
+def part_folders(folder: Folder) -> dict[int, str]:
+    """Sub-folders whose name is a number."""
+    return {int(name): name for name in folder.names() if name.isascii() and name.isdigit()}
+
+
+def part_files(folder: Folder) -> dict[int, str]:
+    """Files `0.tsv`, `1.csv.gz`, ... by number."""
+    found: dict[int, str] = {}
+    for name in folder.names():
+        match = _NUMBERED_FILE.fullmatch(name)
+        if match and found.setdefault(int(match[1]), name) != name:
+            raise DataError(
+                folder.label, f"{found[int(match[1])]} and {name} are both part {match[1]}"
+            )
+    return found
+
+
+def split_file(folder: Folder, split: str) -> SourceFile | None:
+    """The file of one split inside a part's folder."""
+    found = [file for ending in ENDINGS if (file := folder.file(split + ending))]
+    if len(found) > 1:
+        raise DataError(folder.label, f"{' and '.join(file.label for file in found)} clash")
+    return found[0] if found else None
+
+
+def _read_part(
+    folder: Folder, builder: KnowledgeStreamBuilder, valid: float, test: float, seed: int
+) -> None:
+    entity_file, relation_file = folder.file("entity2id.txt"), folder.file("relation2id.txt")
+    if entity_file:
+        _add_ids(entity_file, builder.entities)
+    if relation_file:
+        _add_ids(relation_file, builder.relations)
+    listed = (
+        len(builder.entities) if entity_file else None,
+        len(builder.relations) if relation_file else None,
+    )
+    files = {split: split_file(folder, split) for split in SPLITS}
+    if files["train"] is None:
+        raise DataError(folder.label, "no train.txt (or .tsv, .csv, with or without .gz)")
+    rows = {}
+    for split, file in files.items():
+        rows[split] = read_triples(file, builder) if file else np.empty((0, 3), np.int64)
+        if file:
+            _check_listed(file, rows[split], listed, builder)
+    if files["valid"] is None and files["test"] is None:
+        builder.add_held_out(rows["train"], valid, test, _generator(seed, builder))
+    else:
+        builder.add(**rows)
+
+
+def _generator(seed: int, builder: KnowledgeStreamBuilder) -> np.random.Generator:
+    # Seeded per part, so that a longer stream divides its first parts as the shorter one did.
+    return np.random.default_rng((seed, len(builder)))
+
+
+def read_triples(
+    file: SourceFile, builder: KnowledgeStreamBuilder, times: list[str] | None = None
+) -> IntArray:
+    """Triples of a file as ids, [n, 3]; unseen labels are added to the builder.
+
+    A first line such as `head,relation,tail` is a header and is skipped. With `times` given, the
+    file has a fourth column, which is appended to that list.
+    """
+    blocks = []
+    width = 3 if times is None else 4
+    for rows in read_rows(file, width):
+        columns = rows.columns
+        if rows.first_line == 1 and tuple(c[0].lower() for c in columns[:3]) in HEADERS:
+            columns = [column[1:] for column in columns]
+        blocks.append(builder.rows(*columns[:3]))
+        if times is not None:
+            times.extend(columns[3])
+    triples = np.concatenate(blocks)
+    if len(triples) == 0:
+        raise DataError(file.label, "the file holds a header and no triples")
+    return triples
+
+
+def _add_ids(file: SourceFile, vocabulary: Vocabulary) -> None:
+    seen_labels: dict[str, int] = {}
+    seen_ids: dict[str, int] = {}
+    for rows in read_rows(file, 2):
+        for line, (label, number) in enumerate(
+            zip(*rows.columns, strict=True), start=rows.first_line
+        ):
+            if not number.isdecimal():
+                raise DataError(file.label, f"{shown(number)} is not an id (0, 1, 2, ...)", line)
+            for seen, value in ((seen_labels, label), (seen_ids, number)):
+                if seen.setdefault(value, line) != line:
+                    raise DataError(
+                        file.label, f"duplicate {shown(value)}, first in line {seen[value]}", line
+                    )
+    vocabulary.add(seen_labels)
+
+
+def _check_listed(
+    file: SourceFile,
+    rows: IntArray,
+    listed: tuple[int | None, int | None],
+    builder: KnowledgeStreamBuilder,
+) -> None:
+    """Refuse a triple whose entity or relation the part's id files do not list."""
+    for known, columns, vocabulary in (
+        (listed[0], (0, 2), builder.entities),
+        (listed[1], (1,), builder.relations),
+    ):
+        if known is None or len(vocabulary) == known:
+            continue
+        unlisted = rows[:, columns] >= known
+        line, column = np.argwhere(unlisted)[0]
+        label = vocabulary.labels([rows[line, columns[column]]])[0]
+        kind = vocabulary.kind
+        raise DataError(
+            file.label, f"unknown {kind} {shown(label)}: {kind}2id.txt does not list it", line + 1
+        )

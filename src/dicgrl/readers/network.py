@@ -1,0 +1,281 @@
+"""Reads network streams: the authors' layout, CSV tables, and NPZ arrays.
+
+- The authors' layout: `features.txt` (node, values), `labels.txt` (node, class) for the whole
+  network and sub-folders `0`, `1`, ... with `edgelist.txt` and `train.txt`, `valid.txt`,
+  `test.txt` (node, class).
+- CSV: `edges.csv` (source, target) and `nodes.csv` with a header. Its columns `node`, `class`,
+  `part` and `split` mean what they say (all but `node` may be left out, `class` may be empty); all
+  other columns are features. `features.npy` [n, F] may hold the features instead.
+- NPZ: arrays `edges` [m, 2], `features` [n, F], `classes` [n] and, if wanted, `nodes` (labels),
+  `class_names`, `part`, `split`, `edge_part`.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dicgrl.errors import DataError, shown
+from dicgrl.graph import SPLITS, NetworkStream
+from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
+from dicgrl.readers.files import Folder, SourceFile, numbered
+from dicgrl.readers.knowledge import part_folders
+from dicgrl.readers.names import read_names
+from dicgrl.readers.network_table import NetworkTable, checked_table, natural_order
+from dicgrl.readers.text import csv_rows, read_fields, read_matrix, read_rows
+
+
+def read_authors(folder: Folder, name: str) -> NetworkStream:
+    """A network in the layout of the authors' release."""
+    nodes, features = read_matrix(_needed(folder, "features.txt"))
+    _refuse_duplicates(folder.label + "/features.txt", nodes)
+    position = {label: i for i, label in enumerate(nodes)}
+    classes = _read_classes(_needed(folder, "labels.txt"), position)
+    allowed = set(classes) - {""}
+    part = np.full(len(nodes), -1, dtype=np.int64)
+    split = np.full(len(nodes), -1, dtype=np.int64)
+    edges: list[list[int]] = []
+    edge_part: list[int] = []
+    for index, child in enumerate(numbered(folder, part_folders(folder), "sub-folder")):
+        inner = folder.folder(child)
+        if inner is None:
+            raise DataError(f"{folder.label}/{child}", "the folder is empty")
+        for number, set_name in enumerate(SPLITS):
+            file = _needed(inner, f"{set_name}.txt")
+            for line, (label, cls) in read_fields(file, 2):
+                at = _known(file, line, label, position)
+                if part[at] >= 0:
+                    raise DataError(file.label, f"duplicate node {shown(label)}", line)
+                if cls not in allowed:
+                    raise DataError(
+                        file.label,
+                        f"unknown class {shown(cls)} of node {shown(label)}; labels.txt has "
+                        f"{', '.join(sorted(allowed, key=natural_order))}",
+                        line,
+                    )
+                if cls != classes[at]:
+                    raise DataError(
+                        file.label,
+                        f"node {shown(label)} has class {shown(cls)} here and "
+                        f"{shown(classes[at])} in labels.txt",
+                        line,
+                    )
+                part[at], split[at] = index, number
+        file = _needed(inner, "edgelist.txt")
+        for line, ends in read_fields(file, 2):
+            pair = [_known(file, line, label, position) for label in ends]
+            for at, label in zip(pair, ends, strict=True):
+                if part[at] < 0:
+                    raise DataError(
+                        file.label,
+                        f"unknown node {shown(label)}: it is in no train, valid or test set of "
+                        f"parts 0 to {index}",
+                        line,
+                    )
+            edges.append(pair)
+            edge_part.append(index)
+    stays_out = np.flatnonzero(part < 0)
+    if len(stays_out):
+        raise DataError(
+            folder.label, f"node {shown(nodes[stays_out[0]])} of features.txt arrives in no part"
+        )
+    table = NetworkTable(
+        folder.label,
+        nodes,
+        as_edges(edges),
+        features,
+        classes,
+        part,
+        split,
+        np.asarray(edge_part, dtype=np.int64),
+        read_names(folder),
+    )
+    return table.stream(name)
+
+
+def _needed(folder: Folder, name: str) -> SourceFile:
+    file = folder.file(name)
+    if file is None:
+        raise DataError(folder.label, f"{name} (or {name}.gz) is missing")
+    return file
+
+
+def _known(file: SourceFile, line: int, label: str, position: dict[str, int]) -> int:
+    at = position.get(label)
+    if at is None:
+        raise DataError(file.label, f"unknown node {shown(label)}: it has no features", line)
+    return at
+
+
+def _read_classes(file: SourceFile, position: dict[str, int]) -> list[str]:
+    classes = [""] * len(position)
+    for line, (label, cls) in read_fields(file, 2):
+        at = _known(file, line, label, position)
+        if classes[at]:
+            raise DataError(file.label, f"duplicate node {shown(label)}", line)
+        classes[at] = cls
+    return classes
+
+
+def _refuse_duplicates(source: str, labels: Sequence[str], first_line: int = 1) -> None:
+    seen: dict[str, int] = {}
+    for line, label in enumerate(labels, start=first_line):
+        if seen.setdefault(label, line) != line:
+            raise DataError(
+                source, f"duplicate node {shown(label)}, first in line {seen[label]}", line
+            )
+
+
+def read_csv(
+    folder: Folder, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
+) -> NetworkStream:
+    """A network from `edges.csv` and `nodes.csv`; see the module's text."""
+    file = _needed(folder, "nodes.csv")
+    blocks = list(csv_rows(file))
+    if not blocks:
+        raise DataError(file.label, "the file is empty")
+    table = [
+        list(chain.from_iterable(column))
+        for column in zip(*(b.columns for b in blocks), strict=True)
+    ]
+    header = [column[0].strip().lower() for column in table]
+    columns = dict(zip(header, (column[1:] for column in table), strict=True))
+    if "node" not in columns or len(columns) != len(header):
+        raise DataError(
+            file.label, f"expected a header with a column 'node', each once: {header}", 1
+        )
+    nodes = columns.pop("node")
+    _refuse_duplicates(file.label, nodes, first_line=2)
+    count = len(nodes)
+    classes = columns.pop("class", [""] * count)
+    part = _integers(file, columns.pop("part", ["0"] * count), "part")
+    split_names = columns.pop("split", None)
+    split = _split_numbers(file, split_names) if split_names is not None else None
+    separate = folder.file("features.npy")
+    if separate:
+        features = _finite(separate.label, np.load(io.BytesIO(separate.read()), allow_pickle=False))
+    else:
+        features = np.empty((count, len(columns)), dtype=np.float32)
+        for i, (title, values) in enumerate(columns.items()):
+            features[:, i] = _numbers(file, title, values)
+    edges = _read_csv_edges(_needed(folder, "edges.csv"), {v: i for i, v in enumerate(nodes)})
+    network = checked_table(
+        file.label, nodes, edges, features, classes, part, split, None, valid, test, seed
+    )
+    network.names = read_names(folder)
+    return network.stream(name)
+
+
+def _read_csv_edges(file: SourceFile, position: dict[str, int]) -> IntArray:
+    edges: list[tuple[int, int]] = []
+    for rows in read_rows(file, 2):
+        for line, ends in enumerate(zip(*rows.columns, strict=True), start=rows.first_line):
+            if line == 1 and tuple(end.lower() for end in ends) == ("source", "target"):
+                continue
+            for end in ends:
+                if end not in position:
+                    raise DataError(
+                        file.label, f"unknown node {shown(end)}: nodes.csv does not list it", line
+                    )
+            edges.append((position[ends[0]], position[ends[1]]))
+    return as_edges(edges)
+
+
+def _numbers(file: SourceFile, title: str, values: list[str]) -> FloatArray:
+    try:
+        numbers = np.array(values, dtype=np.float32)
+    except ValueError:
+        for line, value in enumerate(values, start=2):
+            try:
+                float(value)
+            except ValueError as error:
+                raise DataError(
+                    file.label, f"{title} is {shown(value)}; expected a number", line
+                ) from error
+        raise
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        at = int(np.argmin(finite))
+        raise DataError(file.label, f"{title} is {shown(values[at])}; not finite", at + 2)
+    return numbers
+
+
+def _integers(file: SourceFile, values: list[str], title: str) -> IntArray:
+    for line, value in enumerate(values, start=2):
+        if not value.isdecimal():
+            raise DataError(file.label, f"{title} is {shown(value)}; expected 0, 1, 2, ...", line)
+    return np.array(values, dtype=np.int64)
+
+
+def _split_numbers(file: SourceFile, values: list[str]) -> IntArray:
+    numbers = {**{split: i for i, split in enumerate(SPLITS)}, "": -1}
+    for line, value in enumerate(values, start=2):
+        if value not in numbers:
+            raise DataError(
+                file.label, f"split is {shown(value)}; expected train, valid, test or nothing", line
+            )
+    return np.array([numbers[value] for value in values], dtype=np.int64)
+
+
+def read_npz(
+    file: SourceFile, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
+) -> NetworkStream:
+    """A network from the arrays of an NPZ file; see the module's text."""
+    try:
+        with np.load(io.BytesIO(file.read()), allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+    except (ValueError, zipfile.BadZipFile, EOFError, KeyError) as error:
+        raise DataError(file.label, f"not an NPZ file of plain arrays ({error})") from error
+    missing = {"edges", "features", "classes"} - set(arrays)
+    if missing:
+        raise DataError(
+            file.label, f"array {sorted(missing)[0]!r} is missing; found {list(arrays)}"
+        )
+    features = _finite(file.label, arrays["features"])
+    count = len(features)
+    nodes = [str(label) for label in arrays.get("nodes", np.arange(count))]
+    _refuse_duplicates(f"{file.label}[nodes]", nodes)
+    if "class_names" in arrays:
+        names = [*map(str, arrays["class_names"]), ""]  # -1, 'not known', is the last
+        ids = arrays["classes"]
+        bad = np.flatnonzero((ids < -1) | (ids >= len(names) - 1))
+        if len(bad):
+            raise DataError(
+                f"{file.label}[classes]",
+                f"unknown class {ids[bad[0]]} of node {shown(nodes[bad[0]])}; "
+                f"class_names has {len(names) - 1}",
+            )
+        classes = [names[i] for i in ids]
+    else:
+        classes = ["" if str(c) == "-1" else str(c) for c in arrays["classes"]]
+    table = checked_table(
+        file.label,
+        nodes,
+        as_edges(arrays["edges"]),
+        features,
+        classes,
+        np.asarray(arrays.get("part", np.zeros(count)), dtype=np.int64),
+        np.asarray(arrays["split"], dtype=np.int64) if "split" in arrays else None,
+        np.asarray(arrays["edge_part"], dtype=np.int64) if "edge_part" in arrays else None,
+        valid,
+        test,
+        seed,
+    )
+    return table.stream(name)
+
+
+def _finite(source: str, features: npt.NDArray[Any]) -> FloatArray:
+    if features.ndim != 2 or not np.issubdtype(features.dtype, np.number):
+        raise DataError(source, f"features must be numbers [n, F], not {list(features.shape)}")
+    features = features.astype(np.float32)
+    if not np.isfinite(features).all():
+        raise DataError(
+            source, f"row {int(np.argwhere(~np.isfinite(features))[0][0])} is not finite"
+        )
+    return features

@@ -1,0 +1,157 @@
+"""A whole network as arrays: checked once, then divided into parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dicgrl.errors import DataError, shown
+from dicgrl.graph import NetworkStream, NetworkStreamBuilder
+from dicgrl.graph.arrays import FloatArray, IntArray
+from dicgrl.graph.holdout import hold_out_nodes
+
+
+@dataclass(slots=True)
+class NetworkTable:
+    """A whole network as arrays; every way of reading one ends here.
+
+    Attributes:
+        source: What messages call it.
+        nodes: Node labels.
+        edges: Positions in `nodes`, [m, 2].
+        features: [n, F].
+        classes: Class label of each node, "" where it is not known.
+        part: The part with which each node arrives, [n].
+        split: 0, 1, 2 for train, valid, test, -1 for none of them, [n].
+        edge_part: The part with which each edge arrives, [m].
+        names: Readable names of nodes.
+    """
+
+    source: str
+    nodes: Sequence[str]
+    edges: IntArray
+    features: FloatArray
+    classes: Sequence[str]
+    part: IntArray
+    split: IntArray
+    edge_part: IntArray
+    names: dict[str, str] = field(default_factory=dict)
+
+    def stream(self, name: str) -> NetworkStream:
+        """Divide into parts, with ids in order of arrival and classes in natural order."""
+        builder = NetworkStreamBuilder(name, self.features.shape[1])
+        class_of = np.asarray(self.classes, dtype=np.str_)
+        node_id = np.empty(len(self.nodes), dtype=np.int64)
+        for part in range(int(self.part.max(initial=-1)) + 1):
+            arriving = np.flatnonzero(self.part == part)
+            first = len(builder.nodes)
+            node_id[arriving] = builder.nodes.add(self.nodes[i] for i in arriving.tolist())
+            known = class_of[arriving] != ""
+            seen = sorted(set(class_of[arriving][known].tolist()), key=natural_order)
+            builder.classes.add(seen)
+            labels = np.full(len(arriving), -1, dtype=np.int64)
+            labels[known] = builder.classes.ids(class_of[arriving][known].tolist())
+            builder.add(
+                node_id[self.edges[self.edge_part == part]],
+                self.features[arriving],
+                labels,
+                *(first + np.flatnonzero(self.split[arriving] == number) for number in range(3)),
+            )
+        return builder.build(self.names)
+
+
+def natural_order(label: str) -> tuple[bool, int, str]:
+    """Sort key of classes: numbers by value and before words.
+
+    Example:
+        >>> sorted(["10", "drama", "9"], key=natural_order)
+        ['9', '10', 'drama']
+    """
+    return (False, int(label), label) if label.isdecimal() else (True, 0, label)
+
+
+def later_end(part: IntArray, edges: IntArray) -> IntArray:
+    """The part of each edge's later node, with which an edge arrives unless stated otherwise."""
+    later: IntArray = part[edges].max(axis=1, initial=0)
+    return later
+
+
+def checked_table(
+    source: str,
+    nodes: Sequence[str],
+    edges: IntArray,
+    features: FloatArray,
+    classes: Sequence[str],
+    part: IntArray,
+    split: IntArray | None,
+    edge_part: IntArray | None,
+    valid: float,
+    test: float,
+    seed: int,
+) -> NetworkTable:
+    """A network whose arrays fit together; what is left out is filled in.
+
+    Args:
+        source: What messages call it.
+        nodes: Node labels, without repeats.
+        edges: Positions in `nodes`, [m, 2].
+        features: [n, F].
+        classes: Class label of each node, "" where it is not known.
+        part: The part with which each node arrives, [n].
+        split: 0, 1, 2 for train, valid, test, -1 for none; divided at random unless given.
+        edge_part: The part with which each edge arrives; that of its later node unless given.
+        valid: Share of each part's nodes for validation where `split` is not given.
+        test: Likewise for testing.
+        seed: Seed of that division.
+    """
+    count = len(nodes)
+    for what, length in (
+        ("features", len(features)),
+        ("classes", len(classes)),
+        ("part", len(part)),
+        ("split", count if split is None else len(split)),
+    ):
+        if length != count:
+            raise DataError(
+                source, f"{what} has {length} rows; expected one for each of {count} nodes"
+            )
+    if len(edges) and (edges.min() < 0 or edges.max() >= count):
+        row = int(np.argmax(((edges < 0) | (edges >= count)).any(axis=1)))
+        raise DataError(source, f"edge {row} {edges[row].tolist()} mentions an unknown node")
+    present = np.unique(part)
+    if not np.array_equal(present, np.arange(len(present))):
+        raise DataError(
+            source, f"parts must be 0, 1, 2, ... without a gap; found {present.tolist()}"
+        )
+    arrival = later_end(part, edges)
+    if edge_part is None:
+        edge_part = arrival
+    elif edge_part.shape != arrival.shape:
+        raise DataError(source, f"edge_part has {len(edge_part)} rows for {len(edges)} edges")
+    early = np.flatnonzero((edge_part < arrival) | (edge_part >= max(len(present), 1)))
+    if len(early):
+        row = int(early[0])
+        raise DataError(
+            source,
+            f"edge {row} arrives with part {edge_part[row]}, its nodes by part {arrival[row]}",
+        )
+    known = np.asarray([cls != "" for cls in classes], dtype=np.bool_)
+    if split is None:
+        split = np.full(count, -1, dtype=np.int64)
+        for index in present:
+            here = np.flatnonzero(known & (part == index))
+            codes = np.unique(np.asarray(classes, np.str_)[here], return_inverse=True)[1]
+            sets = hold_out_nodes(codes, valid, test, np.random.default_rng((seed, int(index))))
+            for number, chosen in enumerate(sets):
+                split[here[chosen]] = number
+    wrong = np.flatnonzero((split < -1) | (split > 2) | ((split >= 0) & ~known))
+    if len(wrong):
+        at = int(wrong[0])
+        raise DataError(
+            source,
+            f"node {shown(nodes[at])} has split {split[at]} and class {shown(classes[at])}; "
+            "expected 0, 1, 2 (train, valid, test) with a class, or -1",
+        )
+    return NetworkTable(source, nodes, edges, features, classes, part, split, edge_part)

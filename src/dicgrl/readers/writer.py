@@ -1,0 +1,91 @@
+"""Writes a stream so that `read_stream` gives the same stream back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from dicgrl.errors import UserError, shown
+from dicgrl.files import new_folder, replacing_file
+from dicgrl.graph import SPLITS, KnowledgeStream, NetworkStream, Stream, Vocabulary
+
+
+def write_stream(stream: Stream, path: str | Path) -> None:
+    """Write a knowledge graph as a folder in the authors' layout, a network as an NPZ file.
+
+    The target appears whole or not at all.
+
+    Raises:
+        UserError: The target exists already, has the wrong ending, or a label holds a TAB or a
+            line end, which the text layout cannot express.
+    """
+    path = Path(path)
+    if path.exists():
+        raise UserError(f"{path} exists already")
+    if isinstance(stream, KnowledgeStream):
+        _check_labels(stream)
+        with new_folder(path) as folder:
+            _write_knowledge(stream, folder)
+    elif path.suffix != ".npz":
+        raise UserError(f"{path}: a network is written as one file that ends in .npz")
+    else:
+        with replacing_file(path) as temporary:
+            _write_network(stream, temporary)
+
+
+def _check_labels(stream: KnowledgeStream) -> None:
+    for vocabulary in (stream.entities, stream.relations):
+        for label in vocabulary:
+            if not label or any(char in label for char in "\t\r\n"):
+                raise UserError(
+                    f"{vocabulary.kind} {shown(label)}: a label with a TAB or line end "
+                    "cannot be written"
+                )
+
+
+def _write_knowledge(stream: KnowledgeStream, folder: Path) -> None:
+    entities = np.array(list(stream.entities), dtype=object)
+    relations = np.array(list(stream.relations), dtype=object)
+    for part in stream:
+        inner = folder / str(part.index)
+        inner.mkdir()
+        _write_ids(inner / "entity2id.txt", part.entities, part.num_entities)
+        _write_ids(inner / "relation2id.txt", part.relations, part.num_relations)
+        for split in SPLITS:
+            rows = getattr(part, split)
+            if len(rows):
+                columns = (entities[rows[:, 0]], relations[rows[:, 1]], entities[rows[:, 2]])
+                _write_lines(inner / f"{split}.txt", map("\t".join, zip(*columns, strict=True)))
+    if stream.names:
+        _write_lines(folder / "labels.tsv", (f"{k}\t{v}" for k, v in stream.names.items()))
+
+
+def _write_ids(path: Path, vocabulary: Vocabulary, count: int) -> None:
+    labels = vocabulary.labels(range(count))
+    _write_lines(path, (f"{label}\t{i}" for i, label in enumerate(labels)))
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _write_network(stream: NetworkStream, path: Path) -> None:
+    whole = stream.merged()[0]
+    split = np.full(whole.num_nodes, -1, dtype=np.int8)
+    for number, name in enumerate(SPLITS):
+        split[getattr(whole, name)] = number
+    with path.open("wb") as file:
+        np.savez_compressed(
+            file,
+            nodes=np.array(list(stream.nodes)),
+            edges=whole.edges.astype(np.int32),
+            features=whole.features,
+            classes=whole.labels.astype(np.int32),
+            class_names=np.array(list(stream.classes), dtype=np.str_),
+            part=np.repeat(np.arange(len(stream)), [len(part.new_nodes) for part in stream]),
+            edge_part=np.repeat(np.arange(len(stream)), [len(part.edges) for part in stream]),
+            split=split,
+        )

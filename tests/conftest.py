@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("default", max_examples=50, deadline=None)
+settings.load_profile("default")
+
+_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or fills the user's cache."""
+    monkeypatch.setenv("DICGRL_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def paper_data(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder with the paper's datasets, set as DICGRL_DATA."""
+    place = Path(os.environ.get("DICGRL_DATA") or _BESIDE)
+    if not place.is_dir():
+        pytest.skip("the paper's datasets are not here; set DICGRL_DATA to their folder")
+    monkeypatch.setenv("DICGRL_DATA", str(place))
+    return place
