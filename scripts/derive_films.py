@@ -125,10 +125,12 @@ class Film:
 
     @property
     def people(self) -> set[str]:
+        """Everyone who worked on the film, in whatever role."""
         return {*self.directors, *self.writers, *self.cast}
 
     @property
     def part(self) -> int:
+        """The number of the release period."""
         return next(k for k, end in enumerate(PERIOD_ENDS) if self.year <= end)
 
 
@@ -507,6 +509,7 @@ def period(k: int) -> str:
 
 
 def main() -> None:
+    """Write both datasets and print their tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "--source",

@@ -63,8 +63,7 @@ def test_films_sizes(films: Stream) -> None:
 
 
 def test_films_facts_are_well_formed_and_distinct(films: Stream) -> None:
-    facts = facts_of(films)
-    assert len(set(facts)) == len(facts)
+    assert len(set(facts := facts_of(films))) == len(facts)
     assert all(len(fact) == 3 and all(x and x == x.strip() for x in fact) for fact in facts)
 
 
@@ -101,10 +100,10 @@ def test_later_parts_bring_new_films_and_return_to_known_entities(films: Stream)
 
 
 def test_films_are_readable(films: Stream) -> None:
-    facts = set(facts_of(films))
+    facts = facts_of(films)
     assert ("Alien", "genre", "science fiction film") in facts
     assert ("The Godfather", "director", "Francis Ford Coppola") in facts
-    labels = entities_of(list(facts))
+    labels = entities_of(facts)
     assert {"Hamlet (1948)", "William Broyles, Jr.", "Robert Downey Jr."} <= labels
     assert not {"Hamlet", "Jr.", "William Broyles"} & labels
 

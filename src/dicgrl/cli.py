@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
+from rich.text import Text
 
 import dicgrl
 from dicgrl.datasets import datasets, load_stream, paper_dataset
@@ -32,26 +34,28 @@ Source = Annotated[str, typer.Argument(help="A dataset's name, or the path of yo
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Valid = Annotated[float, typer.Option(help="Share set aside for validation, where there is none.")]
 Test = Annotated[float, typer.Option(help="Share set aside for testing, where there is none.")]
-Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
 
 
 def main() -> None:
     """Run the command line; a user's mistake is one line and exit code 2, a failure exit code 1."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal has no signs for
     try:
         app()
     except DicgrlError as error:
-        Console(stderr=True, soft_wrap=True, highlight=False).print(
-            f"[bold red]error:[/] {_plain(str(error))}"
-        )
+        _complain(str(error))
         sys.exit(2 if isinstance(error, UserError) else 1)
+    except OSError as error:  # a full disk, a folder that cannot be written
+        _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
 
 
-def _plain(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
+def _complain(message: str) -> None:
+    text = Text.assemble(("error:", "bold red"), f" {message}")
+    Console(stderr=True, soft_wrap=True).print(text)
 
 
 def _version(wanted: bool) -> None:
@@ -73,6 +77,8 @@ def _root(
 def _list(context: typer.Context, as_json: Json = False) -> None:
     """What is known, where it is, its task, parts and size."""
     if context.invoked_subcommand is not None:
+        if as_json:
+            raise UserError(f"--json comes after {context.invoked_subcommand}, not before it")
         return
     rows: list[dict[str, Any]] = []
     for dataset in datasets():
@@ -186,7 +192,7 @@ def fetch(
         DownloadColumn(),
         TransferSpeedColumn(),
         console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
+        disable=not _is_terminal(sys.stderr),
     ) as bar:
         task = bar.add_task(name, total=None)
         finished: list[str] = []
@@ -202,7 +208,7 @@ def fetch(
             )
 
         place = fetch_dataset(dataset, update)
-    console.print(f"{name} is in {place}; its counts are those of the paper.", highlight=False)
+    console.print(f"{name} is in {place}; its counts are those of the paper.", soft_wrap=True)
 
 
 @datasets_app.command()
@@ -225,11 +231,15 @@ def split(
     stream, times = read_timed(source) if by == "time" else (load_stream(source), None)
     parts = stream.split(by, shares, times=times, valid=valid, test=test, seed=seed)
     write_stream(parts, out)
-    _console().print(
-        f"{out}: {len(parts)} parts. Next: dicgrl datasets show {out}", highlight=False
-    )
+    _console().print(f"{out}: {len(parts)} parts. Next: dicgrl datasets show {out}", soft_wrap=True)
 
 
 def _console() -> Console:
-    # A pipe gets whole lines, whatever the width of the terminal behind it.
-    return Console(width=None if sys.stdout.isatty() else 200)
+    # A pipe gets whole lines, whatever the width of the terminal behind it. Names and paths are
+    # printed as they are: brackets and colons in them are no markup.
+    width = None if _is_terminal(sys.stdout) else 200
+    return Console(width=width, markup=False, emoji=False, highlight=False)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()  # None: the shell closed it (`>&-`)

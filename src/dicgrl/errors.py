@@ -32,7 +32,7 @@ class DataError(UserError):
         line: The line of the file, counted from 1, where there is one.
 
     Example:
-        >>> print(DataError("0/train.txt", "expected 3 fields, found 2: 'a\tb'", line=7))
+        >>> print(DataError("0/train.txt", "expected 3 fields, found 2: " + shown("a\tb"), line=7))
         0/train.txt:7: expected 3 fields, found 2: 'a\tb'
     """
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,9 +23,8 @@ def replacing_file(path: Path) -> Iterator[Path]:
         'whole'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = _hidden(path)
+    temporary.touch(exist_ok=False)
     try:
         yield temporary
         _sync(temporary)
@@ -39,7 +38,8 @@ def replacing_file(path: Path) -> Iterator[Path]:
 def new_folder(path: Path) -> Iterator[Path]:
     """Fill a temporary folder; on success rename it to `path`, which must not exist yet."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    temporary = _hidden(path)
+    temporary.mkdir()
     try:
         yield temporary
         publish_folder(temporary, path)
@@ -52,9 +52,13 @@ def publish_folder(temporary: Path, path: Path) -> None:
     for file in temporary.rglob("*"):
         if file.is_file():
             _sync(file)
-    temporary.chmod(0o755)  # mkdtemp makes folders that only the owner can enter
     temporary.rename(path)
     _sync(path.parent)
+
+
+def _hidden(path: Path) -> Path:
+    # Not by `tempfile`, whose files only their owner may read, whatever the user's umask says.
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
 
 
 def _sync(path: Path) -> None:

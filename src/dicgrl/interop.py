@@ -40,6 +40,12 @@ def from_pykeen(
         factory.mapped_triples.cpu().numpy() if factory is not None else ()
         for factory in (training, validation, testing)
     ]
+    for factory in (validation, testing):
+        if factory is not None and (
+            factory.entity_to_id != training.entity_to_id
+            or factory.relation_to_id != training.relation_to_id
+        ):
+            raise UserError("the factories give different ids to the same labels")
     builder.add(*rows)
     return builder.build()
 
@@ -90,6 +96,8 @@ def from_pyg(
     for field in ("x", "edge_index", "y"):
         if getattr(data, field, None) is None:
             raise UserError(f"Data has no {field}; x, edge_index and y are needed")
+    if data.y.ndim != 1:
+        raise UserError(f"y has shape {list(data.y.shape)}; expected one class for each node")
     count = int(data.num_nodes)
     labels = getattr(data, "node_labels", None) or [str(i) for i in range(count)]
     classes = [str(c) if c >= 0 else "" for c in data.y.cpu().tolist()]
@@ -100,8 +108,15 @@ def from_pyg(
     if any(getattr(data, mask, None) is not None for mask in _MASKS):
         split = np.full(count, -1, dtype=np.int64)
         for number, mask in enumerate(_MASKS):
-            if getattr(data, mask, None) is not None:
-                split[getattr(data, mask).cpu().numpy()] = number
+            chosen = getattr(data, mask, None)
+            if chosen is None:
+                continue
+            if chosen.shape != (count,):
+                raise UserError(
+                    f"{mask} has shape {list(chosen.shape)}; expected one value for each of "
+                    f"{count} nodes (choose one column of several)"
+                )
+            split[chosen.cpu().numpy()] = number
     part = getattr(data, "part", None)
     arrival = np.zeros(count, np.int64) if part is None else part.cpu().numpy().astype(np.int64)
     table = checked_table(
@@ -140,7 +155,7 @@ def to_pyg(stream: NetworkStream) -> Data:
         edge_index=to_undirected(torch.from_numpy(edges.T.copy()), num_nodes=whole.num_nodes),
         y=torch.from_numpy(whole.labels.copy()),
         part=torch.from_numpy(np.repeat(np.arange(len(stream)), sizes)),
-        node_labels=list(stream.nodes),
+        node_labels=whole.nodes.labels(whole.new_nodes),
         **masks,
     )
 

@@ -10,6 +10,7 @@ from dicgrl.datasets.locate import DATA_VARIABLE, cache_folder, find_dataset, fi
 from dicgrl.datasets.paper import PAPER_DATASETS, PaperDataset
 from dicgrl.errors import UserError, unknown_name
 from dicgrl.graph import Stream, Task
+from dicgrl.graph.holdout import check_shares
 from dicgrl.readers import read_stream
 from dicgrl.readers.files import SourceFile
 from dicgrl.readers.names import read_names_file
@@ -95,16 +96,18 @@ def load_stream(
         >>> len(load_stream("films"))
         5
     """
+    check_shares(valid, test)
     if labels is not None and not Path(labels).is_file():
         raise UserError(f"{labels}: no such file of readable names")
     names = SourceFile.on_disk(Path(labels)) if labels is not None else None
-    if str(source) in _BUILT_IN:
-        with as_file(files("dicgrl.datasets") / "builtin" / _BUILT_IN[str(source)][0]) as path:
-            stream = read_stream(path, name=str(source))
-    elif str(source) in PAPER_DATASETS:
-        stream = _load_paper(str(source))
-        names = names or find_names(str(source))
-    elif Path(source).exists():
+    name = source if isinstance(source, str) else ""  # a Path is a path, whatever it is called
+    if name in _BUILT_IN:
+        with as_file(files("dicgrl.datasets") / "builtin" / _BUILT_IN[name][0]) as path:
+            stream = read_stream(path, name=name)
+    elif name in PAPER_DATASETS:
+        stream = _load_paper(name)
+        names = names or find_names(name)
+    elif str(source) and Path(source).exists():  # "" would be the working directory
         stream = read_stream(source, valid=valid, test=test, seed=seed)
     elif _looks_like_path(source):
         raise UserError(f"{source}: no such file or folder")

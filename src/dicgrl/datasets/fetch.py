@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import shutil
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from dicgrl.datasets.locate import cache_folder
 from dicgrl.datasets.paper import REPOSITORY, REVISION, PaperDataset
-from dicgrl.errors import DataError, FailureError, UserError
+from dicgrl.errors import FailureError, UserError
 from dicgrl.files import publish_folder
 from dicgrl.graph import describe
 from dicgrl.readers import read_stream
@@ -26,7 +28,9 @@ from dicgrl.readers import read_stream
 SOURCE_VARIABLE = "DICGRL_SOURCE"
 Progress = Callable[[str, int, int | None], None]  # file, bytes so far, bytes in all if known
 _ATTEMPTS = 3
+_PAUSE = 0.5  # seconds before the second attempt, doubled before each further one
 _CHUNK = 1 << 16
+_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")  # of the header Content-Range
 
 
 class _IncompleteError(Exception):
@@ -67,7 +71,11 @@ def fetch(
 def source_address() -> str:
     """Where files come from: `DICGRL_SOURCE` (a mirror), or the authors' repository."""
     address = os.environ.get(SOURCE_VARIABLE) or f"{REPOSITORY}/{REVISION}"
-    if not address.startswith(("http://", "https://")):
+    try:
+        known = urlsplit(address).scheme in ("http", "https") and urlsplit(address).hostname
+    except ValueError:
+        known = None
+    if not known:
         raise UserError(f"{SOURCE_VARIABLE} is {address!r}; expected an http or https address")
     return address
 
@@ -75,7 +83,7 @@ def source_address() -> str:
 def _verify(dataset: PaperDataset, staging: Path) -> None:
     try:
         found = dataset.differences(describe(read_stream(staging, name=dataset.name)))
-    except DataError as error:
+    except UserError as error:
         raise FailureError(
             f"what was downloaded for {dataset.name} is damaged and was removed: {error}"
         ) from error
@@ -107,7 +115,7 @@ def _download(
         except (_IncompleteError, OSError, http.client.HTTPException) as error:
             reason = str(getattr(error, "reason", error)) or type(error).__name__
         if attempt < _ATTEMPTS:
-            time.sleep(0.5 * 2 ** (attempt - 1) if timeout > 1 else 0)
+            time.sleep(_PAUSE * 2 ** (attempt - 1))
     raise FailureError(
         f"{address}: {reason}, {_ATTEMPTS} times; what has arrived is kept, run the command again"
     )
@@ -121,13 +129,18 @@ def _transfer(
     if done:
         request.add_header("Range", f"bytes={done}-")
     with urllib.request.urlopen(request, timeout=timeout) as response:
-        continues = response.status == http.client.PARTIAL_CONTENT and (
-            response.headers.get("Content-Range", "").startswith(f"bytes {done}-")
-        )
-        done = done if continues else 0
+        whole = None
+        if response.status == http.client.PARTIAL_CONTENT:
+            sent = _RANGE.match(response.headers.get("Content-Range", ""))
+            if sent is None or int(sent[1]) != done:
+                partial.unlink(missing_ok=True)
+                raise _IncompleteError("the server sent another range than it was asked for")
+            whole = None if sent[2] == "*" else int(sent[2])
+        else:
+            done = 0  # all of the file, even where a range was asked for
         length = response.headers.get("Content-Length")
-        total = done + int(length) if length else None
-        with partial.open("ab" if continues else "wb") as out:
+        total = whole or (done + int(length) if length else None)
+        with partial.open("ab" if done else "wb") as out:
             while chunk := response.read(_CHUNK):
                 out.write(chunk)
                 done += len(chunk)

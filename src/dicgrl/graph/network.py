@@ -56,10 +56,14 @@ class NetworkGraph:
         if known is not None:
             raise UserError(f"node {shown(known)} of part {part.index} is already in this network")
         known_nodes, known_classes = len(self.nodes), len(self.classes)
-        used = [part.edges.ravel(), part.train, part.valid, part.test]
-        node = self.nodes.adopt(part.nodes, np.concatenate([ids_in(part.new_nodes), *used]))
-        if len(self.nodes) - known_nodes != len(part.new_nodes):
-            raise UserError(f"part {part.index} mentions nodes of parts that have not arrived")
+        used = np.concatenate([part.edges.ravel(), part.train, part.valid, part.test])
+        earlier = np.unique(used[(used < part.new_nodes.start) | (used >= part.new_nodes.stop)])
+        absent = next((n for n in part.nodes.labels(earlier) if n not in self.nodes), None)
+        if absent is not None:
+            raise UserError(
+                f"part {part.index} mentions node {shown(absent)}, which has not arrived"
+            )
+        node = self.nodes.adopt(part.nodes, np.concatenate([ids_in(part.new_nodes), used]))
         labelled = part.labels >= 0
         class_id = self.classes.adopt(
             part.classes, np.concatenate([ids_in(part.new_classes), part.labels[labelled]])

@@ -133,13 +133,14 @@ def _assign(
 ) -> IntArray:
     """The part of each of `count` things."""
     shares = np.asarray(ratios, dtype=np.float64)
-    if shares.ndim != 1 or len(shares) == 0 or (shares <= 0).any() or abs(shares.sum() - 1) > 1e-6:
+    if shares.ndim != 1 or not ((shares > 0).all() and abs(shares.sum() - 1) <= 1e-6):  # nan fails
         raise UserError(f"ratios {list(ratios)}: they must be above 0 and sum to 1")
     if by not in WAYS:
         raise unknown_name("way to split", by, WAYS)
     if (by == "time") != (times is not None):
         raise UserError(f"by={by!r}: times are needed for 'time' and for nothing else")
     ends = np.round(np.cumsum(shares) * count).astype(np.int64)
+    ends[-1] = count  # whatever the shares' rounding left over
     if by == "time":
         values: npt.NDArray[Any] = np.asarray(times)
         if values.shape != (count,):

@@ -101,7 +101,7 @@ def _describe_network(stream: NetworkStream) -> Counts:
     return {
         "name": stream.name,
         "task": str(stream.task),
-        "classes": len(stream.classes),
+        "classes": stream[-1].num_classes if len(stream) else 0,
         "features": stream.num_features,
         "parts": rows,
     }

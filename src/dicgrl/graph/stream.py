@@ -32,7 +32,7 @@ class _Stream(Generic[PartT]):
     @overload
     def __getitem__(self, index: slice) -> Self: ...
     def __getitem__(self, index: int | slice) -> PartT | Self:
-        if isinstance(index, int):
+        if not isinstance(index, slice):
             return self.parts[index]
         start, _, step = index.indices(len(self.parts))
         if start != 0 or step != 1:

@@ -47,7 +47,7 @@ class Vocabulary:
 
     def add(self, labels: Iterable[str]) -> IntArray:
         """Ids of the labels, in their order; unseen labels get the next ids."""
-        before = len(self._index)
+        before = len(self._labels)  # not of the index: an iterable that failed may have left keys
         ids = np.fromiter(map(self._index.__getitem__, labels), dtype=np.int64)
         added = len(self._index) - before
         if added:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from dicgrl.errors import UserError
 from dicgrl.graph import KnowledgeStream, Stream
 from dicgrl.readers import knowledge, network
 from dicgrl.readers.files import ARCHIVE_ENDINGS, Folder, SourceFile, numbered, open_folder
+from dicgrl.readers.names import read_names
 from dicgrl.readers.writer import write_stream
 
 __all__ = ["read_folder", "read_stream", "read_timed", "write_stream"]
@@ -84,7 +86,8 @@ def read_folder(
     if parts := knowledge.part_files(folder):
         files = [folder.file(part) for part in numbered(folder, parts, "file")]
         found = [file for file in files if file is not None]
-        return knowledge.read_files(found, name, seed=seed, **shares)
+        stream = knowledge.read_files(found, name, seed=seed, **shares)
+        return replace(stream, names=read_names(folder))
     listing = ", ".join(folder.names()[:8]) or "nothing"
     raise UserError(f"{folder.label}: not a stream; it holds {listing}. {_LAYOUTS}")
 
@@ -95,7 +98,9 @@ def read_timed(
     """Read one file of triples with a time as fourth column: a static graph and the times."""
     path = Path(path)
     if not path.is_file():
-        raise UserError(f"{path}: no such file")
+        raise UserError(
+            f"{path}: no such file; times are read from one file of triples, as its fourth column"
+        )
     return knowledge.read_timed_triples(SourceFile.on_disk(path), name or _stem(path))
 
 

@@ -134,6 +134,7 @@ class ArchiveFolder:
                     content = archive.extractfile(member) if member.isfile() else None
                     if content is not None:
                         members[member.name.removeprefix("./")] = content.read()
+                _check_end(archive)
         except (*_DAMAGED, OSError) as error:
             raise DataError(path, f"damaged archive ({error})") from error
         root: Folder = cls(str(path), members)
@@ -160,6 +161,18 @@ class ArchiveFolder:
             k.removeprefix(prefix): v for k, v in self._members.items() if k.startswith(prefix)
         }
         return ArchiveFolder(f"{self.label}/{name}", inside) if inside else None
+
+
+def _check_end(archive: tarfile.TarFile) -> None:
+    """Tell an archive that ends from one that breaks off, which `tarfile` reads without a word."""
+    stream = archive.fileobj
+    if stream is None:
+        return
+    stream.seek(archive.offset)
+    if stream.read(tarfile.BLOCKSIZE) != tarfile.NUL * tarfile.BLOCKSIZE:
+        raise tarfile.ReadError("it breaks off early")
+    while stream.read(1 << 20):  # a checksum of the compression stands at its end
+        pass
 
 
 def open_folder(path: Path) -> Folder:

@@ -30,7 +30,8 @@ HEADERS = {
     ("source", "relation", "target"),
     ("h", "r", "t"),
 }
-_NUMBERED_FILE = re.compile(r"(\d+)\.(?:tsv|csv|txt)(?:\.gz)?")
+_TIMES = ("float64", "datetime64[us]")
+_NUMBERED_FILE = re.compile(r"([0-9]+)\.(?:tsv|csv|txt)(?:\.gz)?")
 
 
 def read_numbered_folders(
@@ -68,29 +69,48 @@ def read_timed_triples(file: SourceFile, name: str) -> tuple[KnowledgeStream, np
     builder = KnowledgeStreamBuilder(name)
     times: list[str] = []
     builder.add(read_triples(file, builder, times))
-    for kind in (np.float64, "datetime64[us]"):
-        try:
-            parsed = np.array(times, dtype=kind)
-        except ValueError:
-            continue
-        if not np.isnan(parsed).any():  # NaT counts as well
+    for kind in _TIMES:
+        parsed = _parsed(times, kind)
+        if parsed is not None:
             return builder.build(), parsed
-    raise DataError(
-        file.label,
-        f"the times are neither all numbers nor all ISO dates, such as {shown(times[0])}",
+    raise _bad_time(file, times)
+
+
+def _parsed(times: list[str], kind: str) -> npt.NDArray[Any] | None:
+    try:
+        parsed = np.array(times, dtype=kind)
+    except ValueError:
+        return None
+    return None if np.isnan(parsed).any() else parsed  # NaT counts as well
+
+
+def _bad_time(file: SourceFile, times: list[str]) -> DataError:
+    """The error for the first time that is not of the kind that most are."""
+    wrong = [[time for time in times if _parsed([time], kind) is None] for kind in _TIMES]
+    value = min(wrong, key=len)[0]
+    for rows in read_rows(file, 4):
+        if value in rows.columns[3]:
+            line = rows.first_line + rows.columns[3].index(value)
+            break
+    return DataError(
+        file.label, f"time {shown(value)}: the times must be all numbers or all ISO dates", line
     )
 
 
 def part_folders(folder: Folder) -> dict[int, str]:
     """Sub-folders whose name is a number."""
-    return {int(name): name for name in folder.names() if name.isascii() and name.isdigit()}
+    return _by_number(folder, re.compile(r"([0-9]+)"))
 
 
 def part_files(folder: Folder) -> dict[int, str]:
     """Files `0.tsv`, `1.csv.gz`, ... by number."""
+    return _by_number(folder, _NUMBERED_FILE)
+
+
+def _by_number(folder: Folder, pattern: re.Pattern[str]) -> dict[int, str]:
     found: dict[int, str] = {}
     for name in folder.names():
-        match = _NUMBERED_FILE.fullmatch(name)
+        match = pattern.fullmatch(name)
         if match and found.setdefault(int(match[1]), name) != name:
             raise DataError(
                 folder.label, f"{found[int(match[1])]} and {name} are both part {match[1]}"
@@ -123,8 +143,11 @@ def _read_part(
         raise DataError(folder.label, "no train.txt (or .tsv, .csv, with or without .gz)")
     rows = {}
     for split, file in files.items():
-        rows[split] = read_triples(file, builder) if file else np.empty((0, 3), np.int64)
+        rows[split] = np.empty((0, 3), np.int64)
         if file:
+            # Beside id files there are no headers: `h r t` may then be a fact.
+            header = entity_file is None and relation_file is None
+            rows[split] = read_triples(file, builder, header=header)
             _check_listed(file, rows[split], listed, builder)
     if files["valid"] is None and files["test"] is None:
         builder.add_held_out(rows["train"], valid, test, _generator(seed, builder))
@@ -138,18 +161,22 @@ def _generator(seed: int, builder: KnowledgeStreamBuilder) -> np.random.Generato
 
 
 def read_triples(
-    file: SourceFile, builder: KnowledgeStreamBuilder, times: list[str] | None = None
+    file: SourceFile,
+    builder: KnowledgeStreamBuilder,
+    times: list[str] | None = None,
+    header: bool = True,
 ) -> IntArray:
     """Triples of a file as ids, [n, 3]; unseen labels are added to the builder.
 
-    A first line such as `head,relation,tail` is a header and is skipped. With `times` given, the
-    file has a fourth column, which is appended to that list.
+    A first line such as `head,relation,tail` is a header and is skipped, unless `header` says that
+    there is none. With `times` given, the file has a fourth column, which is appended to that list.
     """
     blocks = []
     width = 3 if times is None else 4
     for rows in read_rows(file, width):
         columns = rows.columns
-        if rows.first_line == 1 and tuple(c[0].lower() for c in columns[:3]) in HEADERS:
+        first = tuple(column[0].lower() for column in columns[:3])
+        if header and rows.first_line == 1 and first in HEADERS:
             columns = [column[1:] for column in columns]
         blocks.append(builder.rows(*columns[:3]))
         if times is not None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -29,6 +30,17 @@ from dicgrl.readers.knowledge import part_folders
 from dicgrl.readers.names import read_names
 from dicgrl.readers.network_table import NetworkTable, checked_table, natural_order
 from dicgrl.readers.text import csv_rows, read_fields, read_matrix, read_rows
+
+_Arrays = dict[str, npt.NDArray[Any]]
+_UNREADABLE = (  # what NumPy and zipfile raise for damaged files and pickled objects
+    ValueError,
+    EOFError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def read_authors(folder: Folder, name: str) -> NetworkStream:
@@ -126,6 +138,8 @@ def _read_classes(file: SourceFile, position: dict[str, int]) -> list[str]:
 def _refuse_duplicates(source: str, labels: Sequence[str], first_line: int = 1) -> None:
     seen: dict[str, int] = {}
     for line, label in enumerate(labels, start=first_line):
+        if not label:
+            raise DataError(source, "the node has no label", line)
         if seen.setdefault(label, line) != line:
             raise DataError(
                 source, f"duplicate node {shown(label)}, first in line {seen[label]}", line
@@ -159,7 +173,7 @@ def read_csv(
     split = _split_numbers(file, split_names) if split_names is not None else None
     separate = folder.file("features.npy")
     if separate:
-        features = _finite(separate.label, np.load(io.BytesIO(separate.read()), allow_pickle=False))
+        features = _as_features(separate.label, _load(separate))
     else:
         features = np.empty((count, len(columns)), dtype=np.float32)
         for i, (title, values) in enumerate(columns.items()):
@@ -210,6 +224,8 @@ def _integers(file: SourceFile, values: list[str], title: str) -> IntArray:
     for line, value in enumerate(values, start=2):
         if not value.isdecimal():
             raise DataError(file.label, f"{title} is {shown(value)}; expected 0, 1, 2, ...", line)
+        if len(value) > 18:
+            raise DataError(file.label, f"{title} is {shown(value)}; too large", line)
     return np.array(values, dtype=np.int64)
 
 
@@ -227,55 +243,91 @@ def read_npz(
     file: SourceFile, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
 ) -> NetworkStream:
     """A network from the arrays of an NPZ file; see the module's text."""
-    try:
-        with np.load(io.BytesIO(file.read()), allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-    except (ValueError, zipfile.BadZipFile, EOFError, KeyError) as error:
-        raise DataError(file.label, f"not an NPZ file of plain arrays ({error})") from error
+    arrays = _load(file)
+    if not isinstance(arrays, dict):
+        raise DataError(file.label, "holds one array without a name; save it with np.savez")
     missing = {"edges", "features", "classes"} - set(arrays)
     if missing:
         raise DataError(
             file.label, f"array {sorted(missing)[0]!r} is missing; found {list(arrays)}"
         )
-    features = _finite(file.label, arrays["features"])
+    features = _as_features(f"{file.label}[features]", arrays["features"])
     count = len(features)
-    nodes = [str(label) for label in arrays.get("nodes", np.arange(count))]
+    nodes = [str(label) for label in _list(file, arrays, "nodes", np.arange(count))]
     _refuse_duplicates(f"{file.label}[nodes]", nodes)
+    classes = [str(c) for c in _list(file, arrays, "classes")]
+    names: list[str] = []
     if "class_names" in arrays:
-        names = [*map(str, arrays["class_names"]), ""]  # -1, 'not known', is the last
-        ids = arrays["classes"]
-        bad = np.flatnonzero((ids < -1) | (ids >= len(names) - 1))
+        names = [*map(str, _list(file, arrays, "class_names"))]
+        ids = _integer_list(file, arrays, "classes")
+        bad = np.flatnonzero((ids < -1) | (ids >= len(names)))
         if len(bad):
             raise DataError(
                 f"{file.label}[classes]",
                 f"unknown class {ids[bad[0]]} of node {shown(nodes[bad[0]])}; "
-                f"class_names has {len(names) - 1}",
+                f"class_names has {len(names)}",
             )
-        classes = [names[i] for i in ids]
-    else:
-        classes = ["" if str(c) == "-1" else str(c) for c in arrays["classes"]]
+        classes = [names[i] if i >= 0 else "" for i in ids]
     table = checked_table(
         file.label,
         nodes,
-        as_edges(arrays["edges"]),
+        _edge_rows(file, arrays["edges"]),
         features,
-        classes,
-        np.asarray(arrays.get("part", np.zeros(count)), dtype=np.int64),
-        np.asarray(arrays["split"], dtype=np.int64) if "split" in arrays else None,
-        np.asarray(arrays["edge_part"], dtype=np.int64) if "edge_part" in arrays else None,
+        ["" if c == "-1" else c for c in classes],
+        _integer_list(file, arrays, "part", np.zeros(count, np.int64)),
+        _integer_list(file, arrays, "split") if "split" in arrays else None,
+        _integer_list(file, arrays, "edge_part") if "edge_part" in arrays else None,
         valid,
         test,
         seed,
     )
+    table.class_order = names
     return table.stream(name)
 
 
-def _finite(source: str, features: npt.NDArray[Any]) -> FloatArray:
-    if features.ndim != 2 or not np.issubdtype(features.dtype, np.number):
-        raise DataError(source, f"features must be numbers [n, F], not {list(features.shape)}")
-    features = features.astype(np.float32)
-    if not np.isfinite(features).all():
-        raise DataError(
-            source, f"row {int(np.argwhere(~np.isfinite(features))[0][0])} is not finite"
-        )
-    return features
+def _load(file: SourceFile) -> Any:
+    """The array of an NPY file or the arrays of an NPZ file; never a pickled object."""
+    try:
+        found = np.load(io.BytesIO(file.read()), allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            return found
+        with found:
+            return {key: found[key] for key in found.files}
+    except _UNREADABLE as error:
+        raise DataError(file.label, f"not a NumPy file of plain arrays ({error})") from error
+
+
+def _list(
+    file: SourceFile, arrays: _Arrays, key: str, default: npt.NDArray[Any] | None = None
+) -> npt.NDArray[Any]:
+    found = arrays[key] if default is None else arrays.get(key, default)
+    if found.ndim != 1:
+        raise DataError(f"{file.label}[{key}]", f"shape {list(found.shape)}; expected a list [n]")
+    return found
+
+
+def _integer_list(
+    file: SourceFile, arrays: _Arrays, key: str, default: npt.NDArray[Any] | None = None
+) -> IntArray:
+    return _integral(f"{file.label}[{key}]", _list(file, arrays, key, default))
+
+
+def _edge_rows(file: SourceFile, rows: npt.NDArray[Any]) -> IntArray:
+    source = f"{file.label}[edges]"
+    if rows.size and (rows.ndim != 2 or rows.shape[1] != 2):
+        raise DataError(source, f"shape {list(rows.shape)}; expected pairs of nodes [m, 2]")
+    return as_edges(_integral(source, rows))
+
+
+def _integral(source: str, numbers: npt.NDArray[Any]) -> IntArray:
+    if not np.issubdtype(numbers.dtype, np.number) or (numbers != np.floor(numbers)).any():
+        raise DataError(source, f"whole numbers expected, found {numbers.dtype}")
+    return numbers.astype(np.int64)
+
+
+def _as_features(source: str, features: Any) -> FloatArray:
+    if not isinstance(features, np.ndarray) or features.ndim != 2:
+        raise DataError(source, f"shape {list(np.shape(features))}; expected features [n, F]")
+    if not np.issubdtype(features.dtype, np.number) and features.dtype != np.bool_:
+        raise DataError(source, f"features must be numbers, not {features.dtype}")
+    return features.astype(np.float32)

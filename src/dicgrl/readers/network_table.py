@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -27,6 +28,7 @@ class NetworkTable:
         split: 0, 1, 2 for train, valid, test, -1 for none of them, [n].
         edge_part: The part with which each edge arrives, [m].
         names: Readable names of nodes.
+        class_order: Classes in the order of their ids; the natural order unless given.
     """
 
     source: str
@@ -38,10 +40,13 @@ class NetworkTable:
     split: IntArray
     edge_part: IntArray
     names: dict[str, str] = field(default_factory=dict)
+    class_order: Sequence[str] = ()
 
     def stream(self, name: str) -> NetworkStream:
-        """Divide into parts, with ids in order of arrival and classes in natural order."""
+        """Divide into parts, with ids in order of arrival; classes of one part in their order."""
         builder = NetworkStreamBuilder(name, self.features.shape[1])
+        rank = {label: i for i, label in enumerate(self.class_order)}.__getitem__
+        key = rank if self.class_order else natural_order
         class_of = np.asarray(self.classes, dtype=np.str_)
         node_id = np.empty(len(self.nodes), dtype=np.int64)
         for part in range(int(self.part.max(initial=-1)) + 1):
@@ -49,7 +54,7 @@ class NetworkTable:
             first = len(builder.nodes)
             node_id[arriving] = builder.nodes.add(self.nodes[i] for i in arriving.tolist())
             known = class_of[arriving] != ""
-            seen = sorted(set(class_of[arriving][known].tolist()), key=natural_order)
+            seen = sorted(set(class_of[arriving][known].tolist()), key=key)
             builder.classes.add(seen)
             labels = np.full(len(arriving), -1, dtype=np.int64)
             labels[known] = builder.classes.ids(class_of[arriving][known].tolist())
@@ -95,7 +100,7 @@ def checked_table(
 
     Args:
         source: What messages call it.
-        nodes: Node labels, without repeats.
+        nodes: Node labels.
         edges: Positions in `nodes`, [m, 2].
         features: [n, F].
         classes: Class label of each node, "" where it is not known.
@@ -107,6 +112,8 @@ def checked_table(
         seed: Seed of that division.
     """
     count = len(nodes)
+    if count == 0:
+        raise DataError(source, "there are no nodes")
     for what, length in (
         ("features", len(features)),
         ("classes", len(classes)),
@@ -117,6 +124,18 @@ def checked_table(
             raise DataError(
                 source, f"{what} has {length} rows; expected one for each of {count} nodes"
             )
+    if features.ndim != 2:
+        raise DataError(source, f"features have shape {list(features.shape)}; expected [n, F]")
+    bad = np.argwhere(~np.isfinite(features))
+    if len(bad):
+        row, column = bad[0]
+        raise DataError(
+            source,
+            f"feature {column} of node {shown(nodes[row])} is {features[row, column]}; not finite",
+        )
+    if len(set(nodes)) != count:
+        label = next(label for label, times in Counter(nodes).items() if times > 1)
+        raise DataError(source, f"duplicate node {shown(label)}")
     if len(edges) and (edges.min() < 0 or edges.max() >= count):
         row = int(np.argmax(((edges < 0) | (edges >= count)).any(axis=1)))
         raise DataError(source, f"edge {row} {edges[row].tolist()} mentions an unknown node")

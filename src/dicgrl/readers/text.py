@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from typing import BinaryIO
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from dicgrl.readers.files import SourceFile
 
 _BLOCK_BYTES = 8 << 20
 _CSV_ROWS = 100_000
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +75,43 @@ def _check_widths(file: SourceFile, first_line: int, text: str, columns: int) ->
 def csv_rows(file: SourceFile, columns: int | None = None) -> Iterator[Rows]:
     """Rows of a CSV file; without `columns`, the first row says how many there are."""
     with file.open() as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-        reader = csv.reader(text, strict=True)
+        reader = csv.reader(_decoded_lines(file, stream), strict=True)
+        rows: list[list[str]] = []
         first_line = 1
+        blank = 0  # the first of the blank lines that may turn out to be the end of the file
         try:
-            while rows := list(islice(reader, _CSV_ROWS)):
-                columns = columns or len(rows[0])
-                for number, row in enumerate(rows):
-                    if len(row) != columns:
-                        raise DataError(
-                            file.label,
-                            f"expected {columns} fields separated by comma, found {len(row)}: "
-                            f"{shown(','.join(row))}",
-                            first_line + number,
-                        )
-                yield Rows(first_line, [list(column) for column in zip(*rows, strict=True)])
-                first_line += len(rows)
-        except UnicodeDecodeError as error:
-            raise DataError(file.label, _not_utf8(error), reader.line_num + 1) from error
+            for row in reader:
+                if not row:
+                    blank = blank or reader.line_num
+                    continue
+                columns = columns or len(row)
+                if len(row) != columns or blank:
+                    raise DataError(
+                        file.label,
+                        f"expected {columns} fields separated by comma, found "
+                        + ("a blank line" if blank else f"{len(row)}: {shown(','.join(row))}"),
+                        blank or reader.line_num,
+                    )
+                rows.append(row)
+                if len(rows) == _CSV_ROWS:
+                    yield _by_column(first_line, rows)
+                    first_line, rows = reader.line_num + 1, []
         except csv.Error as error:
             raise DataError(file.label, f"not valid CSV ({error})", reader.line_num) from error
+        if rows:
+            yield _by_column(first_line, rows)
+
+
+def _by_column(first_line: int, rows: list[list[str]]) -> Rows:
+    return Rows(first_line, [list(column) for column in zip(*rows, strict=True)])
+
+
+def _decoded_lines(file: SourceFile, stream: BinaryIO) -> Iterator[str]:
+    for number, line in enumerate(stream, start=1):
+        try:
+            yield (line.removeprefix(_BOM) if number == 1 else line).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(file.label, _not_utf8(error), number) from error
 
 
 def text_blocks(file: SourceFile) -> Iterator[tuple[int, str]]:
@@ -112,7 +129,7 @@ def text_blocks(file: SourceFile) -> Iterator[tuple[int, str]]:
             cut = data.rfind(b"\n") + 1 if block else len(data)
             data, rest = data[:cut], data[cut:]
             if first_line == 1:
-                data = data.removeprefix(b"\xef\xbb\xbf")
+                data = data.removeprefix(_BOM)
             try:
                 text = held + data.decode("utf-8").replace("\r\n", "\n")
             except UnicodeDecodeError as error:
@@ -160,13 +177,12 @@ def read_matrix(file: SourceFile) -> tuple[list[str], FloatArray]:
     for first_line, text in text_blocks(file):
         lines = text.split("\n")
         for line, content in enumerate(lines, start=first_line):
-            label, _, values = content.partition(" ")
-            width = width or values.count(" ") + 1
-            if values.count(" ") + 1 != width or not values:
-                found = len(values.split())
+            label, *values = content.split() or [""]
+            width = width or len(values)
+            if len(values) != width or not values:
                 raise DataError(
                     file.label,
-                    f"node {shown(label)} has {found} features; expected {width}",
+                    f"node {shown(label)} has {len(values)} features; expected {width or 'some'}",
                     line,
                 )
             labels.append(label)
@@ -176,11 +192,14 @@ def read_matrix(file: SourceFile) -> tuple[list[str], FloatArray]:
     return labels, np.stack(blocks)
 
 
-def _floats(file: SourceFile, text: str, line: int) -> FloatArray:
+def _floats(file: SourceFile, fields: list[str], line: int) -> FloatArray:
     try:
-        values = np.array(text.split(" "), dtype=np.float32)
+        with np.errstate(over="ignore"):  # too large for float32 is infinite, found below
+            values = np.array(fields, dtype=np.float32)
     except ValueError as error:
         raise DataError(file.label, f"a feature is not a number ({error})", line) from error
-    if not np.isfinite(values).all():
-        raise DataError(file.label, "a feature is not finite", line)
+    finite = np.isfinite(values)
+    if not finite.all():
+        value = fields[int(np.argmin(finite))]
+        raise DataError(file.label, f"feature {shown(value)} is not a finite number", line)
     return values

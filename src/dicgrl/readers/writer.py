@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -18,14 +19,15 @@ def write_stream(stream: Stream, path: str | Path) -> None:
     The target appears whole or not at all.
 
     Raises:
-        UserError: The target exists already, has the wrong ending, or a label holds a TAB or a
-            line end, which the text layout cannot express.
+        UserError: The target exists already, has the wrong ending, or the text layout cannot
+            express the stream: a label or name with a TAB or a line end, a part without training
+            triples.
     """
     path = Path(path)
     if path.exists():
         raise UserError(f"{path} exists already")
     if isinstance(stream, KnowledgeStream):
-        _check_labels(stream)
+        _check_expressible(stream)
         with new_folder(path) as folder:
             _write_knowledge(stream, folder)
     elif path.suffix != ".npz":
@@ -35,13 +37,20 @@ def write_stream(stream: Stream, path: str | Path) -> None:
             _write_network(stream, temporary)
 
 
-def _check_labels(stream: KnowledgeStream) -> None:
-    for vocabulary in (stream.entities, stream.relations):
-        for label in vocabulary:
-            if not label or any(char in label for char in "\t\r\n"):
+def _check_expressible(stream: KnowledgeStream) -> None:
+    for part in stream:
+        if len(part.train) == 0:
+            raise UserError(f"part {part.index} has no training triples, so it cannot be written")
+    for kind, labels in (
+        ("entity", stream.entities),
+        ("relation", stream.relations),
+        ("name", chain.from_iterable(stream.names.items())),
+    ):
+        for label in labels:
+            if not label or label[0] == "\ufeff" or any(char in label for char in "\t\r\n"):
                 raise UserError(
-                    f"{vocabulary.kind} {shown(label)}: a label with a TAB or line end "
-                    "cannot be written"
+                    f"{kind} {shown(label)}: an empty label, or one with a TAB, a line end or a "
+                    "byte order mark, cannot be written"
                 )
 
 
@@ -80,11 +89,11 @@ def _write_network(stream: NetworkStream, path: Path) -> None:
     with path.open("wb") as file:
         np.savez_compressed(
             file,
-            nodes=np.array(list(stream.nodes)),
+            nodes=np.array(whole.nodes.labels(whole.new_nodes)),
             edges=whole.edges.astype(np.int32),
             features=whole.features,
             classes=whole.labels.astype(np.int32),
-            class_names=np.array(list(stream.classes), dtype=np.str_),
+            class_names=np.array(whole.classes.labels(whole.new_classes), dtype=np.str_),
             part=np.repeat(np.arange(len(stream)), [len(part.new_nodes) for part in stream]),
             edge_part=np.repeat(np.arange(len(stream)), [len(part.edges) for part in stream]),
             split=split,

@@ -1,0 +1,6 @@
+"""How good a model is: ranks, metrics and what continual learning adds to them."""
+
+from dicgrl.evaluation.metrics import ranking_metrics
+from dicgrl.evaluation.ranks import Ranker, Ranks
+
+__all__ = ["Ranker", "Ranks", "ranking_metrics"]

@@ -1,0 +1,166 @@
+"""Filtered ranks of the true answers among all candidate entities, on both sides.
+
+For a test triple, every candidate takes the place of the tail (then of the head) and the true
+answer is ranked among them by score. Candidates that make another known true triple are left out
+(the filtered setting). With g candidates scored higher and e others scored the same:
+
+- optimistic rank:  1 + g, the true answer before its equals;
+- pessimistic rank: 1 + g + e, behind its equals;
+- realistic rank:   their mean, what random tie-breaking gives on average.
+
+A scorer that gives every candidate the same score thus gets the middle rank, not the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dicgrl.models.knowledge import KnowledgeModel, Side
+from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
+
+MEMORY_BOUND = 1 << 30  # bytes for scores at a time, whatever the number of entities
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Ranks of true answers; head side first, then tail side.
+
+    Attributes:
+        higher: Candidates scored higher, filtered, [2, n].
+        equal: Other candidates scored the same, filtered, [2, n].
+        candidates: Number of candidates left after filtering, the true answer included, [2, n].
+    """
+
+    higher: Tensor
+    equal: Tensor
+    candidates: Tensor
+
+    @property
+    def optimistic(self) -> Tensor:
+        """The true answer before all with the same score, [2, n]."""
+        return 1.0 + self.higher
+
+    @property
+    def pessimistic(self) -> Tensor:
+        """The true answer behind all with the same score, [2, n]."""
+        return 1.0 + self.higher + self.equal
+
+    @property
+    def realistic(self) -> Tensor:
+        """The mean of the two, used for all metrics, [2, n]."""
+        return 1.0 + self.higher + self.equal / 2
+
+
+class Ranker:
+    """Ranks triples against everything that is known to be true.
+
+    Args:
+        known: Known true triples of every split so far, [m, 3].
+        num_relations: Relations so far.
+        memory_bound: Bytes that scores may take at a time.
+    """
+
+    def __init__(self, known: Tensor, num_relations: int, memory_bound: int = MEMORY_BOUND) -> None:
+        self.memory_bound = memory_bound
+        self._known: dict[Side, KnownAnswers] = {
+            "head": KnownAnswers.of(known, HEAD, num_relations),
+            "tail": KnownAnswers.of(known, TAIL, num_relations),
+        }
+
+    @torch.no_grad()
+    def rank(self, model: KnowledgeModel, triples: Tensor, candidates: range) -> Ranks:
+        """Rank the true head and tail of triples [n, 3] among a range of entities.
+
+        The true answers need not be among the candidates; they are ranked as if they were.
+        """
+        was_training = model.training
+        model.eval()
+        sides = [self._rank_side(model, triples, side, candidates) for side in ("head", "tail")]
+        model.train(was_training)
+        return Ranks(*(torch.stack(values) for values in zip(*sides, strict=True)))
+
+    def _rank_side(
+        self, model: KnowledgeModel, triples: Tensor, side: Side, candidates: range
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        column = TAIL if side == "tail" else HEAD
+        higher = torch.zeros(len(triples), dtype=torch.long, device=triples.device)
+        equal = torch.zeros_like(higher)
+        left = torch.zeros_like(higher)
+        width, height = self._block(model, len(candidates))
+        answers = triples[:, column]
+        whole = len(candidates) <= width and bool(
+            ((answers >= candidates.start) & (answers < candidates.stop)).all()
+        )
+        for rows in _row_blocks(triples, height, model.one_relation_per_block):
+            block, answer = triples[rows], answers[rows]
+            if whole:  # one block holds all candidates and the true answer: score it once
+                blocks = {candidates.start: self._scores(model, block, side, candidates)}
+                at = (answer - candidates.start)[:, None]
+                truth = blocks[candidates.start].gather(1, at)[:, 0]
+            else:
+                blocks = {}
+                truth = self._true_scores(model, block, side, answer, width)
+            row, entity = self._known[side].expand(block)
+            other = entity != answer[row]
+            row, entity = row[other], entity[other]
+            for start in range(candidates.start, candidates.stop, width):
+                stop = min(start + width, candidates.stop)
+                scores = blocks.pop(start, None)
+                if scores is None:
+                    scores = self._scores(model, block, side, range(start, stop))
+                above, same = scores > truth[:, None], scores == truth[:, None]
+                # Neither known answers nor the true one compete.
+                inside = (entity >= start) & (entity < stop)
+                own = (answer >= start) & (answer < stop)
+                out_row = torch.cat([row[inside], own.nonzero()[:, 0]])
+                out_column = torch.cat([entity[inside], answer[own]]) - start
+                above[out_row, out_column] = False
+                same[out_row, out_column] = False
+                higher[rows] += above.sum(1)
+                equal[rows] += same.sum(1)
+                left[rows] += stop - start - torch.bincount(row[inside], minlength=len(block))
+        return higher, equal, left
+
+    def _true_scores(
+        self, model: KnowledgeModel, block: Tensor, side: Side, answer: Tensor, width: int
+    ) -> Tensor:
+        """Scores of the true answers, made by the same operation as those of the candidates.
+
+        Another way to compute the same score could round differently and break or make a tie.
+        """
+        truth = torch.empty(len(block), device=block.device, dtype=model.entities.rows.dtype)
+        order = answer.argsort()
+        home = answer[order] // width
+        for number in torch.unique_consecutive(home).tolist():
+            rows = order[home == number]
+            around = range(number * width, min((number + 1) * width, model.num_entities))
+            scores = self._scores(model, block[rows], side, around)
+            truth[rows] = scores.gather(1, (answer[rows] - around.start)[:, None])[:, 0]
+        return truth
+
+    @staticmethod
+    def _scores(model: KnowledgeModel, block: Tensor, side: Side, candidates: range) -> Tensor:
+        return model.candidate_scores(block, side, candidates.start, candidates.stop)
+
+    def _block(self, model: KnowledgeModel, candidates: int) -> tuple[int, int]:
+        """How many candidates and how many triples fit under the memory bound."""
+        # Besides the scores: two masks of a byte per pair.
+        pairs = max(self.memory_bound // (model.pair_bytes() + 6), 1)
+        width = max(min(candidates, pairs), 1)
+        return width, max(pairs // width, 1)
+
+
+def _row_blocks(triples: Tensor, height: int, one_relation: bool) -> Iterator[Tensor]:
+    """Positions of triples in blocks of at most `height`, each of one relation where asked."""
+    order = torch.arange(len(triples), device=triples.device)
+    sizes = [len(triples)]
+    if one_relation and len(triples):
+        order = triples[:, RELATION].argsort(stable=True)
+        counts = torch.unique_consecutive(triples[order, RELATION], return_counts=True)[1]
+        sizes = counts.tolist()
+    for group in torch.split(order, sizes):
+        yield from torch.split(group, height) if len(group) else ()

@@ -1,0 +1,10 @@
+"""Embedding models: what a vector is, how triples are scored. A model knows nothing of parts."""
+
+from dicgrl.models.components import Components, Route
+from dicgrl.models.convkb import ConvKB
+from dicgrl.models.knowledge import KnowledgeModel
+from dicgrl.models.scorer import Scorer, scorer
+from dicgrl.models.table import Table
+from dicgrl.models.transe import TransE
+
+__all__ = ["Components", "ConvKB", "KnowledgeModel", "Route", "Scorer", "Table", "TransE", "scorer"]

@@ -1,0 +1,118 @@
+"""K components, attention over them and top-n routing (the paper's disentangle module).
+
+One piece of code for every model. A vector is K components of equal size; a triple or edge attends
+to them with weights alpha and uses the n components with the highest weight.
+
+- `attention`: where alpha comes from. `relation`: a trainable K-vector per relation (equation 1).
+  `nodes`: ReLU(W2 [u^k; v^k]) (equation 4, alpha-1 of appendix A). `triple`: ReLU(W2 [u^k; r; v^k])
+  (alpha-2). The last two read the vectors without moving them, so that a component outside the top
+  n never gets a gradient.
+- `routing`: what trains alpha. `published`: the top n are gathered as they are and only the
+  normalisation loss trains alpha, which sharpens the random choice of the start. `learned`: each
+  gathered component is multiplied by alpha / stopgradient(alpha), which is 1 and leaves every score
+  as it is, but hands alpha the gradient of the task. A relation then has a vector for each of its
+  K components, of which it uses the same n as the nodes, so that a change of the choice does not
+  shift what was learned; in `published` it is one vector of length l = d n / K, as in the paper.
+
+The chosen components are concatenated in component order, which is stable while alpha moves;
+`order="weight"` concatenates them by falling weight, as the authors' code does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from dicgrl.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """How vectors are divided and routed.
+
+    Attributes:
+        count: Number of components, K.
+        top: Number of components that a triple uses, n.
+        attention: Where the weights come from: relation, nodes or triple.
+        routing: What trains the weights: learned or published.
+        order: How the chosen components are concatenated: component or weight.
+    """
+
+    count: int = 8
+    top: int = 4
+    attention: str = "relation"
+    routing: str = "learned"
+    order: str = "component"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.top <= self.count:
+            raise UserError(
+                f"top={self.top} of components={self.count}: top is at least 1 and at most that"
+            )
+        for name, allowed in (
+            ("attention", ("relation", "nodes", "triple")),
+            ("routing", ("learned", "published")),
+            ("order", ("component", "weight")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise UserError(
+                    f"{name}={getattr(self, name)!r}: expected {' or '.join(map(repr, allowed))}"
+                )
+
+    @property
+    def learned(self) -> bool:
+        """Whether the task trains the attention."""
+        return self.routing == "learned"
+
+    def size(self, dim: int) -> int:
+        """Length of one component of a vector of length `dim`."""
+        if dim % self.count:
+            raise UserError(f"dim={dim} cannot be divided into components={self.count} of one size")
+        return dim // self.count
+
+    def route(self, logits: Tensor) -> Route:
+        """Choose the top n of K components for attention logits [..., K]."""
+        log_alpha = logits.log_softmax(-1)
+        top, chosen = log_alpha.topk(self.top, dim=-1)
+        if self.order == "component":
+            chosen = chosen.sort(-1).values
+            top = log_alpha.gather(-1, chosen)
+        gate = (top - top.detach()).exp() if self.learned else None
+        return Route(chosen, top.exp(), gate)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The components that something uses.
+
+    Attributes:
+        chosen: Their numbers, [..., n].
+        alpha: Their attention weights, [..., n].
+        gate: Ones that carry the task's gradient to alpha, [..., n]; None if it is not to learn.
+    """
+
+    chosen: Tensor
+    alpha: Tensor
+    gate: Tensor | None
+
+    def apply(self, parts: Tensor) -> Tensor:
+        """Concatenate gathered components [..., n, size] to vectors [..., n * size]."""
+        if self.gate is not None:
+            parts = parts * self.gate[..., None]
+        return parts.flatten(-2)
+
+    def concentration_loss(self) -> Tensor:
+        """What is missing to 1 in the weights of the chosen components (L_norm, equation 8)."""
+        return 1 - self.alpha.sum(-1)
+
+
+def mutual_share(first: Tensor, second: Tensor) -> Tensor:
+    """How many components two choices [..., n] and [..., m] have in common.
+
+    Example:
+        >>> import torch
+        >>> mutual_share(torch.tensor([0, 2, 5]), torch.tensor([2, 3, 5]))
+        tensor(2)
+    """
+    return (first[..., :, None] == second[..., None, :]).sum((-1, -2))

@@ -1,0 +1,182 @@
+"""A knowledge-graph embedding: tables of entities and relations, a scorer, and its routing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from dicgrl.models.components import Components, Route
+from dicgrl.models.scorer import Scorer, scorer
+from dicgrl.models.table import Table
+
+Side = Literal["head", "tail"]
+
+
+class KnowledgeModel(nn.Module):
+    """Scores triples of entities and relations that may grow in number.
+
+    The entity table has a row for every component of every entity (K = 1 when plain), so that
+    gradients, the optimiser's state and its updates exist per component: what a triple does not
+    use cannot move.
+
+    Args:
+        name: The scoring function, such as `transe`.
+        dim: Length of an entity's vector, d.
+        components: How vectors are divided; None for a plain model.
+        options: Further arguments of the scoring function.
+        seed: Seed of all start values.
+        device: Where the model lives.
+
+    Example:
+        >>> model = KnowledgeModel("transe", dim=8, components=Components(count=4, top=2))
+        >>> model.grow(entities=5, relations=2)
+        >>> model.score(torch.tensor([0, 1]), torch.tensor([0, 1]), torch.tensor([2, 3])).shape
+        torch.Size([2])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        dim: int,
+        components: Components | None = None,
+        options: dict[str, Any] | None = None,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self.dim = dim
+        self.options = dict(options or {})
+        self.seed = seed
+        self.components = components
+        self.device = torch.device(device)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.count = components.count if components else 1
+        self.size = components.size(dim) if components else dim
+        self.active = self.size * (components.top if components else 1)  # the paper's l
+        self.scorer: Scorer = scorer(name)(self.active, **self.options)
+        self.scorer.initialise(self.generator)
+        self.entities = Table(self.size, device)
+        relation_parts = components is not None and components.learned
+        self.relation_count = self.count if relation_parts else 1
+        self.relations = Table(self.size if relation_parts else self.active, device)
+        self.attention: Table | None = None  # logits of attention="relation", a row per relation
+        self.attention_weight: nn.Parameter | None = None  # W2 of the other kinds
+        if components is not None and components.attention == "relation":
+            self.attention = Table(components.count, device)
+        elif components is not None:
+            width = 2 * self.size + (components.attention == "triple") * self.relations.width
+            start = torch.empty(width).normal_(generator=self.generator)
+            self.attention_weight = nn.Parameter(start)
+        self.to(self.device)
+
+    def configuration(self) -> dict[str, Any]:
+        """The arguments that make an empty model like this one, ready for JSON."""
+        return {
+            "name": self.name,
+            "dim": self.dim,
+            "components": asdict(self.components) if self.components else None,
+            "options": self.options,
+            "seed": self.seed,
+        }
+
+    def grow(self, entities: int, relations: int) -> None:
+        """Add rows for new entities and relations; old rows stay bit for bit as they were."""
+        for table, count in (
+            (self.entities, entities * self.count),
+            (self.relations, relations * self.relation_count),
+        ):
+            table.grow(self.scorer.initial(count, table.width, self.generator).to(self.device))
+        if self.attention is not None:
+            # Nearly even weights can still be moved by the task; the paper's start is a choice.
+            spread = 0.1 if self.components and self.components.learned else 1.0
+            start = torch.empty(relations, self.count).normal_(0, spread, generator=self.generator)
+            self.attention.grow(start.to(self.device))
+
+    @property
+    def num_entities(self) -> int:
+        """Entities so far."""
+        return len(self.entities) // self.count
+
+    @property
+    def num_relations(self) -> int:
+        """Relations so far."""
+        return len(self.relations) // self.relation_count
+
+    def tables(self) -> dict[str, Table]:
+        """The tables by name; together with `named_parameters` all that is trained."""
+        named = {"entities": self.entities, "relations": self.relations}
+        return named | ({"attention": self.attention} if self.attention is not None else {})
+
+    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """Scores of triples given by ids whose shapes broadcast; higher means more likely."""
+        route = self.route(heads, relations, tails)
+        return self.scorer.score(
+            self._entity_vectors(heads, route),
+            self._relation_vectors(relations, route),
+            self._entity_vectors(tails, route),
+        )
+
+    def route(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Route | None:
+        """The components that triples use; None for a plain model.
+
+        With `attention="relation"` its shape is that of `relations`, else the broadcast shape.
+        """
+        if self.components is None:
+            return None
+        if self.attention is not None:
+            return self.components.route(self.attention.gather(relations))
+        assert self.attention_weight is not None
+        weight = torch.split(self.attention_weight, self.size)
+        logits = self._all_parts(heads) @ weight[0] + self._all_parts(tails) @ weight[1]  # [..., K]
+        if self.components.attention == "triple":
+            rows = self.relations.rows.view(self.num_relations, self.relation_count, -1)
+            logits = logits + rows[relations] @ torch.cat(weight[2:])
+        return self.components.route(logits.relu())
+
+    def candidate_scores(self, triples: Tensor, side: Side, start: int, stop: int) -> Tensor:
+        """Scores [q, stop - start] with the head or tail replaced by each entity of a range.
+
+        With `attention="relation"` all triples must have the same relation: then the entities'
+        vectors are gathered once.
+        """
+        heads, relations, tails = triples.unbind(1)
+        candidates = torch.arange(start, stop, device=triples.device)
+        if self.attention_weight is not None:  # every pair has a route of its own
+            if side == "tail":
+                return self.score(heads[:, None], relations[:, None], candidates[None])
+            return self.score(candidates[None], relations[:, None], tails[:, None])
+        route = self.route(heads[:1], relations[:1], tails[:1])  # [1, n]
+        vectors = self._entity_vectors(candidates, route)
+        relation = self._relation_vectors(relations, route)
+        if side == "tail":
+            return self.scorer.score_tails(self._entity_vectors(heads, route), relation, vectors)
+        return self.scorer.score_heads(vectors, relation, self._entity_vectors(tails, route))
+
+    @property
+    def one_relation_per_block(self) -> bool:
+        """Whether `candidate_scores` takes triples of one relation only."""
+        return self.attention is not None
+
+    def pair_bytes(self) -> int:
+        """Bytes that one pair of `candidate_scores` needs at a time."""
+        if self.attention_weight is not None:
+            return 4 * (3 * self.active + 4 * self.count) + Scorer.pair_bytes(self.scorer)
+        return self.scorer.pair_bytes()
+
+    def _entity_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
+        if route is None:
+            return self.entities.gather(ids)
+        return route.apply(self.entities.gather(ids[..., None] * self.count + route.chosen))
+
+    def _relation_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
+        if route is None or self.relation_count == 1:
+            return self.relations.gather(ids)
+        return route.apply(self.relations.gather(ids[..., None] * self.count + route.chosen))
+
+    def _all_parts(self, ids: Tensor) -> Tensor:
+        # Read without a gradient: attention looks at the vectors and does not move them.
+        return self.entities.rows.view(self.num_entities, self.count, self.size)[ids]

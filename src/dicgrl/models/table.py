@@ -1,0 +1,146 @@
+"""A table of trainable rows that grows, and whose gradients touch only the rows that were read.
+
+A step on a table of five million rows costs what a step on fifteen thousand costs: reading rows
+records which they were, the backward pass adds their gradients into a buffer that is zero
+elsewhere, and the optimiser visits those rows alone. Nothing here waits for the device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class Table:
+    """Rows of numbers with an optimiser's state beside them; rows are only ever appended.
+
+    The buffers double when they are full, so that growing costs what is added (amortised), and an
+    old row and its state stay bit for bit as they were.
+
+    Args:
+        width: Length of a row.
+        device: Where the rows live.
+        dtype: Their type.
+
+    Example:
+        >>> table = Table(2)
+        >>> table.grow(torch.zeros(3, 2))
+        >>> table.gather(torch.tensor([2, 0, 2])).sum().backward()
+        >>> table.gradient[:3].tolist()
+        [[1.0, 1.0], [0.0, 0.0], [2.0, 2.0]]
+    """
+
+    def __init__(
+        self,
+        width: int,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.width = width
+        self._length = 0
+        self._buffers = {
+            "rows": torch.empty(0, width, device=device, dtype=dtype),
+            "gradient": torch.zeros(0, width, device=device, dtype=dtype),
+        }
+        self._touched: list[Tensor] = []
+        # Autograd calls our backward only if some input asks for a gradient.
+        self._anchor = torch.zeros((), device=device, dtype=dtype, requires_grad=True)
+
+    def grow(self, rows: Tensor) -> None:
+        """Append rows [m, width]; their optimiser state starts at zero."""
+        needed = self._length + len(rows)
+        if needed > len(self._buffers["rows"]):
+            capacity = max(needed, 2 * self._length)
+            for name, buffer in self._buffers.items():
+                grown = buffer.new_zeros(capacity, *buffer.shape[1:])
+                grown[: self._length] = buffer[: self._length]
+                self._buffers[name] = grown
+        self._buffers["rows"][self._length : needed] = rows
+        self._length = needed
+
+    def gather(self, ids: Tensor) -> Tensor:
+        """Rows of the ids, [*ids.shape, width], differentiable."""
+        if not torch.is_grad_enabled():
+            return self.rows[ids]
+        gathered: Tensor = _Gather.apply(self._anchor, self, ids)  # type: ignore[no-untyped-call]
+        return gathered
+
+    def state(self, name: str, width: int | None = None) -> Tensor:
+        """A buffer that grows with the rows, zero where new; made when first asked for.
+
+        Args:
+            name: Its name, unique in the table.
+            width: Row length of the buffer; the table's own unless given.
+        """
+        if name not in self._buffers:
+            rows = self._buffers["rows"]
+            self._buffers[name] = rows.new_zeros(len(rows), self.width if width is None else width)
+        return self._buffers[name][: self._length]
+
+    def accumulate(self, ids: Tensor, gradient: Tensor) -> None:
+        """Add gradients of rows; an id may occur more than once."""
+        flat = ids.reshape(-1)
+        self._buffers["gradient"].index_add_(0, flat, gradient.reshape(-1, self.width))
+        self._touched.append(flat)
+
+    def touched(self) -> Tensor | None:
+        """Ids of the rows with a gradient, with repeats; None where there are none."""
+        if len(self._touched) > 1:
+            self._touched = [torch.cat(self._touched)]
+        return self._touched[0] if self._touched else None
+
+    def clear(self) -> None:
+        """Set the gradient back to zero, at the cost of the rows that have one."""
+        ids = self.touched()
+        if ids is None:
+            return
+        if len(ids) < self._length:
+            self._buffers["gradient"].index_fill_(0, ids, 0)
+        else:
+            self._buffers["gradient"].zero_()
+        self._touched = []
+
+    def snapshot(self) -> dict[str, Tensor]:
+        """Copies of the rows and the optimiser's state."""
+        return {
+            name: buffer[: self._length].clone()
+            for name, buffer in self._buffers.items()
+            if name != "gradient"
+        }
+
+    def restore(self, snapshot: dict[str, Tensor]) -> None:
+        """Put back a snapshot taken since the table last grew; gradients are dropped."""
+        self.clear()
+        for name, values in snapshot.items():
+            if name not in self._buffers:
+                self.state(name, values.shape[1])
+            self._buffers[name][: self._length] = values
+
+    @property
+    def rows(self) -> Tensor:
+        """All rows, [n, width]: a view that shares memory."""
+        return self._buffers["rows"][: self._length]
+
+    @property
+    def gradient(self) -> Tensor:
+        """Gradients of all rows so far in this step, [n, width]."""
+        return self._buffers["gradient"][: self._length]
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, _anchor: Tensor, table: Table, ids: Tensor) -> Tensor:
+        ctx.table = table
+        ctx.save_for_backward(ids)
+        return table.rows[ids]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None]:
+        (ids,) = ctx.saved_tensors
+        ctx.table.accumulate(ids, gradient)
+        return None, None, None

@@ -1,0 +1,57 @@
+"""Recipes: named, complete settings for a dataset and model, with the published numbers beside them.
+
+One TOML file each: `[settings]`, `[disentangled]` with what differs in the disentangled form, and
+`[published]`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from dicgrl.errors import UserError
+from dicgrl.settings import LinkSettings
+
+NAMES = ("paper", "best")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Settings under a name.
+
+    Attributes:
+        name: paper or best; `default` where a dataset has none of its own.
+        settings: All settings.
+        published: The paper's numbers for them, in per cent.
+    """
+
+    name: str
+    settings: LinkSettings
+    published: dict[str, Any] = field(default_factory=dict)
+
+
+def load_recipe(name: str, dataset: str, model: str, *, disentangled: bool = False) -> Recipe:
+    """The recipe of a dataset and model; `best` falls back to the package's defaults.
+
+    Example:
+        >>> load_recipe("best", "my-own-graph", "transe").name
+        'default'
+    """
+    if name not in NAMES:
+        raise UserError(f"unknown recipe {name!r}; known: {', '.join(NAMES)}")
+    form = "disentangled" if disentangled else "plain"
+    file = files("dicgrl.recipes") / f"{dataset}.{model}.{name}.toml".lower()
+    if file.is_file():
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        settings = LinkSettings(model=model).changed(content["settings"])
+        if disentangled:
+            settings = settings.changed(content["disentangled"])
+        return Recipe(name, settings, content.get("published", {}).get(form, {}))
+    if name != "best":
+        raise UserError(
+            f"there is no recipe {name!r} for {dataset} with {model}; use --recipe best"
+        )
+    settings = LinkSettings(model=model)
+    return Recipe("default", settings.changed({"components": 8}) if disentangled else settings)

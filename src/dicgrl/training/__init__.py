@@ -1,0 +1,22 @@
+"""Training: negatives, losses, an optimiser that follows the rows, and the loop."""
+
+from dicgrl.training.adam import RowAdam
+from dicgrl.training.known import KnownAnswers
+from dicgrl.training.loop import DivergedError, EpochReport, FitReport, Schedule, fit
+from dicgrl.training.losses import LOSSES, make_loss
+from dicgrl.training.objective import LinkObjective
+from dicgrl.training.sampling import NegativeSampler
+
+__all__ = [
+    "LOSSES",
+    "DivergedError",
+    "EpochReport",
+    "FitReport",
+    "KnownAnswers",
+    "LinkObjective",
+    "NegativeSampler",
+    "RowAdam",
+    "Schedule",
+    "fit",
+    "make_loss",
+]

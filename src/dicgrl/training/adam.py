@@ -1,0 +1,100 @@
+"""Adam that updates only the rows that a step has touched.
+
+Each row of a table counts its own steps, so that a row that is always touched moves exactly as
+under dense Adam, and a new row starts like one in a new model. Moments of rows that were not
+touched rest. Dense parameters are one row that is always touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from dicgrl.models.table import Table
+
+
+class RowAdam:
+    """Adam over tables and dense parameters, without work on untouched rows.
+
+    Args:
+        tables: Tables to train; the moments are kept in them and grow with them.
+        parameters: Dense parameters to train.
+        lr: Learning rate; may be changed at any time.
+        betas: Decay of the two moments.
+        eps: Added to the denominator.
+        weight_decay: Pull towards zero, added to the gradient of touched rows.
+        clip: Largest norm of the gradient of dense parameters; 0 for none.
+    """
+
+    def __init__(
+        self,
+        tables: Iterable[Table],
+        parameters: Iterable[nn.Parameter] = (),
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        clip: float = 0.0,
+    ) -> None:
+        self.tables = list(tables)
+        self.parameters = list(parameters)
+        self.lr = lr
+        self.betas = betas
+        self.eps = eps
+        self.weight_decay = weight_decay
+        self.clip = clip
+        self._dense = (
+            torch.optim.Adam(
+                self.parameters, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay
+            )
+            if self.parameters
+            else None
+        )
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Update what has a gradient, then clear the gradients."""
+        for table in self.tables:
+            self._step_table(table)
+            table.clear()
+        if self._dense is not None:
+            if self.clip:
+                nn.utils.clip_grad_norm_(self.parameters, self.clip)
+            self._dense.param_groups[0]["lr"] = self.lr
+            self._dense.step()
+            self._dense.zero_grad()
+
+    def _step_table(self, table: Table) -> None:
+        ids = table.touched()
+        if ids is None:
+            return
+        first, second = table.state("moment1"), table.state("moment2")
+        steps = table.state("steps", width=1)
+        if len(ids) < len(table):
+            # A repeated id computes and writes the same values again: no need to make ids unique.
+            moved = self._moved(
+                table.rows[ids], table.gradient[ids], first[ids], second[ids], steps[ids]
+            )
+            for buffer, values in zip((table.rows, first, second, steps), moved, strict=True):
+                buffer[ids] = values
+        else:
+            mask = torch.zeros(len(table), 1, dtype=torch.bool, device=ids.device)
+            mask[ids] = True
+            moved = self._moved(table.rows, table.gradient, first, second, steps)
+            for buffer, values in zip((table.rows, first, second, steps), moved, strict=True):
+                torch.where(mask, values, buffer, out=buffer)
+
+    def _moved(
+        self, rows: Tensor, gradient: Tensor, first: Tensor, second: Tensor, steps: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        beta1, beta2 = self.betas
+        if self.weight_decay:
+            gradient = gradient + self.weight_decay * rows
+        steps = steps + 1
+        first = first.lerp(gradient, 1 - beta1)
+        second = beta2 * second + (1 - beta2) * gradient * gradient
+        denominator = (second / (1 - beta2**steps)).sqrt_().add_(self.eps)
+        rows = rows - self.lr * (first / (1 - beta1**steps)) / denominator
+        return rows, first, second, steps

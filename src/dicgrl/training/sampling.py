@@ -1,0 +1,83 @@
+"""Negative triples: half with another head, half with another tail, none of them known.
+
+Exact without rejection. With F known answers to a question among E entities, a number u is drawn
+from [0, E - F) and stands for the u-th entity that is not an answer. If the answers a_0 < a_1 < ...
+are sorted, that entity is u + #{i : a_i - i <= u}, and as a_i - i never falls, the count is one
+binary search.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from dicgrl.training.known import HEAD, TAIL, KnownAnswers
+
+
+class NegativeSampler:
+    """Draws entities that do not answer a triple's question, uniformly.
+
+    Args:
+        known: All triples that must not be drawn, [n, 3].
+        num_entities: Entities seen so far; only they are drawn.
+        num_relations: Relations seen so far.
+        generator: Source of randomness, on the device of `known`.
+
+    Example:
+        >>> known = torch.tensor([[0, 0, 1], [0, 0, 2]])
+        >>> sampler = NegativeSampler(known, 4, 1, torch.Generator().manual_seed(0))
+        >>> sorted(set(sampler.draw(known[:1], TAIL, 50).flatten().tolist()))
+        [0, 3]
+    """
+
+    def __init__(
+        self, known: Tensor, num_entities: int, num_relations: int, generator: torch.Generator
+    ) -> None:
+        self.num_entities = num_entities
+        self.generator = generator
+        self._sides = {
+            asked: _Side(KnownAnswers.of(known, asked, num_relations), num_entities)
+            for asked in (HEAD, TAIL)
+        }
+        #: Some question is answered by every entity; its negatives are marked as -1.
+        self.saturated = any(side.saturated for side in self._sides.values())
+
+    def draw(self, triples: Tensor, asked: int, count: int) -> Tensor:
+        """Entities [n, count] for the head or tail of triples [n, 3].
+
+        Where every entity answers the question there is nothing to draw: -1.
+        """
+        return self._sides[asked].draw(triples, count, self.generator)
+
+    def corrupt(self, triples: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """Replacements of heads [n, count // 2] and of tails [n, count - count // 2]."""
+        heads = self.draw(triples, HEAD, count // 2)
+        return heads, self.draw(triples, TAIL, count - count // 2)
+
+
+class _Side:
+    def __init__(self, known: KnownAnswers, num_entities: int) -> None:
+        self.known = known
+        self.num_entities = num_entities
+        counts = known.start[1:] - known.start[:-1]
+        self.saturated = bool((counts >= num_entities).any()) if len(counts) else num_entities == 0
+        # a_i - i, made unique to its question so that one search serves all questions.
+        group = torch.repeat_interleave(counts)
+        rank = torch.arange(len(group), device=group.device) - known.start[:-1][group]
+        self.shifted = group * num_entities + (known.answers - rank)
+
+    def draw(self, triples: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        first, last = self.known.find(triples)
+        free = self.num_entities - (last - first)
+        shape = (len(triples), count)
+        # 62 random bits: the bias of the remainder is below 2^-38 for 16 million entities.
+        raw = torch.randint(1 << 62, shape, generator=generator, device=triples.device)
+        number = raw % free.clamp(min=1)[:, None]
+        if len(self.shifted):
+            group = torch.searchsorted(self.known.start, first, right=True) - 1
+            key = group[:, None] * self.num_entities + number
+            below = torch.searchsorted(self.shifted, key, right=True) - first[:, None]
+            number = torch.where((last > first)[:, None], number + below, number)
+        if self.saturated:
+            number = torch.where((free > 0)[:, None], number, -1)
+        return number

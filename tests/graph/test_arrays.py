@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dicgrl.graph.arrays import GrowingArray, as_edges, as_triples, ids_in
+
+
+@given(st.lists(st.lists(st.tuples(*[st.integers(-9, 9)] * 2), max_size=9), max_size=9))
+def test_growing_array_is_a_list(batches: list[list[tuple[int, int]]]) -> None:
+    rows = GrowingArray((2,), np.dtype(np.int64))
+    reference: list[list[int]] = []
+    for batch in batches:
+        earlier = rows.view()
+        copy = earlier.copy()
+        rows.append(np.array(batch, dtype=np.int64).reshape(-1, 2))
+        reference += [list(row) for row in batch]
+        assert rows.view().tolist() == reference
+        assert len(rows) == len(reference)
+        np.testing.assert_array_equal(earlier, copy)  # what was handed out does not change
+
+
+def test_view_cannot_be_written_and_the_array_still_grows() -> None:
+    rows = GrowingArray((), np.dtype(np.float32))
+    rows.append(np.ones(3))
+    with pytest.raises(ValueError, match="read-only"):
+        rows.view()[0] = 2
+    rows.append(np.zeros(1))
+    assert rows.view().tolist() == [1, 1, 1, 0]
+
+
+def test_rows_of_ids() -> None:
+    assert as_triples([]).shape == (0, 3)
+    assert as_edges(()).shape == (0, 2)
+    assert as_triples([(1, 2, 3)]).tolist() == [[1, 2, 3]]
+    assert as_edges(np.array([[1, 2]], dtype=np.int32)).dtype == np.int64
+    with pytest.raises(ValueError, match=r"triples must have shape \[n, 3\], not \[1, 2\]"):
+        as_triples([(1, 2)])
+    with pytest.raises(ValueError, match=r"edges must have shape"):
+        as_edges([1, 2])
+
+
+@given(st.integers(0, 9), st.integers(0, 9))
+def test_ids_in(start: int, size: int) -> None:
+    ids = ids_in(range(start, start + size))
+    assert ids.tolist() == list(range(start, start + size)) and ids.dtype == np.int64

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dicgrl.graph.index import SegmentIndex
+
+keys = st.integers(-3, 12) | st.sampled_from([2**62, -(2**62)])
+batches = st.lists(st.lists(keys, max_size=12), max_size=12)
+
+
+@given(batches, st.lists(keys, max_size=12))
+def test_is_a_dict_of_lists(batches: list[list[int]], queries: list[int]) -> None:
+    index = SegmentIndex()
+    reference: defaultdict[int, list[int]] = defaultdict(list)
+    value = 0
+    for batch in batches:
+        values = list(range(value, value + len(batch)))
+        index.add(np.array(batch, dtype=np.int64), np.array(values, dtype=np.int64))
+        for key in batch:
+            reference[key].append(value)
+            value += 1
+    assert len(index) == value
+
+    asked = np.array(queries, dtype=np.int64)
+    positions, found = index.lookup(asked)
+    expected = [(i, v) for i, key in enumerate(queries) for v in reference.get(key, [])]
+    assert list(zip(positions.tolist(), found.tolist(), strict=True)) == expected
+    assert index.count(asked).tolist() == [len(reference.get(key, [])) for key in queries]
+    assert index.contains(asked).tolist() == [key in reference for key in queries]
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=60))
+def test_segments_stay_few(sizes: list[int]) -> None:
+    index = SegmentIndex()
+    for size in sizes:
+        index.add(np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64))
+        assert len(index.segments) <= math.log2(len(index)) + 1
+    assert sum(index.segments) == len(index) == sum(sizes)
+
+
+def test_many_small_parts_after_a_large_one_leave_it_alone() -> None:
+    index = SegmentIndex()
+    index.add(np.arange(10_000), np.arange(10_000))
+    for i in range(100):
+        index.add(np.array([i]), np.array([i]))
+    assert index.segments[0] == 10_000  # an update costs what the part costs
+    assert len(index.segments) <= 8
+
+
+def test_values_of_a_key_come_in_order_of_arrival() -> None:
+    index = SegmentIndex()
+    for value in (5, 3, 9, 1, 7):
+        index.add(np.array([0, 1]), np.array([value, -value]))
+    assert index.lookup(np.array([1, 0]))[1].tolist() == [-5, -3, -9, -1, -7, 5, 3, 9, 1, 7]
+
+
+def test_empty() -> None:
+    index = SegmentIndex()
+    none = np.empty(0, dtype=np.int64)
+    index.add(none, none)
+    assert len(index) == 0 and index.segments == []
+    for queries in (none, np.array([4])):
+        assert [len(found) for found in index.lookup(queries)] == [0, 0]
+        assert index.count(queries).tolist() == [0] * len(queries)

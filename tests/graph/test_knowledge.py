@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dicgrl import KnowledgeGraph, KnowledgePart, KnowledgeStream, UserError, Vocabulary
+from dicgrl.graph import SPLITS, knowledge
+from dicgrl.graph.knowledge import MAX_ENTITIES, MAX_RELATIONS, triple_keys
+from tests.strategies import KnowledgeLists, Triple, knowledge_lists, knowledge_stream
+
+
+def words(graph: KnowledgeGraph, rows: np.ndarray) -> list[Triple]:
+    entity, relation = list(graph.entities), list(graph.relations)
+    return [(entity[h], relation[r], entity[t]) for h, r, t in rows.tolist()]
+
+
+def check(graph: KnowledgeGraph, parts: KnowledgeLists) -> None:
+    """Compare with lists of labelled triples that are searched from one end to the other."""
+    unique: list[Triple] = []
+    by_part: list[list[Triple]] = []
+    for part in parts:
+        fresh = list(dict.fromkeys(t for t in part["train"] if t not in unique))
+        by_part.append(fresh)
+        unique += fresh
+    assert words(graph, graph.train) == unique
+    for split in ("valid", "test"):
+        assert words(graph, getattr(graph, split)) == [t for part in parts for t in part[split]]
+    for i, part in enumerate(parts):
+        assert words(graph, graph.part_rows("train", i)) == by_part[i]
+        assert words(graph, graph.part_rows("valid", i)) == part["valid"]
+        assert words(graph, graph.part_rows("test", i)) == part["test"]
+    assert graph.num_parts == len(parts)
+
+    mentioned = {
+        end for part in parts for split in SPLITS for t in part[split] for end in (t[0], t[2])
+    }
+    assert mentioned <= set(graph.entities)
+    everyone = np.arange(len(graph.entities))
+    positions, rows = graph.triples_of(everyone)
+    for i, label in enumerate(graph.entities):
+        expected = [row for row, (head, _, tail) in enumerate(unique) if label in (head, tail)]
+        assert sorted(rows[positions == i].tolist()) == expected
+        assert graph.degree(everyone)[i] == len(expected)
+
+    size, kinds = len(graph.entities), len(graph.relations)
+    possible = np.array(list(np.ndindex(size, kinds, size)), dtype=np.int64).reshape(-1, 3)
+    known = graph.contains(possible)
+    assert set(words(graph, possible[known])) == set(unique)
+    assert known.sum() == len(unique)
+
+
+@given(knowledge_lists())
+def test_grows_part_by_part_like_plain_lists(parts: KnowledgeLists) -> None:
+    stream = knowledge_stream(parts)
+    graph = KnowledgeGraph()
+    for i, part in enumerate(stream):
+        before = graph.train.copy()
+        labels = list(graph.entities)
+        added = graph.add(part)
+        check(graph, parts[: i + 1])
+        # What was there before stays where it was, under the ids it had.
+        np.testing.assert_array_equal(graph.train[: len(before)], before)
+        assert list(graph.entities)[: len(labels)] == labels
+        # A graph that follows one stream has the ids of the stream.
+        assert added.index == i
+        assert added.new_entities == part.new_entities
+        assert added.new_relations == part.new_relations
+        assert len(graph.entities) == part.num_entities
+        np.testing.assert_array_equal(added.test, part.test)
+
+
+@given(knowledge_lists(), knowledge_lists(max_parts=2))
+def test_other_streams_are_mapped_by_label(first: KnowledgeLists, second: KnowledgeLists) -> None:
+    graph = KnowledgeGraph()
+    for part in [*knowledge_stream(first), *knowledge_stream(second[::-1])]:
+        known = set(graph.entities)
+        added = graph.add(part)
+        assert known.isdisjoint(added.entities.labels(added.new_entities))
+        assert known | set(added.entities.labels(added.new_entities)) == set(graph.entities)
+    check(graph, first + second[::-1])
+
+
+def test_a_part_that_skips_earlier_ones_brings_what_it_mentions() -> None:
+    stream = KnowledgeStream.from_labels("s", [[("a", "r", "b")], [("c", "q", "a")]])
+    graph = KnowledgeGraph()
+    added = graph.add(stream[1])
+    assert list(graph.entities) == ["a", "c"]
+    assert words(graph, added.train) == [("c", "q", "a")]
+    assert added.new_entities == range(2)
+
+
+def test_entities_without_triples_are_known() -> None:
+    entities, none = Vocabulary(["a", "b"]), np.empty((0, 3), dtype=np.int64)
+    graph = KnowledgeGraph()
+    graph.add(KnowledgePart(0, entities, Vocabulary(), range(2), range(0), none, none, none))
+    assert graph.degree(graph.entities.ids(["a", "b"])).tolist() == [0, 0]
+    assert graph.train.shape == (0, 3)
+
+
+def test_self_loop_stays_and_counts_once() -> None:
+    graph = KnowledgeGraph()
+    graph.add(KnowledgeStream.from_labels("s", [[("a", "r", "a"), ("a", "r", "b")]])[0])
+    assert graph.degree(np.array([0, 1])).tolist() == [2, 1]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 1, MAX_ENTITIES - 1]),
+            st.sampled_from([0, 1, MAX_RELATIONS - 1]),
+            st.sampled_from([0, 1, MAX_ENTITIES - 1]),
+        ),
+        min_size=1,
+    )
+)
+def test_keys_are_as_distinct_as_triples(rows: list[tuple[int, int, int]]) -> None:
+    keys = triple_keys(np.array(rows, dtype=np.int64))
+    assert len(set(keys.tolist())) == len(set(rows))
+    assert (keys >= 0).all()
+
+
+def test_a_full_graph_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knowledge, "MAX_ENTITIES", 3)
+    stream = KnowledgeStream.from_labels("s", [[("a", "r", "b")], [("c", "r", "d")]])
+    graph = KnowledgeGraph()
+    graph.add(stream[0])
+    with pytest.raises(UserError, match="at most 3 entities"):
+        graph.add(stream[1])
+    assert list(graph.entities) == ["a", "b"] and graph.num_parts == 1

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from dicgrl import KnowledgeStream, NetworkPart
+from dicgrl.graph import SPLITS, NetworkStreamBuilder
+from tests.strategies import (
+    KnowledgeLists,
+    NetworkLists,
+    knowledge_lists,
+    knowledge_stream,
+    labelled,
+    network_in_words,
+    network_lists,
+    network_stream,
+)
+
+TRIPLES = [(a, "r", b) for a in "abcdef" for b in "abcdef"]
+
+
+@given(knowledge_lists())
+def test_merged_knowledge_has_everything_in_one_part(parts: KnowledgeLists) -> None:
+    stream = knowledge_stream(parts)
+    whole = stream.merged()
+    assert len(whole) == 1
+    assert labelled(whole) == [{s: [t for part in parts for t in part[s]] for s in SPLITS}]
+    assert whole[0].new_entities == range(len(stream.entities))
+    assert whole[0].new_relations == range(len(stream.relations))
+
+
+@given(network_lists())
+def test_merged_network_has_everything_in_one_part(lists: NetworkLists) -> None:
+    found = network_in_words(network_stream(lists).merged())
+    assert found.nodes == [[node for nodes in lists.nodes for node in nodes]]
+    assert found.edges == [[edge for edges in lists.edges for edge in edges]]
+
+
+def test_parts_by_position() -> None:
+    stream = KnowledgeStream.from_labels("s", [[("a", "r", "b")], [("c", "r", "d")], []])
+    assert list(stream) == [stream[0], stream[1], stream[2]]
+    assert stream[-1].index == 2 and stream[np.int64(1)].index == 1
+    assert [part.index for part in stream[:2]] == [0, 1]
+    assert stream[:2].name == "s" and len(stream[:-1]) == 2
+    with pytest.raises(IndexError):
+        stream[3]
+    for wrong in (slice(1, None), slice(None, None, 2), slice(None, None, -1)):
+        with pytest.raises(ValueError, match="later parts need earlier ones"):
+            stream[wrong]
+
+
+def test_held_out_part_by_part() -> None:
+    def made(count: int, seed: int) -> KnowledgeLists:
+        return labelled(
+            KnowledgeStream.from_labels("s", [TRIPLES] * count, valid=0.2, test=0.1, seed=seed)
+        )
+
+    parts = made(2, seed=0)
+    for part in parts:
+        assert [len(part[split]) for split in SPLITS] == [25, 7, 4]
+        assert sorted(t for split in SPLITS for t in part[split]) == TRIPLES
+    assert made(3, seed=0)[:2] == parts  # a longer stream divides its first parts as before
+    assert parts[0] != parts[1]
+    assert made(2, seed=1) != parts
+
+
+def test_builder_refuses_features_that_do_not_fit() -> None:
+    builder = NetworkStreamBuilder("s", num_features=2)
+    builder.nodes.add(["a", "b"])
+    none = np.empty(0, dtype=np.int64)
+    with pytest.raises(ValueError, match="part 0 brings 2 nodes of 2 features"):
+        builder.add([], np.zeros((2, 3), np.float32), np.zeros(2, np.int64), none, none, none)
+    with pytest.raises(ValueError, match="labels"):
+        builder.add([], np.zeros((2, 2), np.float32), np.zeros(1, np.int64), none, none, none)
+
+
+@given(network_lists())
+def test_repr_says_what_is_in_a_part(lists: NetworkLists) -> None:
+    for part in network_stream(lists):
+        assert isinstance(part, NetworkPart)
+        assert f"{len(part.new_nodes)} new nodes, {len(part.edges)} edges" in repr(part)

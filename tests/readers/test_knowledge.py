@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+import gzip
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from dicgrl import DataError, KnowledgeStream, UserError, read_stream
+from dicgrl.graph import SPLITS
+from dicgrl.readers import read_timed, text
+from tests.strategies import KnowledgeLists, labelled
+
+PARTS: KnowledgeLists = [
+    {
+        "train": [("Alien", "genre", "horror"), ("Brazil", "genre", "satire, dark")],
+        "valid": [("Alien", "year", "1979")],
+        "test": [("Brazil", "year", "1985"), ("Brazil", "cast", 'De Niro "Bob"')],
+    },
+    {
+        "train": [("Aliens", "sequel of", "Alien"), ("Zoë", "cast", "Aliens")],
+        "valid": [("Aliens", "genre", "horror")],
+        "test": [("Aliens", "year", "1986")],
+    },
+]
+ONLY_TRAIN: KnowledgeLists = [{"train": p["train"], "valid": [], "test": []} for p in PARTS]
+HEADERS = ["head{0}relation{0}tail", "Subject{0}Predicate{0}Object", "h{0}r{0}t"]
+
+
+def lines(triples: list[tuple[str, str, str]], ending: str, header: str = "") -> str:
+    if ending == ".csv":
+        rows = [",".join('"' + f.replace('"', '""') + '"' for f in t) for t in triples]
+    else:
+        rows = ["\t".join(triple) for triple in triples]
+    if header:
+        rows.insert(0, header.format("," if ending == ".csv" else "\t"))
+    return "\n".join(rows)
+
+
+def put(path: Path, content: str | bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    raw = content.encode() if isinstance(content, str) else content
+    path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
+
+
+def read_knowledge(path: Path | list[Path], **options: float) -> KnowledgeStream:
+    stream = read_stream(path, **options)
+    assert isinstance(stream, KnowledgeStream)
+    return stream
+
+
+def pack(folder: Path, ending: str) -> Path:
+    path = folder.with_name(folder.name + ending)
+    with tarfile.open(path, {".tar": "w", ".tar.xz": "w:xz"}.get(ending, "w:gz")) as archive:
+        archive.add(folder, folder.name)
+    return path
+
+
+DECORATIONS: dict[str, Callable[[str], bytes]] = {
+    "as it is": lambda s: s.encode(),
+    "last line ended": lambda s: (s + "\n").encode(),
+    "blank lines at the end": lambda s: (s + "\n\n\n").encode(),
+    "CRLF": lambda s: (s + "\n").replace("\n", "\r\n").encode(),
+    "byte order mark": lambda s: s.encode("utf-8-sig"),
+}
+
+
+@pytest.mark.parametrize("decorate", DECORATIONS.values(), ids=DECORATIONS.keys())
+@pytest.mark.parametrize("header", ["", *HEADERS])
+@pytest.mark.parametrize("ending", [".txt", ".tsv", ".csv", ".txt.gz", ".csv.gz"])
+@pytest.mark.parametrize("archive", ["", ".tar.gz", ".tar"])
+def test_numbered_folders(
+    tmp_path: Path, decorate: Callable[[str], bytes], header: str, ending: str, archive: str
+) -> None:
+    root = tmp_path / "facts"
+    for i, part in enumerate(PARTS):
+        for split in SPLITS:
+            content = lines(part[split], ending.removesuffix(".gz"), header)
+            put(root / str(i) / f"{split}{ending}", decorate(content))
+    stream = read_knowledge(pack(root, archive) if archive else root)
+    assert labelled(stream) == PARTS
+    assert stream.name == "facts"
+    # Without id files an entity arrives when it is first mentioned.
+    assert [part.num_entities for part in stream] == [7, 10]
+    assert stream.entities.labels(stream[1].new_entities) == ["Aliens", "Zoë", "1986"]
+
+
+@pytest.mark.parametrize("ending", [".txt", ".tsv", ".csv", ".tsv.gz", ".csv.gz"])
+@pytest.mark.parametrize("archive", ["", ".tgz", ".tar.xz"])
+def test_numbered_files(tmp_path: Path, ending: str, archive: str) -> None:
+    root = tmp_path / "facts"
+    put(root / "README.md", "not data")
+    for i, part in enumerate(PARTS):
+        put(root / f"{i}{ending}", lines(part["train"], ending.removesuffix(".gz"), HEADERS[0]))
+    assert labelled(read_knowledge(pack(root, archive) if archive else root)) == ONLY_TRAIN
+
+
+def test_numbers_count_as_numbers(tmp_path: Path) -> None:
+    for i in range(12):
+        put(tmp_path / f"{i}.tsv", f"a\tr\t{i}")
+    stream = read_knowledge(tmp_path)
+    assert [part["train"][0][2] for part in labelled(stream)] == [str(i) for i in range(12)]
+
+
+def test_list_of_files_in_the_order_given(tmp_path: Path) -> None:
+    names = ["may.tsv", "april.csv.gz"]
+    for name, part in zip(names, PARTS, strict=True):
+        put(tmp_path / "d" / name, lines(part["train"], ".csv" if "csv" in name else ".tsv"))
+    stream = read_knowledge([tmp_path / "d" / name for name in names])
+    assert labelled(stream) == ONLY_TRAIN
+    assert stream.name == "d"
+    as_text = read_stream([str(tmp_path / "d" / name) for name in names], name="mine")
+    assert isinstance(as_text, KnowledgeStream)
+    assert labelled(as_text) == ONLY_TRAIN and as_text.name == "mine"
+
+
+@pytest.mark.parametrize("name", ["facts.tsv", "facts.csv", "facts.txt", "facts.tsv.gz"])
+def test_one_file_is_one_part(tmp_path: Path, name: str) -> None:
+    put(tmp_path / name, lines(PARTS[0]["train"], ".csv" if "csv" in name else ".tsv"))
+    stream = read_knowledge(tmp_path / name)
+    assert labelled(stream) == ONLY_TRAIN[:1]
+    assert stream.name == "facts"
+
+
+def authors(root: Path) -> Path:
+    """The authors' layout, with entities that no triple of their part mentions."""
+    listed = [["x", "Alien", "horror", "Brazil", "satire, dark"], ["Aliens", "y", "Zoë"]]
+    known: list[str] = []
+    relations = ["sequel of", "genre", "cast"]
+    for i, (part, new) in enumerate(zip(PARTS, listed, strict=True)):
+        known += new
+        put(root / str(i) / "entity2id.txt", "".join(f"{e}\t{n}\n" for n, e in enumerate(known)))
+        put(
+            root / str(i) / "relation2id.txt",
+            "".join(f"{r}\t{n}\n" for n, r in enumerate(relations)),
+        )
+        put(root / str(i) / "train.txt", lines(part["train"], ".txt"))
+    return root
+
+
+def test_authors_layout_lists_what_is_known(tmp_path: Path) -> None:
+    stream = read_knowledge(authors(tmp_path))
+    assert labelled(stream) == ONLY_TRAIN
+    assert list(stream.entities) == [
+        *("x", "Alien", "horror", "Brazil", "satire, dark"),
+        *("Aliens", "y", "Zoë"),
+    ]
+    assert [part.num_entities for part in stream] == [5, 8]
+    assert list(stream.relations) == ["sequel of", "genre", "cast"]
+    assert [part.num_relations for part in stream] == [3, 3]
+
+
+def test_what_id_files_list_is_no_header(tmp_path: Path) -> None:
+    put(tmp_path / "0" / "entity2id.txt", "h\t0\nt\t1\n")
+    put(tmp_path / "0" / "relation2id.txt", "r\t0\n")
+    put(tmp_path / "0" / "train.txt", "h\tr\tt\nt\tr\th\n")
+    assert labelled(read_knowledge(tmp_path))[0]["train"] == [("h", "r", "t"), ("t", "r", "h")]
+
+
+@pytest.mark.parametrize("packed", ["labels.tsv", "labels.tsv.gz"])
+@pytest.mark.parametrize("layout", ["0/train.txt", "0.tsv"])
+def test_readable_names_beside_the_data(tmp_path: Path, packed: str, layout: str) -> None:
+    put(tmp_path / layout, "/m/1\tr\t/m/2\n")
+    put(tmp_path / packed, "/m/1\tAlien\n/m/1\tsecond\n/m/9\tunused\n")
+    assert read_stream(tmp_path).names == {"/m/1": "Alien", "/m/9": "unused"}
+
+
+@pytest.mark.parametrize("size", [1, 5, 64])
+def test_the_size_of_a_block_does_not_show(
+    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    triples = [(f"e{i % 17}", f"r{i % 3}", f"e{i % 11}") for i in range(100)]
+    for ending in (".tsv", ".csv"):
+        put(tmp_path / f"x{ending}", lines(triples, ending, HEADERS[0]) + "\n")
+        whole = read_knowledge(tmp_path / f"x{ending}")
+        with monkeypatch.context() as patch:
+            patch.setattr(text, "_BLOCK_BYTES", size)
+            patch.setattr(text, "_CSV_ROWS", size)
+            blocks = read_knowledge(tmp_path / f"x{ending}")
+        # Only the order in which labels are met differs: heads of a block come before its tails.
+        assert set(whole.entities) == set(blocks.entities)
+        assert labelled(whole) == labelled(blocks) == [{"train": triples, "valid": [], "test": []}]
+
+
+class TestHeldOut:
+    triples: ClassVar = [(f"a{i}", "r", f"b{j}") for i in range(10) for j in range(10)]
+
+    def sizes(self, stream: KnowledgeStream) -> list[list[int]]:
+        return [[len(getattr(part, split)) for split in SPLITS] for part in stream]
+
+    def test_shares_of_a_part_without_valid_and_test(self, tmp_path: Path) -> None:
+        put(tmp_path / "files" / "0.tsv", lines(self.triples, ".tsv"))
+        put(tmp_path / "folders" / "0" / "train.txt", lines(self.triples, ".txt"))
+        for name in ("files", "folders"):
+            first = read_knowledge(tmp_path / name, valid=0.1, test=0.2, seed=1)
+            assert self.sizes(first) == [[70, 10, 20]]
+            found = labelled(first)[0]
+            assert sorted(t for split in SPLITS for t in found[split]) == sorted(self.triples)
+            again = read_knowledge(tmp_path / name, valid=0.1, test=0.2, seed=1)
+            other = read_knowledge(tmp_path / name, valid=0.1, test=0.2, seed=2)
+            assert labelled(first) == labelled(again) != labelled(other)
+
+    def test_a_part_that_brings_its_own_keeps_it(self, tmp_path: Path) -> None:
+        for i, split in enumerate(("valid", "test")):
+            put(tmp_path / str(i) / "train.txt", lines(self.triples, ".txt"))
+            put(tmp_path / str(i) / f"{split}.txt", "a1\tr\tb1\n")
+        stream = read_knowledge(tmp_path, valid=0.1, test=0.2)
+        assert self.sizes(stream) == [[100, 1, 0], [100, 0, 1]]
+
+    def test_shares_are_checked(self, tmp_path: Path) -> None:
+        put(tmp_path / "x.tsv", "a\tr\tb\n")
+        with pytest.raises(UserError, match=r"valid=0\.7 and test=0\.3"):
+            read_stream(tmp_path / "x.tsv", valid=0.7, test=0.3)
+
+
+class TestTimes:
+    def test_numbers_and_dates(self, tmp_path: Path) -> None:
+        put(tmp_path / "x.tsv", "a\tr\tb\t2001\nb\tr\tc\t1999.5\n")
+        stream, times = read_timed(tmp_path / "x.tsv")
+        assert times.tolist() == [2001, 1999.5]
+        assert len(stream) == 1 and stream.name == "x"
+        put(tmp_path / "y.csv", "head,relation,tail,time\na,r,b,2001-05-06\nb,r,c,1999-01-01\n")
+        stream, times = read_timed(tmp_path / "y.csv")
+        assert (times[0] - times[1]) / np.timedelta64(1, "D") == 856
+        parts = labelled(stream.split("time", [0.5, 0.5], times=times))
+        assert [part["train"] for part in parts] == [[("b", "r", "c")], [("a", "r", "b")]]
+
+    @pytest.mark.parametrize("header", ["", "head\trelation\ttail\twhen\n"])
+    @pytest.mark.parametrize(
+        ("times", "bad"),
+        [
+            (["1999", "2000", "soon", "2001"], 2),
+            (["1999-01-01", "2000-01-01", "12.5"], 2),
+            (["nan", "1", "2"], 0),
+            (["2000-01-01", "2000-13-01", "2000-01-01"], 1),
+        ],
+    )
+    def test_a_bad_one_is_named(
+        self, tmp_path: Path, header: str, times: list[str], bad: int
+    ) -> None:
+        put(tmp_path / "x.tsv", header + "".join(f"a\tr\tb\t{time}\n" for time in times))
+        line = bad + 1 + bool(header)
+        with pytest.raises(DataError, match=rf"x\.tsv:{line}: time '{times[bad]}'"):
+            read_timed(tmp_path / "x.tsv")
+
+    def test_missing_file_and_column(self, tmp_path: Path) -> None:
+        with pytest.raises(UserError, match="no such file"):
+            read_timed(tmp_path / "x.tsv")
+        put(tmp_path / "x.tsv", "a\tr\tb\n")
+        with pytest.raises(DataError, match=r"x\.tsv:1: expected 4 fields.*found 3"):
+            read_timed(tmp_path / "x.tsv")
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"a\tr\tb\nc\tr\n", r"0/train\.txt:2: expected 3 fields.*found 2: 'c\\tr'"),
+            (b"a r b\n", r"0/train\.txt:1: expected 3 fields separated by TAB, found 1: 'a r b'"),
+            (b"", r"0/train\.txt: the file is empty"),
+            (b"head\trelation\ttail\n", r"0/train\.txt: the file holds a header and no triples"),
+            (b"a\t\tb\n", r"0/train\.txt:1: field 2 of 3 is empty"),
+            (b"a\tr\tb\n\xe9\tr\tb\n", r"0/train\.txt:2: not UTF-8 text: byte 0xe9"),
+        ],
+    )
+    def test_triples(self, tmp_path: Path, content: bytes, message: str) -> None:
+        put(tmp_path / "0" / "train.txt", content)
+        with pytest.raises(DataError, match=message):
+            read_stream(tmp_path)
+        archive = pack(tmp_path, ".tar.gz")
+        with pytest.raises(DataError, match=message):
+            read_stream(archive)
+
+    @pytest.mark.parametrize(
+        ("file", "content", "message"),
+        [
+            ("entity2id.txt", "a\t0\nb\t1\na\t2\n", r":3: duplicate 'a', first in line 1"),
+            ("entity2id.txt", "a\t0\nb\t0\n", r":2: duplicate '0', first in line 1"),
+            ("relation2id.txt", "r\t0\nr\t1\n", r":2: duplicate 'r', first in line 1"),
+            ("relation2id.txt", "r\tone\n", r":1: 'one' is not an id"),
+            ("entity2id.txt", "a\t-1\n", r":1: '-1' is not an id"),
+            ("entity2id.txt", "a\n", r":1: expected 2 fields"),
+            ("entity2id.txt", "", r": the file is empty"),
+        ],
+    )
+    def test_id_files(self, tmp_path: Path, file: str, content: str, message: str) -> None:
+        authors(tmp_path)
+        put(tmp_path / "0" / file, content)
+        with pytest.raises(DataError, match=r"0/" + file.replace(".", r"\.") + message):
+            read_stream(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("part", "split", "content", "message"),
+        [
+            (0, "train", "x\tgenre\tx\nx\tgenre\tAliens\n", ":2: unknown entity 'Aliens'"),
+            (0, "test", "Aliens\tgenre\tx\n", ":1: unknown entity 'Aliens': entity2id.txt"),
+            (1, "valid", "x\tgenre\ty\nx\tlikes\ty\n", ":2: unknown relation 'likes'"),
+            (1, "valid", "head\trelation\ttail\nx\tgenre\ty\n", ":1: unknown entity 'head'"),
+        ],
+    )
+    def test_a_part_that_mentions_what_it_does_not_list(
+        self, tmp_path: Path, part: int, split: str, content: str, message: str
+    ) -> None:
+        authors(tmp_path)
+        put(tmp_path / str(part) / f"{split}.txt", content)
+        with pytest.raises(DataError, match=rf"{part}/{split}\.txt{message}"):
+            read_stream(tmp_path)
+
+    def test_gaps_and_clashes(self, tmp_path: Path) -> None:
+        put(tmp_path / "a" / "0" / "train.txt", "a\tr\tb")
+        put(tmp_path / "a" / "2" / "train.txt", "a\tr\tb")
+        with pytest.raises(DataError, match=r"/a: sub-folder 1 is missing; found 0, 2"):
+            read_stream(tmp_path / "a")
+        put(tmp_path / "b" / "1.tsv", "a\tr\tb")
+        with pytest.raises(DataError, match=r"/b: file 0 is missing; found 1.tsv"):
+            read_stream(tmp_path / "b")
+        put(tmp_path / "c" / "0.tsv", "a\tr\tb")
+        put(tmp_path / "c" / "0.csv", "a,r,b")
+        with pytest.raises(DataError, match=r"/c: 0.csv and 0.tsv are both part 0"):
+            read_stream(tmp_path / "c")
+        put(tmp_path / "d" / "0" / "train.tsv", "a\tr\tb")
+        put(tmp_path / "d" / "0" / "train.csv", "a,r,b")
+        with pytest.raises(DataError, match=r"/d/0: .*train.tsv and .*train.csv clash"):
+            read_stream(tmp_path / "d")
+        put(tmp_path / "e" / "0" / "train.tsv", "a\tr\tb")
+        put(tmp_path / "e" / "00" / "train.tsv", "a\tr\tb")
+        with pytest.raises(DataError, match=r"/e: 0 and 00 are both part 00?$"):
+            read_stream(tmp_path / "e")
+
+    def test_no_train(self, tmp_path: Path) -> None:
+        put(tmp_path / "0" / "valid.txt", "a\tr\tb")
+        with pytest.raises(DataError, match=r"/0: no train\.txt"):
+            read_stream(tmp_path)
+
+    def test_damaged_gzip(self, tmp_path: Path) -> None:
+        whole = gzip.compress(b"".join(b"e%d\tr\te%d\n" % (i, i * i) for i in range(999)))
+        (tmp_path / "0.tsv.gz").write_bytes(whole[:-100])
+        with pytest.raises(DataError, match=r"0\.tsv\.gz: damaged compressed file"):
+            read_stream(tmp_path)
+
+    def test_nothing_there(self, tmp_path: Path) -> None:
+        with pytest.raises(UserError, match="none: no such folder or archive"):
+            read_stream(tmp_path / "none")
+        with pytest.raises(UserError, match=r"gone\.tsv: no such file"):
+            read_stream([tmp_path / "gone.tsv"])
+        with pytest.raises(UserError, match="at least one part"):
+            read_stream([])
+
+    def test_no_layout_fits(self, tmp_path: Path) -> None:
+        with pytest.raises(UserError, match=r"not a stream; it holds nothing\. Expected one of"):
+            read_stream(tmp_path)
+        put(tmp_path / "facts.doc", "?")
+        with pytest.raises(UserError, match=r"not a stream; it holds facts\.doc\."):
+            read_stream(tmp_path)
+        with pytest.raises(UserError, match=r"facts\.doc: the ending tells no format"):
+            read_stream(tmp_path / "facts.doc")

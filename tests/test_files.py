@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+import pytest
+
+from dicgrl.files import new_folder, publish_folder, replacing_file
+
+
+def test_file_appears_at_the_end_in_one_step(tmp_path: Path) -> None:
+    target = tmp_path / "new" / "note.txt"
+    with replacing_file(target) as temporary:
+        temporary.write_text("first")
+        assert not target.exists()
+        assert temporary.parent == target.parent  # the same file system, so renaming is one step
+    assert target.read_text() == "first"
+    with replacing_file(target) as temporary:
+        temporary.write_text("second")
+        assert target.read_text() == "first"
+    assert target.read_text() == "second"
+    assert os.listdir(target.parent) == ["note.txt"]
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "note.txt"
+    target.write_text("old")
+    with contextlib.suppress(RuntimeError), replacing_file(target) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["note.txt"]
+
+
+def test_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "data"
+    with contextlib.suppress(KeyboardInterrupt), new_folder(target) as temporary:
+        (temporary / "a.txt").write_text("half")
+        raise KeyboardInterrupt
+    assert os.listdir(target.parent) == []
+    with new_folder(target) as temporary:
+        (temporary / "inner").mkdir()
+        (temporary / "inner" / "a.txt").write_text("whole")
+        assert not target.exists()
+    assert (target / "inner" / "a.txt").read_text() == "whole"
+    assert os.listdir(target.parent) == ["data"]
+
+
+def test_a_folder_with_content_is_not_replaced(tmp_path: Path) -> None:
+    target = tmp_path / "data"
+    target.mkdir()
+    (target / "mine.txt").write_text("mine")
+    with pytest.raises(OSError), new_folder(target) as temporary:
+        (temporary / "other.txt").write_text("other")
+    assert os.listdir(tmp_path) == ["data"] and os.listdir(target) == ["mine.txt"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX")
+def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
+    (tmp_path / "plain.txt").touch()
+    (tmp_path / "plain").mkdir()
+    with replacing_file(tmp_path / "file.txt") as temporary:
+        temporary.write_text("x")
+    with new_folder(tmp_path / "folder"):
+        pass
+    mode = {entry.name: entry.stat().st_mode for entry in tmp_path.iterdir()}
+    assert mode["file.txt"] == mode["plain.txt"]
+    assert mode["folder"] == mode["plain"]
+
+
+def test_publish_moves_a_staged_folder(tmp_path: Path) -> None:
+    staged = tmp_path / ".staged"
+    (staged / "0").mkdir(parents=True)
+    (staged / "0" / "a.txt").write_text("x")
+    publish_folder(staged, tmp_path / "final")
+    assert os.listdir(tmp_path) == ["final"]
+    assert (tmp_path / "final" / "0" / "a.txt").read_text() == "x"
