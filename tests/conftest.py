@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# The arrays of the tests are small, and pytest-xdist already uses every core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 settings.register_profile("default", max_examples=50, deadline=None)
 settings.load_profile("default")
 

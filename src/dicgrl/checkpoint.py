@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from dicgrl.errors import DataError
+from dicgrl.errors import DataError, UserError
 from dicgrl.files import replacing_file
 from dicgrl.models import Components, KnowledgeModel
 
@@ -30,7 +30,8 @@ def save_model(model: KnowledgeModel, folder: Path, meta: dict[str, Any]) -> Non
         folder: Where the two files go.
         meta: Further JSON values to keep beside it.
     """
-    tensors: dict[str, Tensor] = {}
+    # New rows after loading continue the sequence; they must not repeat the first ones.
+    tensors: dict[str, Tensor] = {"generator": model.generator.get_state()}
     for name, table in model.tables().items():
         for buffer, values in table.snapshot().items():
             tensors[f"table/{name}/{buffer}"] = values.cpu().contiguous()
@@ -67,12 +68,23 @@ def load_model(
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise DataError(path, f"not a checkpoint of this version (expected format {FORMAT!r})")
     arrays = folder / "model.safetensors"
-    if not arrays.is_file() or _checksum(arrays) != description["sha256"]:
+    if not arrays.is_file() or _checksum(arrays) != description.get("sha256"):
         raise DataError(arrays, "damaged checkpoint: its checksum is not the one written beside it")
     try:
         tensors = load_file(arrays)
     except SafetensorError as error:
         raise DataError(arrays, f"damaged checkpoint ({error})") from error
+    try:
+        return _build(description, tensors, device), dict(description["meta"])
+    except torch.OutOfMemoryError:
+        raise
+    except (AttributeError, KeyError, RuntimeError, TypeError, UserError, ValueError) as error:
+        raise DataError(path, f"the arrays beside it are not its own ({error})") from error
+
+
+def _build(
+    description: dict[str, Any], tensors: dict[str, Tensor], device: torch.device | str
+) -> KnowledgeModel:
     configuration = dict(description["model"])
     if configuration["components"] is not None:
         configuration["components"] = Components(**configuration["components"])
@@ -87,7 +99,8 @@ def load_model(
             table.restore({k: v.to(device) for k, v in buffers.items()})
         for name, parameter in model.named_parameters():
             parameter.copy_(tensors[f"parameter/{name}"])
-    return model, description["meta"]
+    model.generator.set_state(tensors["generator"])
+    return model
 
 
 def _checksum(path: Path) -> str:

@@ -234,6 +234,49 @@ def split(
     _console().print(f"{out}: {len(parts)} parts. Next: dicgrl datasets show {out}", soft_wrap=True)
 
 
+@app.command()
+def run(
+    source: Source,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="All parts merged: the setting that is not continual.")
+    ] = False,
+    model: Annotated[str, typer.Option(help="Scoring function: transe, convkb.")] = "transe",
+    disentangled: Annotated[
+        bool, typer.Option("--disentangled/--plain", help="Divide vectors into components.")
+    ] = False,
+    recipe: Annotated[str, typer.Option(help="Named settings: best or paper.")] = "best",
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
+    ] = None,
+    seed: Seed = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    out: Annotated[Path | None, typer.Option(help="Folder for the model and the results.")] = None,
+    valid: Valid = 0.0,
+    test: Test = 0.0,
+    as_json: Json = False,
+) -> None:
+    """Learn a stream and measure what was learned."""
+    from dicgrl.recipes import Recipe, load_recipe  # PyTorch is imported only when it is needed
+    from dicgrl.report.progress import training_bar
+    from dicgrl.report.tables import whole_table
+    from dicgrl.whole import run_whole
+
+    if not whole:
+        raise UserError("learning part by part is not there yet; use --whole")
+    stream = load_stream(source, valid=valid, test=test, seed=seed)
+    if not isinstance(stream, dicgrl.KnowledgeStream):
+        raise UserError(f"{source} is a network; only knowledge graphs can be learned so far")
+    chosen = load_recipe(recipe, stream.name, model, disentangled=disentangled)
+    settings = chosen.settings.parsed(changes or [])
+    chosen = Recipe(chosen.name, settings, chosen.published)
+    with training_bar(f"{stream.name} {model}", settings.epochs, "MRR", "triples") as monitor:
+        results = run_whole(stream, chosen, seed=seed, device=device, out=out, monitor=monitor)
+    if as_json:
+        typer.echo(json.dumps(results))
+    else:
+        _console().print(whole_table(results))
+
+
 def _console() -> Console:
     # A pipe gets whole lines, whatever the width of the terminal behind it. Names and paths are
     # printed as they are: brackets and colons in them are no markup.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
@@ -10,6 +11,18 @@ from typing import Any
 from dicgrl.errors import UserError, unknown_name
 from dicgrl.models import Components, scorer
 from dicgrl.training import LOSSES, Schedule
+
+_NOT_NEGATIVE = (
+    "components",
+    "temperature",
+    "beta",
+    "halve_every",
+    "weight_decay",
+    "clip",
+    "dense_rate",
+    "patience",
+    "validate_at_most",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,7 @@ class LinkSettings:
         halve_every: Epochs after which the learning rate is halved; 0 for never.
         weight_decay: Pull of the weights towards zero.
         clip: Largest norm of the gradient of dense parameters; 0 for none.
+        dense_rate: Learning rate of dense parameters as a multiple of lr.
         validate_every: Epochs between two validations.
         patience: Validations without progress after which training stops; 0 for never.
         validate_at_most: Validation triples looked at during training; 0 for all.
@@ -60,6 +74,7 @@ class LinkSettings:
     halve_every: int = 0
     weight_decay: float = 0.0
     clip: float = 0.0
+    dense_rate: float = 1.0
     validate_every: int = 5
     patience: int = 5
     validate_at_most: int = 2000
@@ -74,6 +89,12 @@ class LinkSettings:
         for name in ("dim", "negatives", "batch", "epochs", "validate_every"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name}={getattr(self, name)}: expected at least 1")
+        for name in _NOT_NEGATIVE:
+            if getattr(self, name) < 0:
+                raise UserError(f"{name}={getattr(self, name)}: expected at least 0")
+        for name in ("lr", "margin", *_NOT_NEGATIVE):
+            if not math.isfinite(getattr(self, name)):
+                raise UserError(f"{name}={getattr(self, name)}: expected a finite number")
         if self.lr <= 0:
             raise UserError(f"lr={self.lr}: expected above 0")
         divided = self.division()
@@ -125,7 +146,8 @@ class LinkSettings:
             if not separator:
                 raise UserError(f"--set {text!r}: expected key=value")
             changes[key.strip()] = value.strip()
-        types = {f.name: type(getattr(self, f.name)) for f in fields(self)}
+        default = LinkSettings()  # a recipe may have put 9 where 9.5 is possible
+        types = {f.name: type(getattr(default, f.name)) for f in fields(self)}
         types |= scorer_options(changes.get("model", self.model))
         for key, value in changes.items():
             if key in types:

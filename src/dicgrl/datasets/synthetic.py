@@ -1,4 +1,4 @@
-"""Synthetic knowledge graphs with known aspects, to test what disentangling finds and how it scales.
+"""Synthetic knowledge graphs with known aspects: what does disentangling find, how does it scale?
 
 Every entity has a level in each of A aspects, independently: its price says nothing about its age.
 A relation belongs to one aspect and adds a number of levels; (h, r, t) is a fact if t has the level

@@ -89,12 +89,11 @@ class Ranker:
         column = TAIL if side == "tail" else HEAD
         higher = torch.zeros(len(triples), dtype=torch.long, device=triples.device)
         equal = torch.zeros_like(higher)
-        left = torch.zeros_like(higher)
         width, height = self._block(model, len(candidates))
         answers = triples[:, column]
-        whole = len(candidates) <= width and bool(
-            ((answers >= candidates.start) & (answers < candidates.stop)).all()
-        )
+        among = (answers >= candidates.start) & (answers < candidates.stop)
+        left = (~among).long()
+        whole = len(candidates) <= width and bool(among.all())
         for rows in _row_blocks(triples, height, model.one_relation_per_block):
             block, answer = triples[rows], answers[rows]
             if whole:  # one block holds all candidates and the true answer: score it once
@@ -112,7 +111,9 @@ class Ranker:
                 scores = blocks.pop(start, None)
                 if scores is None:
                     scores = self._scores(model, block, side, range(start, stop))
-                above, same = scores > truth[:, None], scores == truth[:, None]
+                # Not `>`: a score that is not a number must not make the true answer look good.
+                above = (scores <= truth[:, None]).logical_not_()
+                same = scores == truth[:, None]
                 # Neither known answers nor the true one compete.
                 inside = (entity >= start) & (entity < stop)
                 own = (answer >= start) & (answer < stop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +31,9 @@ class KnowledgeStreamBuilder:
     def rows(
         self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]
     ) -> IntArray:
-        """Ids of labelled triples, [n, 3]; unseen labels arrive, heads before tails."""
-        head = self.entities.add(heads)
-        return np.stack([head, self.relations.add(relations), self.entities.add(tails)], axis=1)
+        """Ids of labelled triples, [n, 3]; unseen labels arrive line by line, head before tail."""
+        ends = self.entities.add(chain.from_iterable(zip(heads, tails, strict=True)))
+        return np.stack([ends[0::2], self.relations.add(relations), ends[1::2]], axis=1)
 
     def add(
         self,

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from dicgrl.errors import UserError, shown
+from dicgrl.errors import UserError, shown, unknown_name
 from dicgrl.graph.arrays import FloatArray, GrowingArray, IntArray, ids_in
 from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.part import SPLITS, NetworkPart
@@ -115,6 +115,8 @@ class NetworkGraph:
             >>> graph.edge_index().shape
             (2, 0)
         """
+        if scope not in ("accumulated", "part"):
+            raise unknown_name("scope", scope, ("accumulated", "part"))
         edges = self.edges
         if scope == "part" and self.num_parts:
             last = self.num_parts - 1 if part is None else part

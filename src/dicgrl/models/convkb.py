@@ -6,7 +6,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from dicgrl.kernels import available
 from dicgrl.models.scorer import Scorer
+
+# Filters at the start: weights of h, r, t, and of their output in even and in odd coordinates.
+_START = (
+    (1.0, 1.0, -1.0, -1.0, 0.0),
+    (-1.0, -1.0, 1.0, -1.0, -2.0),
+    (1.0, -1.0, -1.0, 0.0, -2.0),
+    (1.0, 0.0, -1.0, 0.0, 1.0),
+    (-1.0, 0.0, 1.0, 0.0, 1.0),
+    (0.0, 1.0, 0.0, 0.0, -1.0),
+)
 
 
 class ConvKB(Scorer, name="convkb"):
@@ -26,30 +37,41 @@ class ConvKB(Scorer, name="convkb"):
         self.weight = nn.Parameter(torch.empty(dim, filters))
 
     def initialise(self, generator: torch.Generator) -> None:
-        """See `Scorer`; both layers start at the scale that keeps their outputs' variance."""
-        with torch.no_grad():
-            self.kernel.normal_(0, 0.5, generator=generator)
-            bound = (6 / (self.weight.numel() + 1)) ** 0.5
-            self.weight.uniform_(-bound, bound, generator=generator)
+        """See `Scorer`; the start is a distance that the filters can then reshape, plus some noise.
 
-    def initial(self, count: int, width: int, generator: torch.Generator) -> Tensor:
-        """See `Scorer`."""
-        bound = (6 / self.dim) ** 0.5
-        return torch.empty(count, width).uniform_(-bound, bound, generator=generator)
+        Even coordinates start as TransE, -|h + r - t|, which knows directions. Odd ones start as
+        -||h - t| - |r||, a distance kept both ways: for r > 0 it is -r + |x| - 2 relu(x - r)
+        - 2 relu(-x - r) with x = h - t. A translation alone cannot say that a relation is symmetric
+        and that nothing is related to itself.
+        """
+        pattern = _START if self.kernel.shape[1] >= len(_START) else _START[:2]
+        kind = torch.arange(self.kernel.shape[1]) % len(pattern)  # of each filter
+        share = 1 / torch.bincount(kind)[kind]
+        even = torch.tensor([row[3] for row in pattern])[kind] * share
+        odd = torch.tensor([row[4] for row in pattern])[kind] * share
+        odd = odd if len(pattern) == len(_START) else even
+        with torch.no_grad():
+            noise = torch.empty_like(self.kernel).normal_(0, 0.1, generator=generator)
+            self.kernel.copy_(torch.tensor([row[:3] for row in pattern])[kind].T + noise)
+            self.weight.normal_(1, 0.1, generator=generator)
+            self.weight[0::2] *= even
+            self.weight[1::2] *= odd
 
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         """See `Scorer`."""
-        k = self.kernel
-        # Sums of the vectors that are shared by many pairs are made before broadcasting.
-        terms = sorted(
-            ((head, k[0]), (relation, k[1]), (tail, k[2])), key=lambda term: term[0].numel()
-        )
-        total: Tensor = self.bias
-        for vector, weight in terms:
-            total = total + vector[..., None] * weight  # [..., dim, M]
-        seen = F.dropout(F.relu(total), self.dropout, self.training)
+        drops = self.training and self.dropout > 0
+        if not drops and available(head, relation, tail):
+            from dicgrl.kernels.convkb import conv_score  # needs Triton
+
+            return conv_score(head, relation, tail, self.kernel, self.bias, self.weight)
+        # One order of summation for all shapes: another one would round differently and break ties.
+        total = self.bias + relation[..., None] * self.kernel[1]  # [..., dim, M]
+        total = total + head[..., None] * self.kernel[0] + tail[..., None] * self.kernel[2]
+        seen = F.dropout(total.relu(), self.dropout, drops)
         return (seen * self.weight).sum((-1, -2))
 
     def pair_bytes(self) -> int:
-        """See `Scorer`."""
+        """See `Scorer`; the kernel keeps nothing but the score."""
+        if available(self.weight):
+            return 4
         return 4 * 3 * self.dim * self.kernel.shape[1]

@@ -111,8 +111,14 @@ class Table:
         }
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
-        """Put back a snapshot taken since the table last grew; gradients are dropped."""
+        """Put back a snapshot taken since the table last grew; gradients are dropped.
+
+        State that was made after the snapshot is zero again, as if it had never been used.
+        """
         self.clear()
+        for name, buffer in self._buffers.items():
+            if name not in snapshot:
+                buffer.zero_()
         for name, values in snapshot.items():
             if name not in self._buffers:
                 self.state(name, values.shape[1])

@@ -32,8 +32,10 @@ class TransE(Scorer, name="transe"):
         """See `Scorer`."""
         difference = head + relation - tail
         if self.p == 1:
-            return -difference.abs().sum(-1)
-        return -difference.square().sum(-1).sqrt()
+            return difference.abs().sum(-1).neg()
+        # Its gradient is 0 at distance 0, where that of a square root is not a number.
+        distance: Tensor = torch.linalg.vector_norm(difference, dim=-1)
+        return distance.neg()
 
     def score_tails(self, head: Tensor, relation: Tensor, tails: Tensor) -> Tensor:
         """See `Scorer`."""
@@ -46,7 +48,8 @@ class TransE(Scorer, name="transe"):
     def _distances(self, queries: Tensor, candidates: Tensor) -> Tensor:
         # The matrix-product form of the Euclidean distance loses the digits that decide ties.
         mode = "donot_use_mm_for_euclid_dist"
-        return -torch.cdist(queries, candidates, p=float(self.p), compute_mode=mode)
+        distances: Tensor = torch.cdist(queries, candidates, p=float(self.p), compute_mode=mode)
+        return distances.neg()
 
     def pair_bytes(self) -> int:
         """See `Scorer`; the distances themselves are all that is kept."""

@@ -1,4 +1,4 @@
-"""Recipes: named, complete settings for a dataset and model, with the published numbers beside them.
+"""Recipes: named, complete settings of a dataset and model with the published numbers beside.
 
 One TOML file each: `[settings]`, `[disentangled]` with what differs in the disentangled form, and
 `[published]`.

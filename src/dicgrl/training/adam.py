@@ -26,6 +26,7 @@ class RowAdam:
         eps: Added to the denominator.
         weight_decay: Pull towards zero, added to the gradient of touched rows.
         clip: Largest norm of the gradient of dense parameters; 0 for none.
+        dense_rate: Learning rate of the dense parameters as a multiple of `lr`.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class RowAdam:
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         clip: float = 0.0,
+        dense_rate: float = 1.0,
     ) -> None:
         self.tables = list(tables)
         self.parameters = list(parameters)
@@ -45,6 +47,7 @@ class RowAdam:
         self.eps = eps
         self.weight_decay = weight_decay
         self.clip = clip
+        self.dense_rate = dense_rate
         self._dense = (
             torch.optim.Adam(
                 self.parameters, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay
@@ -62,7 +65,7 @@ class RowAdam:
         if self._dense is not None:
             if self.clip:
                 nn.utils.clip_grad_norm_(self.parameters, self.clip)
-            self._dense.param_groups[0]["lr"] = self.lr
+            self._dense.param_groups[0]["lr"] = self.lr * self.dense_rate
             self._dense.step()
             self._dense.zero_grad()
 
@@ -95,6 +98,9 @@ class RowAdam:
         steps = steps + 1
         first = first.lerp(gradient, 1 - beta1)
         second = beta2 * second + (1 - beta2) * gradient * gradient
-        denominator = (second / (1 - beta2**steps)).sqrt_().add_(self.eps)
-        rows = rows - self.lr * (first / (1 - beta1**steps)) / denominator
+        # In float32 the difference to 1 would lose half its digits in the first steps.
+        count = steps.double()
+        bias1, bias2 = ((1 - beta**count).to(rows.dtype) for beta in self.betas)
+        denominator = (second / bias2).sqrt_().add_(self.eps)
+        rows = rows - self.lr * (first / bias1) / denominator
         return rows, first, second, steps

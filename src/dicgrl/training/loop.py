@@ -46,6 +46,8 @@ class Schedule:
         halve_every: Epochs after which the learning rate is halved; 0 for never.
         weight_decay: Pull of the weights towards zero.
         clip: Largest norm of the gradient of dense parameters; 0 for none.
+        dense_rate: Learning rate of dense parameters, such as filters, as a multiple of `lr`: they
+            are in every step, a row only in some.
         validate_every: Epochs between two looks at the validation data.
         patience: Validations without a better result after which training stops; 0 for never.
     """
@@ -56,6 +58,7 @@ class Schedule:
     halve_every: int = 0
     weight_decay: float = 0.0
     clip: float = 0.0
+    dense_rate: float = 1.0
     validate_every: int = 5
     patience: int = 5
 
@@ -110,8 +113,9 @@ class DivergedError(FailureError):
         self.epoch = epoch
         self.step = step
         super().__init__(
-            f"training diverged: {what} is not finite at step {step} (epoch {epoch}); the last good "
-            "weights are kept. A smaller learning rate (lr) or gradient clipping (clip) may help"
+            f"training diverged: {what} is not finite at step {step} (epoch {epoch}); the last "
+            "good weights are kept. A smaller learning rate (lr) or gradient clipping (clip) may "
+            "help"
         )
 
 
@@ -151,6 +155,7 @@ def fit(
         lr=schedule.lr,
         weight_decay=schedule.weight_decay,
         clip=schedule.clip,
+        dense_rate=schedule.dense_rate,
     )
     good = _Snapshot(tables, parameters)
     step, waited = 0, 0
@@ -188,6 +193,12 @@ def fit(
             if report.best is None or entry.validation > report.best:
                 report.best, report.best_epoch, waited = entry.validation, epoch, 0
                 good.take()
+        elif (
+            validate is None
+            and epoch % schedule.validate_every == 0
+            and _finite(tables, parameters)
+        ):
+            good.take()
         if monitor:
             monitor(entry)
         if schedule.patience and waited >= schedule.patience:

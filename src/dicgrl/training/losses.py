@@ -36,7 +36,8 @@ def margin_ranking(margin: float = 5.0) -> Loss:
 
     def loss(positive: Tensor, negative: Tensor, mask: Tensor | None, weight: Tensor) -> Tensor:
         each = _masked(F.relu(margin - positive[:, None] + negative), mask)
-        return _mean(each.mean(-1), weight)
+        exist = each.shape[-1] if mask is None else mask.sum(-1).clamp(min=1)
+        return _mean(each.sum(-1) / exist, weight)
 
     return loss
 

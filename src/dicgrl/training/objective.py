@@ -1,4 +1,4 @@
-"""The training objective of link prediction: L + beta L_norm (equation 9) for a batch of triples."""
+"""The objective of link prediction, L + beta L_norm (equation 9), for a batch of triples."""
 
 from __future__ import annotations
 

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from dicgrl.models import Table
+from dicgrl.training import RowAdam
+
+WIDTH = 3
+
+
+def made(count: int, seed: int = 0) -> Tensor:
+    return torch.randn(count, WIDTH, generator=torch.Generator().manual_seed(seed))
+
+
+def integers(shape: tuple[int, ...], seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(-4, 5, shape, generator=generator).float()
+
+
+def table_of(rows: Tensor) -> Table:
+    table = Table(WIDTH)
+    table.grow(rows)
+    return table
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=7), st.integers(0, 99))
+def test_growth_leaves_old_rows_and_their_state_bit_for_bit(sizes: list[int], seed: int) -> None:
+    table = Table(WIDTH)
+    optimiser = RowAdam([table], lr=0.1)
+    generator = torch.Generator().manual_seed(seed)
+    for size in sizes:
+        before = table.snapshot()
+        old = len(table)
+        rows = torch.randn(size, WIDTH, generator=generator)
+        table.grow(rows)
+        assert len(table) == old + size
+        assert torch.equal(table.rows[old:], rows)
+        for name, values in before.items():
+            buffer = table.rows if name == "rows" else table.state(name, values.shape[1])
+            assert torch.equal(buffer[:old], values)
+            assert name == "rows" or not buffer[old:].any()
+        assert not table.gradient.any()
+        if len(table):
+            ids = torch.randint(len(table), (4,), generator=generator)
+            table.accumulate(ids, torch.randn(4, WIDTH, generator=generator))
+            optimiser.step()
+
+
+def test_growth_in_the_middle_of_a_step_keeps_the_gradient() -> None:
+    table = table_of(made(2))
+    table.gather(torch.tensor([1, 1])).sum().backward()
+    table.grow(made(5, seed=1))
+    assert table.gradient.tolist() == [[0.0] * 3, [2.0] * 3] + [[0.0] * 3] * 5
+
+
+def test_growing_does_not_share_memory_with_what_was_given() -> None:
+    rows = made(3)
+    table = table_of(rows)
+    rows.zero_()
+    assert torch.equal(table.rows, made(3))
+
+
+id_lists = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=9), min_size=1, max_size=4)
+
+
+@given(id_lists, st.integers(0, 99))
+def test_gradients_are_those_of_a_dense_embedding(lists: list[list[int]], seed: int) -> None:
+    start = integers((7, WIDTH), seed)
+    table = table_of(start)
+    dense = nn.Embedding.from_pretrained(start.clone(), freeze=False)
+
+    def loss(read: object) -> Tensor:
+        total = torch.zeros(())
+        for i, ids in enumerate(lists):
+            assert callable(read)
+            rows = read(torch.tensor(ids))
+            total = total + (integers(tuple(rows.shape), seed + i) * rows * rows).sum()
+        return total
+
+    loss(table.gather).backward()
+    loss(dense).backward()
+    assert dense.weight.grad is not None
+    assert torch.equal(table.gradient, dense.weight.grad)  # whole numbers: no rounding
+    touched = table.touched()
+    assert touched is not None
+    assert sorted(touched.tolist()) == sorted(i for ids in lists for i in ids)
+
+
+def test_ids_may_have_any_shape() -> None:
+    table = table_of(made(4))
+    ids = torch.tensor([[[0, 3]], [[3, 2]]])
+    gathered = table.gather(ids)
+    assert gathered.shape == (2, 1, 2, WIDTH)
+    assert torch.equal(gathered, table.rows[ids])
+    gathered[..., 0].sum().backward()
+    assert table.gradient[:, 0].tolist() == [1, 0, 1, 2]
+    assert not table.gradient[:, 1:].any()
+
+
+def test_reading_without_gradients_records_nothing() -> None:
+    table = table_of(made(4))
+    with torch.no_grad():
+        assert torch.equal(table.gather(torch.tensor([1])), table.rows[1:2])
+    assert table.touched() is None
+
+
+def test_two_backward_passes_add_up() -> None:
+    table = table_of(made(4))
+    for _ in range(2):
+        table.gather(torch.tensor([1])).sum().backward()
+    assert table.gradient[1].tolist() == [2.0] * WIDTH
+
+
+@pytest.mark.parametrize("ids", [[2], [2, 2, 0], [0, 1, 2, 3, 3], [3] * 9])
+def test_clear_leaves_zeros_however_many_rows_were_touched(ids: list[int]) -> None:
+    table = table_of(made(4))
+    table.gather(torch.tensor(ids)).sum().backward()
+    assert table.gradient[ids].all()
+    table.clear()
+    assert not table.gradient.any()
+    assert table.touched() is None
+    table.clear()  # nothing to do
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=12))
+def test_clear_removes_even_what_is_not_a_number(ids: list[int]) -> None:
+    table = table_of(made(5))
+    table.accumulate(torch.tensor(ids), torch.full((len(ids), WIDTH), float("nan")))
+    table.clear()
+    assert torch.equal(table.gradient, torch.zeros(5, WIDTH))
+
+
+def test_a_snapshot_is_a_copy_and_restore_puts_it_back() -> None:
+    table = table_of(made(5))
+    optimiser = RowAdam([table], lr=0.1)
+    table.accumulate(torch.tensor([0, 2]), made(2, 1))
+    optimiser.step()
+    kept = table.snapshot()
+    copies = {name: values.clone() for name, values in kept.items()}
+    assert set(kept) == {"rows", "moment1", "moment2", "steps"}
+    for seed in range(3):
+        table.accumulate(torch.tensor([0, 1, 4]), made(3, seed))
+        optimiser.step()
+    table.accumulate(torch.tensor([3]), made(1))
+    assert all(torch.equal(kept[name], copies[name]) for name in kept)
+    table.restore(kept)
+    assert not table.gradient.any() and table.touched() is None
+    now = table.snapshot()
+    assert all(torch.equal(now[name], copies[name]) for name in kept)
+
+
+def test_restoring_a_state_from_before_training_forgets_the_moments() -> None:
+    table = table_of(made(3))
+    kept = table.snapshot()
+    table.accumulate(torch.tensor([0, 1, 2]), torch.full((3, WIDTH), float("nan")))
+    RowAdam([table], lr=0.1).step()
+    table.restore(kept)
+    for values in table.snapshot().values():
+        assert values.isfinite().all()
+    # What follows is as if nothing had happened.
+    fresh = table_of(made(3))
+    for each in (table, fresh):
+        each.accumulate(torch.tensor([1]), made(1, 7))
+        RowAdam([each], lr=0.1).step()
+    assert torch.equal(table.rows, fresh.rows)
+
+
+def test_restore_makes_state_that_is_not_there_yet() -> None:
+    table = table_of(made(3))
+    table.accumulate(torch.tensor([0]), made(1))
+    RowAdam([table], lr=0.1).step()
+    other = table_of(torch.zeros(3, WIDTH))
+    other.restore(table.snapshot())
+    mine, theirs = table.snapshot(), other.snapshot()
+    assert mine.keys() == theirs.keys()
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+def test_a_state_has_its_own_width_and_is_zero_at_first() -> None:
+    table = table_of(made(3))
+    assert torch.equal(table.state("count", width=1), torch.zeros(3, 1))
+    assert torch.equal(table.state("like"), torch.zeros(3, WIDTH))
+    table.state("count")[1] = 5
+    table.grow(made(9))
+    assert table.state("count").flatten().tolist() == [0, 5] + [0] * 10

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+
+from dicgrl import UserError
+from dicgrl.models import KnowledgeModel
+from dicgrl.recipes import load_recipe
+from dicgrl.settings import LinkSettings
+
+FILES = sorted(f.name for f in files("dicgrl.recipes").iterdir() if f.name.endswith(".toml"))
+
+
+@pytest.mark.parametrize("disentangled", [False, True], ids=["plain", "disentangled"])
+@pytest.mark.parametrize("file", FILES)
+def test_every_recipe_makes_a_model(file: str, disentangled: bool) -> None:
+    dataset, model, name = file.removesuffix(".toml").rsplit(".", 2)
+    recipe = load_recipe(name, dataset, model, disentangled=disentangled)
+    assert recipe.name == name
+    settings = recipe.settings
+    assert settings.model == model
+    assert (settings.division() is not None) == disentangled
+    made = KnowledgeModel(settings.model, settings.dim, settings.division(), dict(settings.options))
+    made.grow(2, 1)
+    assert all(isinstance(v, int | float) for v in recipe.published.values())
+    assert all(0 <= v <= 100 for v in recipe.published.values())
+    if name == "paper" and disentangled:
+        assert settings.routing == "published"
+
+
+def test_the_case_of_a_dataset_does_not_count() -> None:
+    for file in FILES:
+        dataset, model, name = file.removesuffix(".toml").rsplit(".", 2)
+        assert load_recipe(name, dataset.upper(), model) == load_recipe(name, dataset, model)
+
+
+def test_a_graph_without_a_recipe_gets_the_defaults() -> None:
+    plain = load_recipe("best", "my-own-graph", "convkb")
+    assert (plain.name, plain.settings) == ("default", LinkSettings(model="convkb"))
+    assert plain.published == {}
+    divided = load_recipe("best", "my-own-graph", "transe", disentangled=True)
+    assert divided.settings.division() is not None
+    assert divided.settings.routing == "learned"
+
+
+def test_what_does_not_exist_is_refused() -> None:
+    with pytest.raises(UserError, match="no recipe 'paper' for my-own-graph with transe"):
+        load_recipe("paper", "my-own-graph", "transe")
+    with pytest.raises(UserError, match=r"unknown recipe 'fastest'.*paper, best"):
+        load_recipe("fastest", "films", "transe")
+    with pytest.raises(UserError, match="did you mean 'transe'"):
+        load_recipe("best", "my-own-graph", "trense")

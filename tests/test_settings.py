@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from dicgrl import UserError
+from dicgrl.models import Components
+from dicgrl.settings import LinkSettings, scorer_options
+from dicgrl.training import Schedule
+
+
+def test_texts_become_values_of_the_right_type() -> None:
+    settings = LinkSettings().parsed(
+        ["lr=1", " dim = 64 ", "loss=margin", "margin=5", "components=8", "p=2"]
+    )
+    assert settings.lr == 1.0 and type(settings.lr) is float
+    assert settings.dim == 64 and type(settings.dim) is int
+    assert settings.loss == "margin"
+    assert (settings.margin, settings.components) == (5.0, 8)
+    assert dict(settings.options) == {"p": 2}
+    assert LinkSettings().parsed([]) == LinkSettings()
+    assert LinkSettings().parsed(["lr=1e-4", "lr=0.1"]).lr == 0.1  # the last one counts
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(LinkSettings) if f.name != "options"])
+def test_every_setting_can_be_given_as_text(name: str) -> None:
+    value = getattr(LinkSettings(), name)
+    assert LinkSettings().parsed([f"{name}={value}"]) == LinkSettings()
+
+
+def test_a_fraction_is_taken_where_a_recipe_has_a_whole_number() -> None:
+    recipe = LinkSettings().changed({"margin": 9, "lr": 1})
+    assert recipe.parsed(["margin=9.5", "lr=0.5"]).margin == 9.5
+
+
+def test_options_follow_the_model() -> None:
+    convkb = LinkSettings().parsed(["model=convkb", "filters=7", "dropout=0.25"])
+    assert dict(convkb.options) == {"filters": 7, "dropout": 0.25}
+    assert dict(convkb.changed({"model": "transe"}).options) == {}  # filters mean nothing there
+    assert dict(convkb.changed({"model": "convkb", "dropout": 0.5}).options) == {
+        "filters": 7,
+        "dropout": 0.5,
+    }
+    assert dict(convkb.changed({"options": {"filters": 3}}).options)["filters"] == 3
+    assert scorer_options("transe") == {"p": int}
+    assert scorer_options("convkb") == {"filters": int, "dropout": float}
+
+
+def test_changing_leaves_the_original() -> None:
+    original = LinkSettings().changed({"p": 2})
+    changed = original.changed({"p": 1, "dim": 10})
+    assert dict(original.options) == {"p": 2} and original.dim == 200
+    assert dict(changed.options) == {"p": 1} and changed.dim == 10
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["lerning=3"], "unknown setting 'lerning'"),
+        (["negativs=3"], "did you mean 'negatives'"),
+        (["filters=3"], "unknown setting 'filters'"),  # of convkb, not of transe
+        (["model=convkb", "filter=3"], "did you mean 'filters'"),
+        (["model=trense"], "did you mean 'transe'"),
+        (["loss=softmargn"], "did you mean 'softmargin'"),
+        (["lr"], "'lr': expected key=value"),
+        (["lr=fast"], "lr='fast': expected a number"),
+        (["dim=1.5"], "dim='1.5': expected a whole number"),
+        (["p=two"], "p='two': expected a whole number"),
+        (["options=x"], "options='x'"),
+        (["dim=0"], "dim=0: expected at least 1"),
+        (["negatives=0"], "negatives=0"),
+        (["batch=-1"], "batch=-1"),
+        (["epochs=0"], "epochs=0"),
+        (["validate_every=0"], "validate_every=0"),
+        (["lr=0"], "lr=0.0: expected above 0"),
+        (["lr=-1"], "lr=-1.0"),
+        (["lr=nan"], "lr=nan"),
+        (["lr=inf"], "lr=inf"),
+        (["margin=nan"], "margin=nan"),
+        (["beta=-0.1"], "beta=-0.1"),
+        (["patience=-1"], "patience=-1"),
+        (["halve_every=-5"], "halve_every=-5"),
+        (["validate_at_most=-1"], "validate_at_most=-1"),
+        (["weight_decay=-1"], "weight_decay=-1"),
+        (["components=-2"], "components=-2"),
+        (["components=8", "top=9"], "top=9 of components=8"),
+        (["components=7"], "dim=200 cannot be divided into components=7"),
+        (["components=8", "attention=edge"], "attention='edge'"),
+        (["components=8", "routing=hard"], "routing='hard'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(texts: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        LinkSettings().parsed(texts)
+
+
+@pytest.mark.parametrize("changes", [{"nonsense": 1}, {"options": {"filters": 3}}])
+def test_unknown_changes_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="unknown"):
+        LinkSettings().changed(changes)
+
+
+def test_division_and_schedule_carry_the_settings() -> None:
+    assert LinkSettings().division() is None
+    settings = LinkSettings().parsed(
+        ["components=4", "top=3", "attention=nodes", "routing=published", "order=weight"]
+    )
+    assert settings.division() == Components(4, 3, "nodes", "published", "weight")
+    changes = {"epochs": 3, "batch": 4, "lr": 0.5, "halve_every": 6, "patience": 9}
+    schedule = LinkSettings().changed(changes).schedule()
+    assert {name: getattr(schedule, name) for name in changes} == changes
+    assert {f.name for f in fields(Schedule)} <= {f.name for f in fields(LinkSettings)}
+
+
+def test_settings_survive_json() -> None:
+    settings = LinkSettings().parsed(["p=2", "components=8"])
+    assert LinkSettings(**json.loads(json.dumps(settings.as_dict()))) == settings

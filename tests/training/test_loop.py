@@ -1,0 +1,337 @@
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from dicgrl.errors import FailureError
+from dicgrl.models import Components, KnowledgeModel, Table
+from dicgrl.training import (
+    DivergedError,
+    EpochReport,
+    FitReport,
+    LinkObjective,
+    NegativeSampler,
+    Schedule,
+    fit,
+    make_loss,
+)
+
+Weights = tuple[float, float, float]
+
+
+class Slope:
+    """One row and one parameter that the objective pushes down without end."""
+
+    def __init__(self, start: float = 0.0) -> None:
+        self.table = Table(1)
+        self.table.grow(torch.full((2, 1), start))
+        self.parameter = nn.Parameter(torch.full((1,), start))
+        self.modes: list[bool] = []
+
+    def tables(self) -> dict[str, Table]:
+        return {"rows": self.table}
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        yield "parameter", self.parameter
+
+    def train(self, mode: bool = True) -> object:
+        self.modes.append(mode)
+        return self
+
+    def loss(self, _examples: Tensor, _weight: Tensor) -> Tensor:
+        return self.table.gather(torch.tensor([0])).sum() + self.parameter.sum()
+
+    def weights(self) -> Weights:
+        first, second = self.table.rows.flatten().tolist()
+        return first, second, self.parameter.item()
+
+
+EXAMPLES = torch.arange(10)
+
+
+def run(
+    model: Slope,
+    schedule: Schedule,
+    objective: Callable[[Tensor, Tensor], Tensor] | None = None,
+    validations: list[float] | None = None,
+    monitor: Callable[[EpochReport], None] | None = None,
+    seen: list[Weights] | None = None,
+) -> FitReport:
+    values = iter(validations or [])
+
+    def validate() -> float:
+        if seen is not None:
+            seen.append(model.weights())
+        return next(values)
+
+    return fit(
+        model,
+        objective or model.loss,
+        EXAMPLES,
+        schedule,
+        torch.Generator().manual_seed(0),
+        validate=validate if validations is not None else None,
+        monitor=monitor,
+    )
+
+
+def test_every_example_is_seen_once_an_epoch_in_a_new_order_with_its_weight() -> None:
+    model = Slope()
+    batches: list[list[int]] = []
+
+    def objective(examples: Tensor, weight: Tensor) -> Tensor:
+        assert torch.equal(weight, examples * 2.0)
+        batches.append(examples.tolist())
+        return model.loss(examples, weight)
+
+    fit(
+        model,
+        objective,
+        EXAMPLES,
+        Schedule(epochs=2, batch=4),
+        torch.Generator().manual_seed(0),
+        weight=EXAMPLES * 2.0,
+    )
+    assert [len(batch) for batch in batches] == [4, 4, 2] * 2
+    orders = [list(itertools.chain(*batches[:3])), list(itertools.chain(*batches[3:]))]
+    assert all(sorted(order) == EXAMPLES.tolist() for order in orders)
+    assert orders[0] != orders[1] and EXAMPLES.tolist() not in orders
+
+
+def test_weights_are_all_one_unless_given() -> None:
+    model = Slope()
+
+    def objective(examples: Tensor, weight: Tensor) -> Tensor:
+        assert torch.equal(weight, torch.ones(len(examples)))
+        return model.loss(examples, weight)
+
+    run(model, Schedule(epochs=1), objective)
+
+
+def test_without_validation_the_last_weights_are_kept() -> None:
+    model = Slope()
+    report = run(model, Schedule(epochs=7, batch=10, lr=0.5, patience=1))
+    # A gradient that stays the same moves a weight by the learning rate in every step.
+    assert model.weights() == pytest.approx((-3.5, 0.0, -3.5), rel=1e-4)
+    assert (report.epochs, report.best_epoch, report.best) == (7, 7, None)
+    assert [entry.epoch for entry in report.history] == list(range(1, 8))
+    assert all(entry.validation is None for entry in report.history)
+
+
+def test_the_mean_loss_of_an_epoch_is_over_examples() -> None:
+    model = Slope()
+    report = run(
+        model,
+        Schedule(epochs=1, batch=4),
+        lambda examples, weight: model.loss(examples, weight) * 0 + float(len(examples)),
+    )
+    assert report.history[0].loss == pytest.approx((4 * 4 + 4 * 4 + 2 * 2) / 10)
+
+
+def test_the_best_epoch_is_kept() -> None:
+    model = Slope()
+    seen: list[Weights] = []
+    report = run(
+        model,
+        Schedule(epochs=6, batch=10, lr=0.5, validate_every=1, patience=0),
+        validations=[0.1, 0.2, 0.9, 0.9, 0.3, 0.4],
+        seen=seen,
+    )
+    assert (report.epochs, report.best_epoch, report.best) == (6, 3, 0.9)  # a tie is no progress
+    assert model.weights() == seen[2]
+    assert len(set(seen)) == 6
+    assert [entry.validation for entry in report.history] == [0.1, 0.2, 0.9, 0.9, 0.3, 0.4]
+
+
+def test_the_last_epoch_may_be_the_best() -> None:
+    model = Slope()
+    seen: list[Weights] = []
+    report = run(
+        model, Schedule(epochs=3, validate_every=1), validations=[0.1, 0.2, 0.3], seen=seen
+    )
+    assert report.best_epoch == 3 and model.weights() == seen[2]
+
+
+@pytest.mark.parametrize(("patience", "epochs"), [(1, 3), (2, 4), (3, 7), (0, 8)])
+def test_patience_counts_validations_without_progress(patience: int, epochs: int) -> None:
+    model = Slope()
+    seen: list[Weights] = []
+    values = [0.5, 0.6, 0.6, 0.1, 0.7, 0.2, 0.3, 0.4]
+    if patience == 3:
+        values = [0.5, 0.6, 0.6, 0.7, 0.2, 0.3, 0.4, 0.9]
+    schedule = Schedule(epochs=8, lr=0.5, validate_every=1, patience=patience)
+    report = run(model, schedule, validations=values, seen=seen)
+    assert report.epochs == epochs == len(seen)
+    assert report.best == max(values[:epochs])
+    assert model.weights() == seen[report.best_epoch - 1]
+
+
+def test_validation_comes_every_few_epochs_and_at_the_end() -> None:
+    model = Slope()
+    seen: list[Weights] = []
+    report = run(
+        model, Schedule(epochs=7, validate_every=3), validations=[0.1, 0.3, 0.2], seen=seen
+    )
+    measured = [entry.epoch for entry in report.history if entry.validation is not None]
+    assert measured == [3, 6, 7]
+    assert report.best_epoch == 6 and model.weights() == seen[1]
+
+
+def test_the_learning_rate_is_halved() -> None:
+    model = Slope()
+    places = [0.0]
+    run(
+        model,
+        Schedule(epochs=7, batch=10, lr=0.8, halve_every=2),
+        monitor=lambda _: places.append(model.weights()[0]),
+    )
+    moves = [a - b for a, b in itertools.pairwise(places)]
+    assert moves == pytest.approx([0.8, 0.8, 0.4, 0.4, 0.2, 0.2, 0.1], rel=1e-3)
+
+
+def test_weight_decay_and_clip_reach_the_optimiser() -> None:
+    model = Slope(start=100.0)
+    run(
+        model,
+        Schedule(epochs=1, batch=10, lr=0.5, weight_decay=1.0),
+        lambda e, w: -model.loss(e, w) * 1e-3,
+    )
+    first, second, parameter = model.weights()
+    assert first < 100 and parameter < 100  # decay outweighs the push
+    assert second == 100  # untouched
+
+
+def test_the_monitor_hears_of_every_epoch() -> None:
+    model = Slope()
+    heard: list[EpochReport] = []
+    report = run(
+        model, Schedule(epochs=3, validate_every=2), validations=[0.1, 0.2], monitor=heard.append
+    )
+    assert heard == report.history
+    assert all(entry.rate > 0 and math.isfinite(entry.loss) for entry in heard)
+
+
+def nan_at(model: Slope, step: int) -> Callable[[Tensor, Tensor], Tensor]:
+    calls = iter(range(1, 1000))
+
+    def objective(examples: Tensor, weight: Tensor) -> Tensor:
+        return model.loss(examples, weight) * (math.nan if next(calls) == step else 1.0)
+
+    return objective
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 7, 9])
+def test_a_loss_that_is_not_a_number_names_its_step(step: int) -> None:
+    model = Slope()
+    with pytest.raises(DivergedError, match=f"step {step} ") as caught:
+        run(model, Schedule(epochs=3, batch=4), nan_at(model, step))
+    assert isinstance(caught.value, FailureError)
+    assert (caught.value.step, caught.value.epoch) == (step, (step + 2) // 3)
+    assert "lr" in str(caught.value)
+    assert all(map(math.isfinite, model.weights()))
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf])
+def test_an_infinite_loss_counts_too(value: float) -> None:
+    model = Slope()
+    with pytest.raises(DivergedError, match="step 1 "):
+        run(model, Schedule(epochs=1), lambda e, w: model.loss(e, w) + value)
+
+
+def test_after_divergence_the_best_validated_state_is_back() -> None:
+    model = Slope()
+    seen: list[Weights] = []
+    with pytest.raises(DivergedError, match=r"step 14 \(epoch 5\)"):
+        run(
+            model,
+            Schedule(epochs=9, batch=4, lr=0.5, validate_every=1),
+            nan_at(model, 14),
+            validations=[0.1, 0.4, 0.3, 0.2],
+            seen=seen,
+        )
+    assert model.weights() == seen[1]
+    for values in model.table.snapshot().values():
+        assert values.isfinite().all()
+    assert not model.table.gradient.any()
+
+
+def test_divergence_in_the_first_epoch_leaves_the_start_and_no_trace_in_the_moments() -> None:
+    model = Slope(start=2.0)
+    with pytest.raises(DivergedError):
+        run(model, Schedule(epochs=2, batch=4, validate_every=1), nan_at(model, 2), [0.5])
+    assert model.weights() == (2.0, 2.0, 2.0)
+    for values in model.table.snapshot().values():
+        assert values.isfinite().all()
+    # The model can be trained again, as a new one can.
+    run(model, Schedule(epochs=3, batch=10, lr=0.5))
+    fresh = Slope(start=2.0)
+    run(fresh, Schedule(epochs=3, batch=10, lr=0.5))
+    assert model.weights() == fresh.weights()
+
+
+def test_without_validation_divergence_goes_back_a_few_epochs_not_to_the_start() -> None:
+    model = Slope()
+    places: list[Weights] = []
+    with pytest.raises(DivergedError, match=r"epoch 6"):
+        run(
+            model,
+            Schedule(epochs=9, batch=10, lr=0.5, validate_every=2),
+            nan_at(model, 6),
+            monitor=lambda _: places.append(model.weights()),
+        )
+    assert model.weights() == places[3]
+
+
+@pytest.mark.parametrize("validations", [None, [0.5]], ids=["no validation", "validation"])
+def test_a_weight_that_is_not_finite_is_found_though_the_loss_was(
+    validations: list[float] | None,
+) -> None:
+    model = Slope(start=-3.39e38)
+    model.parameter.data.zero_()
+    with pytest.raises(DivergedError, match="a weight is not finite at step 1 "):
+        run(
+            model,
+            Schedule(epochs=1, batch=10, lr=3e37, validate_every=1),
+            lambda e, w: model.loss(e, w) * 1e-2,
+            validations,
+        )
+    assert model.table.rows.isfinite().all()
+
+
+# The loop with a real model.
+
+
+def trained(seed: int, epochs: int = 3, components: Components | None = None) -> KnowledgeModel:
+    generator = torch.Generator().manual_seed(seed)
+    triples = torch.tensor([[i, i % 2, (i + 1 + i % 2) % 12] for i in range(12)])
+    model = KnowledgeModel("convkb", 8, components, {"filters": 2, "dropout": 0.0}, seed=0)
+    model.grow(12, 2)
+    sampler = NegativeSampler(triples, 12, 2, generator)
+    objective = LinkObjective(sampler, make_loss("selfadversarial", 2.0, 1.0), 4)
+    schedule = Schedule(epochs=epochs, batch=5, lr=0.01)
+    fit(model, lambda t, w: objective(model, t, w), triples, schedule, generator)
+    return model
+
+
+@pytest.mark.parametrize("components", [None, Components(4, 2)], ids=["plain", "disentangled"])
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(
+    components: Components | None,
+) -> None:
+    def weights(model: KnowledgeModel) -> list[Tensor]:
+        dense = [parameter.detach() for parameter in model.parameters()]
+        return [table.rows for table in model.tables().values()] + dense
+
+    first, same, other = (weights(trained(seed, components=components)) for seed in (1, 1, 2))
+    assert all(torch.equal(a, b) for a, b in zip(first, same, strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
+
+
+def test_a_model_is_put_in_training_mode() -> None:
+    model = Slope()
+    run(model, Schedule(epochs=1))
+    assert model.modes[0] is True

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from dicgrl.models import Components, KnowledgeModel
+from dicgrl.training import LinkObjective, NegativeSampler, make_loss
+from dicgrl.training.known import HEAD, TAIL
+from tests.slow import rows_of, slow_score
+
+TRIPLES = rows_of([(0, 0, 1), (1, 1, 2), (3, 0, 4), (4, 1, 4)])
+WEIGHT = torch.tensor([1.0, 0.5, 2.0, 1.0])
+
+
+def model_of(components: Components | None) -> KnowledgeModel:
+    model = KnowledgeModel("transe", 8, components, seed=3)
+    model.grow(6, 2)
+    return model
+
+
+@pytest.mark.parametrize("components", [None, Components(4, 2)], ids=["plain", "disentangled"])
+@pytest.mark.parametrize("loss", ["softmargin", "margin", "selfadversarial"])
+@pytest.mark.parametrize("count", [1, 5, 6])
+def test_the_loss_is_that_of_the_drawn_triples(
+    components: Components | None, loss: str, count: int
+) -> None:
+    model = model_of(components)
+    chosen = make_loss(loss, 1.0, 1.0)
+    sampler = NegativeSampler(TRIPLES, 6, 2, torch.Generator().manual_seed(4))
+    heads, tails = sampler.corrupt(TRIPLES, count)
+    positive = [slow_score(model, (h, r, t)) for h, r, t in TRIPLES.tolist()]
+    negative = [
+        [slow_score(model, (x, r, t)) for x in heads[i].tolist()]
+        + [slow_score(model, (h, r, x)) for x in tails[i].tolist()]
+        for i, (h, r, t) in enumerate(TRIPLES.tolist())
+    ]
+    expected = chosen(torch.tensor(positive), torch.tensor(negative), None, WEIGHT)
+    again = NegativeSampler(TRIPLES, 6, 2, torch.Generator().manual_seed(4))
+    got = LinkObjective(again, chosen, count, beta=0.0)(model, TRIPLES, WEIGHT)
+    assert got.item() == pytest.approx(expected.item(), rel=1e-4)
+
+
+class Recorded:
+    """A loss that keeps what it was given."""
+
+    def __call__(
+        self, positive: Tensor, negative: Tensor, mask: Tensor | None, _: Tensor
+    ) -> Tensor:
+        self.positive, self.negative, self.mask = positive, negative, mask
+        return positive.sum() * 0
+
+
+def test_a_saturated_question_has_its_negatives_masked() -> None:
+    # Entity 0 knows everybody, so that no tail is left to draw.
+    known = rows_of([(0, 0, 0), (0, 0, 1), (0, 0, 2), (1, 0, 2)])
+    model = KnowledgeModel("transe", 4)
+    model.grow(3, 1)
+    sampler = NegativeSampler(known, 3, 1, torch.Generator().manual_seed(0))
+    recorded = Recorded()
+    LinkObjective(sampler, recorded, 4)(model, known, torch.ones(4))
+    assert recorded.mask is not None
+    # (0, 0, 0) and (0, 0, 1): heads are free; (0, 0, 2) and (1, 0, 2): head 2 is free.
+    assert recorded.mask[:3].tolist() == [[True, True, False, False]] * 3
+    assert recorded.mask[3].tolist() == [True] * 4
+    free = NegativeSampler(TRIPLES, 6, 2, torch.Generator().manual_seed(0))
+    LinkObjective(free, recorded, 4)(model_of(None), TRIPLES, WEIGHT)
+    assert recorded.mask is None
+
+
+def test_heads_come_first_and_none_is_known() -> None:
+    model = model_of(None)
+    sampler = NegativeSampler(TRIPLES, 6, 2, torch.Generator().manual_seed(2))
+    recorded = Recorded()
+    LinkObjective(sampler, recorded, 7)(model, TRIPLES, WEIGHT)
+    assert recorded.negative.shape == (4, 7)
+    for i, (h, r, t) in enumerate(TRIPLES.tolist()):
+        for side, columns in ((HEAD, recorded.negative[i, :3]), (TAIL, recorded.negative[i, 3:])):
+            candidates = [(x, r, t) if side == HEAD else (h, r, x) for x in range(6)]
+            allowed = [slow_score(model, c) for c in candidates if list(c) not in TRIPLES.tolist()]
+            for score in columns.tolist():
+                assert min(abs(score - a) for a in allowed) < 1e-4
+
+
+def test_the_normalisation_loss_counts_for_disentangled_models_only() -> None:
+    def loss(components: Components | None, beta: float) -> float:
+        sampler = NegativeSampler(TRIPLES, 6, 2, torch.Generator().manual_seed(2))
+        objective = LinkObjective(sampler, make_loss("margin", 1.0, 1.0), 4, beta)
+        return objective(model_of(components), TRIPLES, WEIGHT).item()
+
+    assert loss(None, 0.0) == loss(None, 5.0)
+    assert loss(Components(4, 2), 0.0) < loss(Components(4, 2), 5.0)

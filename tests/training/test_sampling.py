@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from dicgrl.training import NegativeSampler
+from dicgrl.training.known import HEAD, TAIL
+from tests.slow import Triple, rows_of, slow_answers
+
+R = 2
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[int, list[Triple]]:
+    """From empty to saturated: every triple of the graph is kept with a drawn probability."""
+    count = draw(st.integers(1, 6))
+    everything = [(h, r, t) for h in range(count) for r in range(R) for t in range(count)]
+    density = draw(st.sampled_from([0.1, 0.5, 0.9, 1.0]))
+    kept = draw(st.randoms(use_true_random=False))
+    return count, [triple for triple in everything if kept.random() <= density]
+
+
+def free(count: int, known: list[Triple], triple: Triple, side: str) -> set[int]:
+    h, r, t = triple
+    key = (h, r) if side == "tail" else (r, t)
+    return set(range(count)) - slow_answers(known, side).get(key, set())
+
+
+@given(graphs(), st.integers(0, 99))
+def test_every_draw_is_an_unknown_triple_of_a_seen_entity(
+    graph: tuple[int, list[Triple]], seed: int
+) -> None:
+    count, known = graph
+    sampler = NegativeSampler(rows_of(known), count, R, generator(seed))
+    # Known triples, and questions that nothing is known about.
+    asked = [*known, *((h, r, 0) for h in range(count) for r in range(R))]
+    some_empty = False
+    for side, column in (("head", HEAD), ("tail", TAIL)):
+        drawn = sampler.draw(rows_of(asked), column, 7)
+        assert drawn.shape == (len(asked), 7)
+        for triple, entities in zip(asked, drawn.tolist(), strict=True):
+            allowed = free(count, known, triple, side)
+            some_empty |= not allowed
+            assert set(entities) <= (allowed or {-1})
+    assert sampler.saturated or not some_empty
+
+
+@given(graphs())
+def test_every_entity_that_is_no_answer_can_be_drawn(graph: tuple[int, list[Triple]]) -> None:
+    count, known = graph
+    sampler = NegativeSampler(rows_of(known), count, R, generator(1))
+    asked = [(h, r, t) for h in range(count) for r in range(R) for t in range(count)]
+    for side, column in (("head", HEAD), ("tail", TAIL)):
+        drawn = sampler.draw(rows_of(asked), column, 300)
+        for triple, entities in zip(asked, drawn.tolist(), strict=True):
+            # One of 6 is missed by 300 draws with probability (5/6)^300 < 1e-23.
+            assert set(entities) == (free(count, known, triple, side) or {-1})
+
+
+@pytest.mark.parametrize("answers", [[], [0], [19], [3, 4, 5, 11], [0, 1, 2, 17, 18, 19]])
+@pytest.mark.parametrize("column", [HEAD, TAIL])
+def test_draws_are_uniform(answers: list[int], column: int) -> None:
+    count, draws = 20, 40_000
+    others = [(i, 1, i) for i in range(count)]  # another question's answers must not leak in
+    rows = [(7, 0, a) if column == TAIL else (a, 0, 7) for a in answers]
+    sampler = NegativeSampler(rows_of(rows + others), count, R, generator(3))
+    drawn = sampler.draw(rows_of([(7, 0, 7)]), column, draws)[0]
+    times = torch.bincount(drawn, minlength=count).double()
+    assert not times[answers].any()
+    allowed = [i for i in range(count) if i not in answers]
+    expected = draws / len(allowed)
+    statistic = ((times[allowed] - expected) ** 2 / expected).sum().item()
+    assert statistic < chi2.ppf(1 - 1e-4, len(allowed) - 1)
+
+
+def test_two_draws_of_one_question_are_independent() -> None:
+    sampler = NegativeSampler(rows_of([(0, 0, 1)]), 4, 1, generator(5))
+    pairs = sampler.draw(rows_of([(0, 0, 1)] * 9000), TAIL, 2)
+    times = torch.bincount(pairs[:, 0] * 4 + pairs[:, 1], minlength=16).double()
+    times = times[times > 0]
+    assert len(times) == 9  # 3 x 3 allowed entities
+    statistic = ((times - 1000) ** 2 / 1000).sum().item()
+    assert statistic < chi2.ppf(1 - 1e-4, 8)
+
+
+@pytest.mark.parametrize(("count", "heads", "tails"), [(64, 32, 32), (7, 3, 4), (1, 0, 1)])
+def test_half_have_another_head_and_half_another_tail(count: int, heads: int, tails: int) -> None:
+    known = rows_of([(0, 0, 1), (1, 1, 2), (3, 0, 0)])
+    sampler = NegativeSampler(known, 9, R, generator())
+    drawn = sampler.corrupt(known, count)
+    assert [tuple(side.shape) for side in drawn] == [(3, heads), (3, tails)]
+
+
+def test_the_same_seed_draws_the_same_and_global_state_does_not_count() -> None:
+    known = rows_of([(0, 0, 1), (1, 1, 2), (3, 0, 0)])
+
+    def draw(seed: int) -> list[torch.Tensor]:
+        torch.manual_seed(torch.seed() % 1000)
+        sampler = NegativeSampler(known, 50, R, generator(seed))
+        return [*sampler.corrupt(known, 40), *sampler.corrupt(known, 40)]
+
+    with torch.random.fork_rng():
+        first, same, other = draw(1), draw(1), draw(2)
+    assert all(torch.equal(a, b) for a, b in zip(first, same, strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
+    assert not torch.equal(first[0], first[2])  # the generator moves on
+
+
+def test_a_saturated_question_is_marked_and_others_are_not() -> None:
+    known = rows_of([(0, 0, 0), (0, 0, 1), (0, 0, 2), (1, 0, 0)])
+    sampler = NegativeSampler(known, 3, 1, generator())
+    assert sampler.saturated
+    drawn = sampler.draw(known, TAIL, 20)
+    assert (drawn[:3] == -1).all()
+    assert set(drawn[3].tolist()) == {1, 2}
+    assert not NegativeSampler(known, 4, 1, generator()).saturated
