@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,13 @@ def test_examples_of_docstrings_run(name: str) -> None:
     results = doctest.testmod(
         importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE
     )
+    assert results.failed == 0
+
+
+def test_examples_of_the_readme_run() -> None:
+    readme = Path(__file__).resolve().parents[1] / "README.md"
+    results = doctest.testfile(str(readme), module_relative=False, encoding="utf-8")
+    assert results.attempted > 5
     assert results.failed == 0
 
 

@@ -17,12 +17,12 @@ from torch import Tensor
 
 from dicgrl.errors import DataError, UserError
 from dicgrl.files import replacing_file
-from dicgrl.models import Components, KnowledgeModel
+from dicgrl.models import Components, KnowledgeModel, NetworkModel
 
 FORMAT = "dicgrl-checkpoint-1"
 
 
-def save_model(model: KnowledgeModel, folder: Path, meta: dict[str, Any]) -> None:
+def save_model(model: KnowledgeModel | NetworkModel, folder: Path, meta: dict[str, Any]) -> None:
     """Write a model with its optimiser state to `model.safetensors` and `model.json`.
 
     Args:
@@ -52,7 +52,7 @@ def save_model(model: KnowledgeModel, folder: Path, meta: dict[str, Any]) -> Non
 
 def load_model(
     folder: Path, device: torch.device | str = "cpu"
-) -> tuple[KnowledgeModel, dict[str, Any]]:
+) -> tuple[KnowledgeModel | NetworkModel, dict[str, Any]]:
     """Read back what `save_model` wrote.
 
     Raises:
@@ -84,11 +84,16 @@ def load_model(
 
 def _build(
     description: dict[str, Any], tensors: dict[str, Tensor], device: torch.device | str
-) -> KnowledgeModel:
+) -> KnowledgeModel | NetworkModel:
     configuration = dict(description["model"])
     if configuration["components"] is not None:
         configuration["components"] = Components(**configuration["components"])
-    model = KnowledgeModel(**configuration, device=device)
+    model: KnowledgeModel | NetworkModel
+    if "num_features" in configuration:
+        model = NetworkModel(**configuration, device=device)
+        model.grow(len(tensors["parameter/class_bias"]))
+    else:
+        model = KnowledgeModel(**configuration, device=device)
     with torch.no_grad():
         for name, table in model.tables().items():
             prefix = f"table/{name}/"

@@ -240,7 +240,9 @@ def run(
     whole: Annotated[
         bool, typer.Option("--whole", help="All parts merged: the setting that is not continual.")
     ] = False,
-    model: Annotated[str, typer.Option(help="Scoring function: transe, convkb.")] = "transe",
+    model: Annotated[
+        str | None, typer.Option(help="transe, convkb for links; gat, sage for nodes.")
+    ] = None,
     disentangled: Annotated[
         bool, typer.Option("--disentangled/--plain", help="Divide vectors into components.")
     ] = False,
@@ -264,12 +266,13 @@ def run(
     if not whole:
         raise UserError("learning part by part is not there yet; use --whole")
     stream = load_stream(source, valid=valid, test=test, seed=seed)
-    if not isinstance(stream, dicgrl.KnowledgeStream):
-        raise UserError(f"{source} is a network; only knowledge graphs can be learned so far")
+    links = isinstance(stream, dicgrl.KnowledgeStream)
+    model = model or ("transe" if links else "gat")
     chosen = load_recipe(recipe, stream.name, model, disentangled=disentangled)
     settings = chosen.settings.parsed(changes or [])
     chosen = Recipe(chosen.name, settings, chosen.published)
-    with training_bar(f"{stream.name} {model}", settings.epochs, "MRR", "triples") as monitor:
+    unit, metric = ("triples", "MRR") if links else ("nodes", "-loss")
+    with training_bar(f"{stream.name} {model}", settings.epochs, metric, unit) as monitor:
         results = run_whole(stream, chosen, seed=seed, device=device, out=out, monitor=monitor)
     if as_json:
         typer.echo(json.dumps(results))

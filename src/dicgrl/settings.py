@@ -6,10 +6,10 @@ import inspect
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Self
 
 from dicgrl.errors import UserError, unknown_name
-from dicgrl.models import Components, scorer
+from dicgrl.models import BACKBONES, Components, scorer
 from dicgrl.training import LOSSES, Schedule
 
 _NOT_NEGATIVE = (
@@ -25,8 +25,67 @@ _NOT_NEGATIVE = (
 )
 
 
+class _Settings:
+    """What settings of every task can do."""
+
+    __slots__ = ()
+
+    def schedule(self) -> Schedule:
+        """The part of the settings that the training loop takes."""
+        own = {f.name for f in fields(self)}  # type: ignore[arg-type]
+        return Schedule(
+            **{f.name: getattr(self, f.name) for f in fields(Schedule) if f.name in own}
+        )
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """The settings with some values replaced."""
+        names = {f.name for f in fields(self)}  # type: ignore[arg-type]
+        for key in changes:
+            if key not in names:
+                raise unknown_name("setting", key, names)
+        return replace(self, **changes)  # type: ignore[type-var]
+
+    def parsed(self, texts: Iterable[str]) -> Self:
+        """The settings with changes given as `key=value` texts.
+
+        Example:
+            >>> LinkSettings().parsed(["lr=0.01", "loss=margin"]).lr
+            0.01
+        """
+        changes: dict[str, Any] = {}
+        for text in texts:
+            key, separator, value = text.partition("=")
+            if not separator:
+                raise UserError(f"--set {text!r}: expected key=value")
+            changes[key.strip()] = value.strip()
+        types = self._types(changes)
+        for key, value in changes.items():
+            if key in types:
+                changes[key] = _parse(key, value, types[key])
+        return self.changed(changes)
+
+    def _types(self, changes: Mapping[str, str]) -> dict[str, type]:  # noqa: ARG002
+        default = type(self)()  # a recipe may have put 9 where 9.5 is possible
+        return {f.name: type(getattr(default, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
+
+    def _check(self, at_least_one: Iterable[str], not_negative: Iterable[str]) -> None:
+        for least, names in ((1, at_least_one), (0, not_negative)):
+            for name in names:
+                value = getattr(self, name)
+                if not math.isfinite(value):
+                    raise UserError(f"{name}={value}: expected a finite number")
+                if value < least:
+                    raise UserError(f"{name}={value}: expected at least {least}")
+        if not 0 < self.lr < math.inf:  # type: ignore[attr-defined]
+            raise UserError(f"lr={self.lr}: expected a finite number above 0")  # type: ignore[attr-defined]
+
+
 @dataclass(frozen=True, slots=True)
-class LinkSettings:
+class LinkSettings(_Settings):
     """Settings of link prediction.
 
     Attributes:
@@ -86,17 +145,9 @@ class LinkSettings:
                 raise unknown_name(f"option of {self.model}", option, known)
         if self.loss not in LOSSES:
             raise unknown_name("loss", self.loss, LOSSES)
-        for name in ("dim", "negatives", "batch", "epochs", "validate_every"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name}={getattr(self, name)}: expected at least 1")
-        for name in _NOT_NEGATIVE:
-            if getattr(self, name) < 0:
-                raise UserError(f"{name}={getattr(self, name)}: expected at least 0")
-        for name in ("lr", "margin", *_NOT_NEGATIVE):
-            if not math.isfinite(getattr(self, name)):
-                raise UserError(f"{name}={getattr(self, name)}: expected a finite number")
-        if self.lr <= 0:
-            raise UserError(f"lr={self.lr}: expected above 0")
+        if not math.isfinite(self.margin):
+            raise UserError(f"margin={self.margin}: expected a finite number")
+        self._check(("dim", "negatives", "batch", "epochs", "validate_every"), _NOT_NEGATIVE)
         divided = self.division()
         if divided is not None:
             divided.size(self.dim)
@@ -107,11 +158,7 @@ class LinkSettings:
             return None
         return Components(self.components, self.top, self.attention, self.routing, self.order)
 
-    def schedule(self) -> Schedule:
-        """The part of the settings that the training loop takes."""
-        return Schedule(**{f.name: getattr(self, f.name) for f in fields(Schedule)})
-
-    def changed(self, changes: Mapping[str, Any]) -> LinkSettings:
+    def changed(self, changes: Mapping[str, Any]) -> Self:
         """The settings with some values replaced; arguments of the scorer may be among them.
 
         Example:
@@ -133,30 +180,81 @@ class LinkSettings:
             options |= own.pop("options")
         return replace(self, **own, options=options)
 
-    def parsed(self, texts: Iterable[str]) -> LinkSettings:
-        """The settings with changes given as `key=value` texts.
+    def _types(self, changes: Mapping[str, str]) -> dict[str, type]:
+        # Named, not super(): a dataclass with slots is a new class that super() does not know.
+        return _Settings._types(self, changes) | scorer_options(changes.get("model", self.model))
 
-        Example:
-            >>> LinkSettings().parsed(["lr=0.01", "loss=margin"]).lr
-            0.01
-        """
-        changes: dict[str, Any] = {}
-        for text in texts:
-            key, separator, value = text.partition("=")
-            if not separator:
-                raise UserError(f"--set {text!r}: expected key=value")
-            changes[key.strip()] = value.strip()
-        default = LinkSettings()  # a recipe may have put 9 where 9.5 is possible
-        types = {f.name: type(getattr(default, f.name)) for f in fields(self)}
-        types |= scorer_options(changes.get("model", self.model))
-        for key, value in changes.items():
-            if key in types:
-                changes[key] = _parse(key, value, types[key])
-        return self.changed(changes)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
+@dataclass(frozen=True, slots=True)
+class NodeSettings(_Settings):
+    """Settings of node classification.
+
+    Attributes:
+        model: Backbone: gat or sage.
+        hidden: Length of a head's or component's hidden vector.
+        heads: Heads of a plain model.
+        layers: Layers of message passing.
+        dropout: Share of features and neighbour weights dropped in training.
+        components: Number of components; 0 for a plain model.
+        top: Number of components that an edge takes part in.
+        routing: What trains attention: learned (the task) or published (the normalisation loss).
+        features: How a node's features are scaled: l2 (length 1), row (sum 1) or none.
+        graph: Edges that messages pass: accumulated (all known so far) or part (the newest part's).
+        batch: Nodes per step; 0 for all at once.
+        neighbours: Neighbours drawn per node and layer where batch is not 0.
+        beta: Weight of the normalisation loss.
+        epochs: Passes over the training nodes, at most.
+        lr: Learning rate.
+        halve_every: Epochs after which the learning rate is halved; 0 for never.
+        weight_decay: Pull of the weights towards zero.
+        clip: Largest norm of the gradient; 0 for none.
+        validate_every: Epochs between two validations.
+        patience: Validations without a smaller loss after which training stops; 0 for never.
+    """
+
+    model: str = "gat"
+    hidden: int = 8
+    heads: int = 8
+    layers: int = 2
+    dropout: float = 0.6
+    components: int = 0
+    top: int = 4
+    routing: str = "learned"
+    features: str = "l2"
+    graph: str = "accumulated"
+    batch: int = 0
+    neighbours: int = 10
+    beta: float = 0.1
+    epochs: int = 300
+    lr: float = 5e-3
+    halve_every: int = 0
+    weight_decay: float = 5e-4
+    clip: float = 0.0
+    validate_every: int = 1
+    patience: int = 50
+
+    def __post_init__(self) -> None:
+        if self.model not in BACKBONES:
+            raise unknown_name("model", self.model, BACKBONES)
+        for name, allowed in (
+            ("features", ("l2", "row", "none")),
+            ("graph", ("accumulated", "part")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise UserError(f"{name}={getattr(self, name)!r}: expected {', '.join(allowed)}")
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"dropout={self.dropout}: expected at least 0 and below 1")
+        self._check(
+            ("hidden", "heads", "layers", "neighbours", "epochs", "validate_every"),
+            ("components", "batch", "beta", "halve_every", "weight_decay", "clip", "patience"),
+        )
+        self.division()
+
+    def division(self) -> Components | None:
+        """How vectors are divided; None for a plain model."""
+        if not self.components:
+            return None
+        return Components(self.components, self.top, attention="nodes", routing=self.routing)
 
 
 def scorer_options(model: str) -> dict[str, type]:

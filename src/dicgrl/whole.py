@@ -11,20 +11,11 @@ import torch
 
 from dicgrl.checkpoint import save_model
 from dicgrl.errors import UserError
-from dicgrl.evaluation import Ranker, ranking_metrics
 from dicgrl.files import replacing_file
-from dicgrl.graph import KnowledgePart, KnowledgeStream
-from dicgrl.models import KnowledgeModel
+from dicgrl.graph import KnowledgeStream, Stream
 from dicgrl.recipes import Recipe
-from dicgrl.training import (
-    DivergedError,
-    EpochReport,
-    FitReport,
-    LinkObjective,
-    NegativeSampler,
-    fit,
-    make_loss,
-)
+from dicgrl.tasks import LinkRun, NodeRun, link_prediction, node_classification
+from dicgrl.training import DivergedError, EpochReport
 from dicgrl.training.loop import Monitor
 
 
@@ -39,67 +30,8 @@ def pick_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-class LinkRun:
-    """Trains and measures one model on one part.
-
-    Args:
-        part: The data.
-        recipe: The settings.
-        seed: Seed of every random choice.
-        device: Where to compute.
-    """
-
-    def __init__(
-        self, part: KnowledgePart, recipe: Recipe, seed: int, device: torch.device
-    ) -> None:
-        self.part = part
-        self.settings = settings = recipe.settings
-        self.candidates = range(part.num_entities)
-        self.train, self.valid, self.test = (
-            torch.from_numpy(rows.copy()).to(device) for rows in (part.train, part.valid, part.test)
-        )
-        self.generator = torch.Generator(device).manual_seed(seed)
-        self.model = KnowledgeModel(
-            settings.model,
-            settings.dim,
-            settings.division(),
-            dict(settings.options),
-            seed,
-            device,
-        )
-        self.model.grow(part.num_entities, part.num_relations)
-        known = torch.cat([self.train, self.valid, self.test])
-        self.ranker = Ranker(known, part.num_relations)
-
-    def learn(self, monitor: Monitor | None = None) -> FitReport:
-        """Train, with early stopping on the validation triples."""
-        settings, model = self.settings, self.model
-        sampler = NegativeSampler(
-            self.train, model.num_entities, model.num_relations, self.generator
-        )
-        loss = make_loss(settings.loss, settings.margin, settings.temperature)
-        objective = LinkObjective(sampler, loss, settings.negatives, settings.beta)
-        watched = self.valid
-        if settings.validate_at_most and len(watched) > settings.validate_at_most:
-            chosen = torch.randperm(len(watched), generator=torch.Generator().manual_seed(0))
-            watched = watched[chosen[: settings.validate_at_most].to(watched.device)]
-        return fit(
-            model,
-            lambda triples, weight: objective(model, triples, weight),
-            self.train,
-            settings.schedule(),
-            self.generator,
-            validate=(lambda: self.measure(watched)["mrr"]) if len(watched) else None,
-            monitor=monitor,
-        )
-
-    def measure(self, triples: torch.Tensor) -> dict[str, float]:
-        """Metrics of triples among all entities, filtered."""
-        return ranking_metrics(self.ranker.rank(self.model, triples, self.candidates))
-
-
 def run_whole(
-    stream: KnowledgeStream,
+    stream: Stream,
     recipe: Recipe,
     *,
     seed: int = 0,
@@ -116,8 +48,13 @@ def run_whole(
         The results, as written to `results.json`.
     """
     place = pick_device(device)
-    part = stream.merged()[0]
-    run = LinkRun(part, recipe, seed, place)
+    run: LinkRun | NodeRun
+    if isinstance(stream, KnowledgeStream):
+        run = LinkRun(stream.merged()[0], recipe, seed, place)
+        protocol = link_prediction.PROTOCOL
+    else:
+        run = NodeRun(stream.merged()[0], recipe, seed, place)
+        protocol = node_classification.PROTOCOL | {"graph": run.settings.graph}
     config = {
         "dataset": stream.name,
         "task": str(stream.task),
@@ -127,12 +64,7 @@ def run_whole(
         "seed": seed,
         "device": torch.cuda.get_device_name() if place.type == "cuda" else "cpu",
         "settings": recipe.settings.as_dict(),
-        "protocol": {
-            "ranking": "filtered, head and tail side, realistic ties",
-            "candidates": "all entities",
-            "negatives": "entities seen so far, no known training triple",
-            "selection": "best validation MRR",
-        },
+        "protocol": protocol,
     }
     if out is not None:
         _write(out / "config.json", config)
@@ -161,7 +93,7 @@ def run_whole(
         "best_epoch": fitted.best_epoch,
         "validation": validation,
         "test": tested,
-        "count": {"train": len(part.train), "valid": len(part.valid), "test": len(part.test)},
+        "count": {"train": len(run.train), "valid": len(run.valid), "test": len(run.test)},
         "peak_memory_bytes": memory,
     }
     if out is not None:
@@ -170,7 +102,9 @@ def run_whole(
     return results
 
 
-def _save(run: LinkRun, out: Path, config: dict[str, Any], trace: list[EpochReport]) -> None:
+def _save(
+    run: LinkRun | NodeRun, out: Path, config: dict[str, Any], trace: list[EpochReport]
+) -> None:
     save_model(run.model, out, {"dataset": config["dataset"], "seed": config["seed"]})
     with replacing_file(out / "trace.jsonl") as temporary:
         lines = (

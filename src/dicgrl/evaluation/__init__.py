@@ -1,6 +1,7 @@
 """How good a model is: ranks, metrics and what continual learning adds to them."""
 
+from dicgrl.evaluation.accuracy import accuracy_metrics
 from dicgrl.evaluation.metrics import ranking_metrics
 from dicgrl.evaluation.ranks import Ranker, Ranks
 
-__all__ = ["Ranker", "Ranks", "ranking_metrics"]
+__all__ = ["Ranker", "Ranks", "accuracy_metrics", "ranking_metrics"]

@@ -3,8 +3,20 @@
 from dicgrl.models.components import Components, Route
 from dicgrl.models.convkb import ConvKB
 from dicgrl.models.knowledge import KnowledgeModel
+from dicgrl.models.network import BACKBONES, NetworkModel
 from dicgrl.models.scorer import Scorer, scorer
 from dicgrl.models.table import Table
 from dicgrl.models.transe import TransE
 
-__all__ = ["Components", "ConvKB", "KnowledgeModel", "Route", "Scorer", "Table", "TransE", "scorer"]
+__all__ = [
+    "BACKBONES",
+    "Components",
+    "ConvKB",
+    "KnowledgeModel",
+    "NetworkModel",
+    "Route",
+    "Scorer",
+    "Table",
+    "TransE",
+    "scorer",
+]

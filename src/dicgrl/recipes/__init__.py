@@ -12,7 +12,8 @@ from importlib.resources import files
 from typing import Any
 
 from dicgrl.errors import UserError
-from dicgrl.settings import LinkSettings
+from dicgrl.models import BACKBONES
+from dicgrl.settings import LinkSettings, NodeSettings
 
 NAMES = ("paper", "best")
 
@@ -28,7 +29,7 @@ class Recipe:
     """
 
     name: str
-    settings: LinkSettings
+    settings: LinkSettings | NodeSettings
     published: dict[str, Any] = field(default_factory=dict)
 
 
@@ -45,7 +46,7 @@ def load_recipe(name: str, dataset: str, model: str, *, disentangled: bool = Fal
     file = files("dicgrl.recipes") / f"{dataset}.{model}.{name}.toml".lower()
     if file.is_file():
         content = tomllib.loads(file.read_text(encoding="utf-8"))
-        settings = LinkSettings(model=model).changed(content["settings"])
+        settings = _defaults(model).changed(content["settings"])
         if disentangled:
             settings = settings.changed(content["disentangled"])
         return Recipe(name, settings, content.get("published", {}).get(form, {}))
@@ -53,5 +54,9 @@ def load_recipe(name: str, dataset: str, model: str, *, disentangled: bool = Fal
         raise UserError(
             f"there is no recipe {name!r} for {dataset} with {model}; use --recipe best"
         )
-    settings = LinkSettings(model=model)
+    settings = _defaults(model)
     return Recipe("default", settings.changed({"components": 8}) if disentangled else settings)
+
+
+def _defaults(model: str) -> LinkSettings | NodeSettings:
+    return NodeSettings(model=model) if model in BACKBONES else LinkSettings(model=model)

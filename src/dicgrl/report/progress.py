@@ -34,14 +34,14 @@ def training_bar(
         disable=not sys.stderr.isatty(),
     ) as bar:
         task = bar.add_task(title, total=epochs, status="")
-        seen = {"best": 0.0}
+        best: list[float] = []
 
         def update(report: EpochReport) -> None:
             if report.validation is not None:
-                seen["best"] = max(seen["best"], report.validation)
+                best[:] = [max([*best, report.validation])]
             status = f"loss {report.loss:.4f}  {report.rate:,.0f} {unit}/s"
-            if seen["best"]:
-                status += f"  best valid {metric} {seen['best']:.4f}"
+            if best:
+                status += f"  best valid {metric} {best[0]:.4f}"
             bar.update(task, completed=report.epoch, status=status)
 
         yield update

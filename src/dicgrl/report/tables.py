@@ -6,22 +6,24 @@ from typing import Any
 
 from rich.table import Table
 
-_COLUMNS = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10"}
+_RANKING = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10"}
+_ACCURACY = {"accuracy": "accuracy"}
 
 
 def whole_table(results: dict[str, Any]) -> Table:
     """Metrics in per cent on validation and test data, the published ones below."""
     form = "disentangled" if results["settings"]["components"] else "plain"
     title = f"{results['dataset']}, {results['model']} ({form}), all parts merged, in per cent"
+    columns = _RANKING if results["task"] == "link-prediction" else _ACCURACY
     table = Table(title=title, title_justify="left")
     table.add_column("")
-    for heading in _COLUMNS.values():
+    for heading in columns.values():
         table.add_column(heading, justify="right")
     for name in ("validation", "test", "published"):
         values = results[name]
         if values:
             scale = 1 if name == "published" else 100
-            cells = [f"{values[k] * scale:.1f}" if k in values else "" for k in _COLUMNS]
+            cells = [f"{values[k] * scale:.1f}" if k in values else "" for k in columns]
             table.add_row("paper (test)" if name == "published" else name, *cells)
     table.caption = (
         f"best of {results['epochs']} epochs: {results['best_epoch']}; learned in "

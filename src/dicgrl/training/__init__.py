@@ -4,7 +4,7 @@ from dicgrl.training.adam import RowAdam
 from dicgrl.training.known import KnownAnswers
 from dicgrl.training.loop import DivergedError, EpochReport, FitReport, Schedule, fit
 from dicgrl.training.losses import LOSSES, make_loss
-from dicgrl.training.objective import LinkObjective
+from dicgrl.training.objective import LinkObjective, NodeObjective
 from dicgrl.training.sampling import NegativeSampler
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "KnownAnswers",
     "LinkObjective",
     "NegativeSampler",
+    "NodeObjective",
     "RowAdam",
     "Schedule",
     "fit",

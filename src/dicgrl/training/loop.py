@@ -145,6 +145,23 @@ def fit(
     Raises:
         DivergedError: The loss or a weight is not finite.
     """
+    devices = [examples.device] if examples.is_cuda else []
+    with torch.random.fork_rng(devices=devices):
+        # Dropout draws from PyTorch's global generator: seed it here and leave no trace outside.
+        torch.manual_seed(generator.initial_seed())
+        return _fit(model, objective, examples, schedule, generator, weight, validate, monitor)
+
+
+def _fit(
+    model: Trainable,
+    objective: Objective,
+    examples: Tensor,
+    schedule: Schedule,
+    generator: torch.Generator,
+    weight: Tensor | None,
+    validate: Callable[[], float] | None,
+    monitor: Monitor | None,
+) -> FitReport:
     report = FitReport()
     weight = torch.ones(len(examples), device=examples.device) if weight is None else weight
     tables = list(model.tables().values())

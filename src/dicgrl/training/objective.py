@@ -1,12 +1,15 @@
-"""The objective of link prediction, L + beta L_norm (equation 9), for a batch of triples."""
+"""Training objectives, L + beta L_norm (equation 9), of a batch of triples or nodes."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from dicgrl.models.knowledge import KnowledgeModel
+from dicgrl.models.network import NetworkModel
 from dicgrl.training.losses import Loss
+from dicgrl.training.neighbours import Neighbourhood
 from dicgrl.training.sampling import NegativeSampler
 
 
@@ -50,3 +53,26 @@ class LinkObjective:
             missing = route.concentration_loss() * weight
             total = total + self.beta * missing.sum() / weight.sum().clamp(min=1e-12)
         return total
+
+
+class NodeObjective:
+    """Cross entropy of nodes' classes (equation 7) plus the normalisation loss.
+
+    Args:
+        labels: Class of every node, [N].
+        neighbourhood: Gives the features, the edges and the positions of a batch of nodes.
+        beta: Weight of the normalisation loss; it counts for disentangled models only.
+    """
+
+    def __init__(self, labels: Tensor, neighbourhood: Neighbourhood, beta: float = 0.1) -> None:
+        self.labels = labels
+        self.neighbourhood = neighbourhood
+        self.beta = beta
+
+    def __call__(self, model: NetworkModel, nodes: Tensor, weight: Tensor) -> Tensor:
+        """Loss of nodes [b] with weights [b]."""
+        x, edge_index, positions = self.neighbourhood(nodes)
+        scores = model(x, edge_index)[positions]
+        each = F.cross_entropy(scores, self.labels[nodes], reduction="none")
+        total = (each * weight).sum() / weight.sum().clamp(min=1e-12)
+        return total + self.beta * model.concentration

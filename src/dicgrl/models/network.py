@@ -1,0 +1,191 @@
+"""A network embedding for node classification: a backbone of message passing and a class layer.
+
+Plain backbones are PyTorch Geometric's layers; the disentangled forms route each edge to its top n
+components (`models/disentangled.py`). A new backbone is a plain layer and a component layer under a
+name in `BACKBONES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric.nn import GATConv, SAGEConv
+
+from dicgrl.errors import unknown_name
+from dicgrl.models.components import Components
+from dicgrl.models.disentangled import ComponentGAT, ComponentSAGE, EdgeRouter
+from dicgrl.models.table import Table
+
+
+class _PlainGAT(nn.Module):
+    """Attention of `heads` heads over neighbours (Velickovic et al. 2018)."""
+
+    def __init__(self, inside: int, hidden: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        # The edges bring exactly one self loop per node.
+        self.convolution = GATConv(
+            inside, hidden, heads=heads, dropout=dropout, add_self_loops=False
+        )
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return F.elu(self.convolution(x, edge_index))
+
+
+class _PlainSAGE(nn.Module):
+    """Mean of the neighbours beside the node itself (Hamilton et al. 2017), with LayerNorm."""
+
+    def __init__(self, inside: int, hidden: int, heads: int, dropout: float) -> None:  # noqa: ARG002
+        super().__init__()
+        self.convolution = SAGEConv(inside, hidden * heads)
+        self.norm = nn.LayerNorm(hidden * heads)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return F.relu(self.norm(self.convolution(x, edge_index)))
+
+
+@dataclass(frozen=True, slots=True)
+class Backbone:
+    """How messages are passed, plain and in components.
+
+    Attributes:
+        plain: Makes a layer (inside, hidden, heads, dropout) from x, edges to [N, hidden heads].
+        divided: Makes a layer (K, inside, outside, dropout) that maps parts, routed edges.
+    """
+
+    plain: Callable[[int, int, int, float], nn.Module]
+    divided: Callable[[int, int, int, float], ComponentGAT | ComponentSAGE]
+
+
+BACKBONES = {
+    "gat": Backbone(_PlainGAT, ComponentGAT),
+    "sage": Backbone(_PlainSAGE, ComponentSAGE),
+}
+
+
+class NetworkModel(nn.Module):
+    """Scores the classes of nodes; nodes and edges come with each call, classes may grow.
+
+    Args:
+        name: The backbone: gat or sage.
+        num_features: Length of a node's feature vector.
+        hidden: Length of a head's or component's hidden vector.
+        heads: Number of heads of a plain model; a divided one has its components instead.
+        layers: Layers of message passing.
+        dropout: Share of features (and of GAT's neighbour weights) that is dropped in training.
+        components: How vectors are divided; None for a plain model.
+        seed: Seed of all start values.
+        device: Where the model lives.
+
+    Example:
+        >>> model = NetworkModel("gat", num_features=5, components=Components(4, 2))
+        >>> model.grow(classes=3)
+        >>> edges = torch.tensor([[0, 1, 0, 1], [1, 0, 0, 1]])
+        >>> model(torch.ones(2, 5), edges).shape
+        torch.Size([2, 3])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        num_features: int,
+        hidden: int = 8,
+        heads: int = 8,
+        layers: int = 2,
+        dropout: float = 0.6,
+        components: Components | None = None,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__()
+        if name not in BACKBONES:
+            raise unknown_name("model", name, BACKBONES)
+        self.name = name
+        self.num_features = num_features
+        self.hidden, self.heads, self.dropout = hidden, heads, dropout
+        self.components = components
+        self.seed = seed
+        self.device = torch.device(device)
+        self.generator = torch.Generator().manual_seed(seed)
+        backbone = BACKBONES[name]
+        self.projection: nn.Linear | None = None
+        self.routers = nn.ModuleList()
+        with torch.random.fork_rng(devices=[]):  # PyTorch Geometric's layers start from it
+            torch.manual_seed(seed)
+            if components is None:
+                self.width = hidden * heads
+                sizes = [num_features] + [self.width] * (layers - 1)
+                stack = [backbone.plain(size, hidden, heads, dropout) for size in sizes]
+            else:
+                self.width = hidden * components.count
+                self.projection = nn.Linear(num_features, self.width)
+                stack = [
+                    backbone.divided(components.count, hidden, hidden, dropout)
+                    for _ in range(layers)
+                ]
+                for layer in stack:
+                    layer.initialise(self.generator)  # type: ignore[operator]
+                    router = EdgeRouter(components, hidden)
+                    router.initialise(self.generator)
+                    self.routers.append(router)
+        self.stack = nn.ModuleList(stack)
+        self.class_weight = nn.Parameter(torch.empty(0, self.width))  # W5
+        self.class_bias = nn.Parameter(torch.empty(0))
+        #: L_norm of the last call, a mean over edges and layers; 0 for a plain model.
+        self.concentration = torch.zeros(())
+        self.to(self.device)
+
+    def grow(self, classes: int) -> None:
+        """Add rows for new classes; those of old classes stay bit for bit as they were."""
+        bound = (6 / (self.width + 1)) ** 0.5
+        start = torch.empty(classes, self.width).uniform_(-bound, bound, generator=self.generator)
+        weight, bias = self.class_weight.detach(), self.class_bias.detach()
+        self.class_weight = nn.Parameter(torch.cat([weight, start.to(self.device)]))
+        self.class_bias = nn.Parameter(torch.cat([bias, bias.new_zeros(classes)]))
+
+    @property
+    def num_classes(self) -> int:
+        """Classes so far."""
+        return len(self.class_bias)
+
+    def tables(self) -> dict[str, Table]:
+        """No tables: a network's nodes are described by their features."""
+        return {}
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Class scores [N, C] of features [N, F] and edges [2, E] with one self loop per node."""
+        x = F.dropout(x, self.dropout, self.training)
+        if self.projection is None:
+            for number, layer in enumerate(self.stack):
+                x = F.dropout(x, self.dropout, self.training) if number else x
+                x = layer(x, edge_index)
+        else:
+            parts = self.projection(x).view(len(x), -1, self.hidden)  # [N, K, hidden]
+            missing = []
+            for number, (layer, router) in enumerate(zip(self.stack, self.routers, strict=True)):
+                parts = F.dropout(parts, self.dropout, self.training) if number else parts
+                edges, loss = router(parts, edge_index)
+                parts = layer(parts, edges)
+                missing.append(loss)
+            self.concentration = torch.stack(missing).mean()
+            x = parts.flatten(1)
+        return F.linear(
+            F.dropout(x, self.dropout, self.training), self.class_weight, self.class_bias
+        )
+
+    def configuration(self) -> dict[str, Any]:
+        """The arguments that make an empty model like this one, ready for JSON."""
+        return {
+            "name": self.name,
+            "num_features": self.num_features,
+            "hidden": self.hidden,
+            "heads": self.heads,
+            "layers": len(self.stack),
+            "dropout": self.dropout,
+            "components": asdict(self.components) if self.components else None,
+            "seed": self.seed,
+        }

@@ -1,0 +1,101 @@
+"""What a batch of nodes needs to see: the whole network, or a sampled neighbourhood.
+
+The sampler draws at most f neighbours of each node, without replacement, layer by layer, with array
+operations alone; memory follows the batch and f, not the network. (PyTorch Geometric's own loader
+needs a compiled extension that is not part of the library.)
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class Neighbourhood(Protocol):
+    """Gives the part of the network that a batch of nodes needs."""
+
+    def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Features [m, F], edges [2, e] in positions of those, and the positions of `nodes`."""
+
+
+class WholeNetwork:
+    """All nodes and edges, for training on the full batch.
+
+    Args:
+        x: Features of all nodes, [N, F].
+        edge_index: All edges with self loops, [2, E].
+    """
+
+    def __init__(self, x: Tensor, edge_index: Tensor) -> None:
+        self.x, self.edge_index = x, edge_index
+
+    def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """See `Neighbourhood`."""
+        return self.x, self.edge_index, nodes
+
+
+class SampledNeighbourhood:
+    """At most `count` neighbours of each node in each of `layers` steps around a batch.
+
+    Args:
+        x: Features of all nodes, [N, F].
+        edge_index: All edges with self loops, [2, E] (source, target).
+        layers: Steps away from the batch.
+        count: Neighbours drawn per node and step.
+        generator: Source of randomness, on the device of the edges.
+
+    Example:
+        >>> edges = torch.tensor([[0, 1, 2, 0, 1, 2], [1, 0, 0, 0, 1, 2]])
+        >>> draw = SampledNeighbourhood(torch.eye(3), edges, 1, 1, torch.Generator())
+        >>> x, edge_index, positions = draw(torch.tensor([1]))
+        >>> x.tolist()  # node 1 and its neighbour 0
+        [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+
+    def __init__(
+        self, x: Tensor, edge_index: Tensor, layers: int, count: int, generator: torch.Generator
+    ) -> None:
+        self.x = x
+        self.layers, self.count = layers, count
+        self.generator = generator
+        source, target = edge_index[:, edge_index[0] != edge_index[1]]
+        order = target.argsort(stable=True)
+        self._source = source[order]
+        self._start = torch.zeros(len(x) + 1, dtype=torch.long, device=x.device)
+        torch.cumsum(torch.bincount(target, minlength=len(x)), 0, out=self._start[1:])
+        self._position = torch.full((len(x),), -1, dtype=torch.long, device=x.device)
+
+    def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """See `Neighbourhood`; the nodes of the batch come first."""
+        seen, frontier = nodes, nodes
+        sources, targets = [], []
+        self._position[nodes] = torch.arange(len(nodes), device=nodes.device)
+        for _ in range(self.layers):
+            source, target = self._draw(frontier)
+            sources.append(source)
+            targets.append(target)
+            frontier = torch.unique(source[self._position[source] < 0])
+            self._position[frontier] = torch.arange(
+                len(seen), len(seen) + len(frontier), device=nodes.device
+            )
+            seen = torch.cat([seen, frontier])
+        loops = torch.arange(len(seen), device=nodes.device)
+        edges = torch.stack([torch.cat(sources), torch.cat(targets)])
+        edges = torch.cat([self._position[edges], loops.expand(2, -1)], 1)
+        self._position[seen] = -1  # ready for the next batch, at the cost of this one
+        return self.x[seen], edges, loops[: len(nodes)]
+
+    def _draw(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        first = self._start[nodes]
+        degree = self._start[nodes + 1] - first
+        owner = torch.repeat_interleave(degree)
+        offset = degree.cumsum(0) - degree
+        edge = torch.arange(len(owner), device=nodes.device) - offset[owner] + first[owner]
+        # Shuffle the edges of each node by random keys and keep the first ones.
+        key = torch.rand(len(owner), generator=self.generator, device=nodes.device)
+        order = torch.argsort(owner + key.double())
+        rank = torch.arange(len(owner), device=nodes.device) - offset[owner]
+        kept = order[rank < self.count]
+        return self._source[edge[kept]], nodes[owner[kept]]

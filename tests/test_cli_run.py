@@ -1,0 +1,203 @@
+"""`dicgrl run` on a knowledge graph as a user meets it: output, exit codes, messages, files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+from dicgrl.checkpoint import load_model
+from dicgrl.cli import main
+
+SMALL = ("--device", "cpu", "--set", "dim=8", "--set", "epochs=4", "--set", "validate_every=2")
+METRICS = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
+FILES = {"config.json", "trace.jsonl", "model.json", "model.safetensors", "results.json"}
+COUNT = {"train": 52, "valid": 4, "test": 4}
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def ring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph of two parts in the folder `ring`: 20 entities in a circle, three relations."""
+    monkeypatch.delenv("DICGRL_DATA", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    lines = [f"e{i}\tplus {k}\te{(i + k) % 20}\n" for i in range(20) for k in (1, 2, 5)]
+    held_out = {"0/valid": lines[3:7], "0/test": lines[22:24], "1/test": lines[42:44]}
+    train = [line for line in lines if not any(line in rows for rows in held_out.values())]
+    for name, rows in {"0/train": train[:40], "1/train": train[40:], **held_out}.items():
+        path = Path("ring") / f"{name}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(rows), encoding="utf-8")
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Run `dicgrl run ring --whole` in this process, exit code included."""
+
+    def run(*arguments: str) -> Outcome:
+        words = ["dicgrl", "run", "ring", "--whole", *SMALL, *arguments]
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        assert ended.value.code is None or isinstance(ended.value.code, int)
+        return Outcome(ended.value.code or 0, captured.out, captured.err)
+
+    return run
+
+
+def process(*arguments: str) -> Outcome:
+    """The same as a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "dicgrl", "run", "ring", "--whole", *SMALL, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=dict(os.environ),
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def results_of(outcome: Outcome) -> dict[str, Any]:
+    """The one JSON object that a run printed; it is quiet otherwise."""
+    assert (outcome.code, outcome.err) == (0, "")
+    found: dict[str, Any] = json.loads(outcome.out)
+    return found
+
+
+def refused(outcome: Outcome, *mentioned: str, code: int = 2) -> None:
+    """One message on stderr that mentions what it should, and nothing on stdout."""
+    assert (outcome.code, outcome.out) == (code, "")
+    assert outcome.err.startswith("error: ") and outcome.err.count("\n") == 1
+    for words in mentioned:
+        assert words in outcome.err
+
+
+def test_a_run_prints_what_it_writes() -> None:
+    results = results_of(process("--json", "--out", "runs/first", "--seed", "3"))
+    out = Path("runs/first")
+    assert {path.name for path in out.iterdir()} == FILES
+    assert json.loads((out / "results.json").read_text(encoding="utf-8")) == results
+    assert len((out / "trace.jsonl").read_text(encoding="utf-8").splitlines()) == 4
+    model, _ = load_model(out)
+    assert (model.num_entities, model.num_relations) == (20, 3)
+
+    assert (results["dataset"], results["task"]) == ("ring", "link-prediction")
+    assert (results["model"], results["setting"]) == ("transe", "whole")
+    assert results["recipe"] == "default"  # there is none for this graph
+    assert (results["seed"], results["device"], results["epochs"]) == (3, "cpu", 4)
+    assert results["count"] == COUNT  # both parts
+    assert results["settings"]["dim"] == 8 and results["settings"]["components"] == 0
+    for split in ("validation", "test"):
+        assert set(results[split]) == METRICS
+        assert 0 < results[split]["mrr"] <= 1
+    assert results["best_epoch"] in (2, 4)
+    assert results["published"] == {}
+    assert set(results["protocol"]) >= {"ranking", "candidates", "selection"}
+    assert results["learn_seconds"] > 0 and results["evaluate_seconds"] > 0
+
+
+def test_the_table(cli: Cli) -> None:
+    code, out, err = cli()
+    assert (code, err) == (0, "")
+    assert "ring" in out and "transe" in out and "MRR" in out
+    assert [line for line in out.splitlines() if "validation" in line]
+    assert [path.name for path in Path().iterdir()] == ["ring"]
+
+
+def test_a_seed_gives_the_same_numbers_again(cli: Cli) -> None:
+    def numbers(*arguments: str) -> tuple[Any, ...]:
+        results = results_of(cli("--json", *arguments))
+        return results["validation"], results["test"], results["best_epoch"]
+
+    first, again, other = numbers("--seed", "5"), numbers("--seed", "5"), numbers("--seed", "6")
+    assert first == again != other
+
+
+@pytest.mark.parametrize("model", ["transe", "convkb"])
+def test_disentangled_and_plain(cli: Cli, model: str) -> None:
+    divided = results_of(cli("--json", "--model", model, "--disentangled", "--set", "top=2"))
+    assert (divided["settings"]["components"], divided["settings"]["top"]) == (8, 2)
+    assert divided["model"] == divided["settings"]["model"] == model
+    plain = results_of(cli("--json", "--model", model, "--plain"))
+    assert plain["settings"]["components"] == 0
+    assert plain["test"] != divided["test"]
+
+
+def test_settings_are_changed(cli: Cli) -> None:
+    changes = ("loss=margin", "lr=0.02", "p=2", "attention=nodes", "components=4", "top=1")
+    arguments = [word for change in changes for word in ("--set", change)]
+    settings = results_of(cli("--json", *arguments))["settings"]
+    assert (settings["loss"], settings["lr"], settings["options"]) == ("margin", 0.02, {"p": 2})
+    assert (settings["attention"], settings["components"], settings["top"]) == ("nodes", 4, 1)
+
+
+def test_triples_are_set_aside_where_asked(cli: Cli) -> None:
+    for path in [*Path("ring").rglob("valid.txt"), *Path("ring").rglob("test.txt")]:
+        path.unlink()
+    bare = results_of(cli("--json"))
+    assert bare["validation"] is None and bare["test"] is None
+    results = results_of(cli("--json", "--valid", "0.1", "--test", "0.1"))
+    assert results["count"]["valid"] > 0 and results["count"]["test"] > 0
+    assert set(results["test"]) == METRICS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mentioned"),
+    [
+        (("--model", "trans"), ("model", "'trans'", "did you mean 'transe'?")),
+        (("--recipe", "bset"), ("recipe", "'bset'", "best")),
+        (("--recipe", "paper"), ("recipe 'paper'", "ring", "--recipe best")),
+        (("--set", "margn=3"), ("setting", "'margn'", "did you mean 'margin'?")),
+        (("--set", "loss=softmargn"), ("loss", "'softmargn'", "did you mean 'softmargin'?")),
+        (("--set", "epochs=many"), ("epochs='many'", "a whole number")),
+        (("--set", "lr=-1"), ("lr=-1", "above 0")),
+        (("--set", "lr"), ("'lr'", "key=value")),
+        (("--set", "components=3", "--set", "top=2"), ("dim=8", "components=3")),
+        (("--device", "tpu"), ("device 'tpu'", "auto, cpu or cuda")),
+    ],
+    ids=lambda value: "-".join(value) if value[0].startswith("--") else "",
+)
+def test_a_mistake_is_one_line(
+    cli: Cli, arguments: tuple[str, ...], mentioned: tuple[str, ...]
+) -> None:
+    refused(cli("--out", "runs/never", *arguments), *mentioned)
+    assert not Path("runs").exists()
+
+
+def test_a_mistake_in_a_process_of_its_own() -> None:
+    refused(process("--model", "convbk"), "did you mean 'convkb'?")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
+def test_a_gpu_that_is_not_there(cli: Cli) -> None:
+    refused(cli("--device", "cuda"), "no CUDA device here", "--device cpu")
+
+
+def test_a_run_that_diverges_ends_with_1_and_keeps_the_last_good_model() -> None:
+    outcome = process("--out", "runs/wild", "--set", "lr=1e30", "--set", "p=2", "--json")
+    # One step an epoch: the first one is that large, the second one meets what it did.
+    where = "not finite at step 2 (epoch 2)"
+    refused(outcome, "training diverged", where, "last good weights", code=1)
+    out = Path("runs/wild")
+    assert {path.name for path in out.iterdir()} == FILES - {"results.json"}
+    model, _ = load_model(out)
+    assert model.num_entities == 20
+    for values in (model.entities.rows, model.relations.rows):
+        assert values.isfinite().all() and values.abs().max() < 10

@@ -1,0 +1,27 @@
+"""The examples run; each is loaded from its file, as a reader would start it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from runpy import run_path
+
+import pytest
+
+from dicgrl.models import Scorer
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+def test_distmult(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scorer, "registry", dict(Scorer.registry))
+    example = run_path(str(EXAMPLES / "distmult.py"))
+    found = example["main"](epochs=2)
+    assert set(found) == {"plain", "8 components"}
+    assert all(0 <= value <= 1 for value in found.values())  # two epochs are too few to learn
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == [f"distmult, {form}: test H@10 {value:.3f}" for form, value in found.items()]
+
+
+def test_every_example_is_tested() -> None:
+    tested = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} <= tested

@@ -1,0 +1,107 @@
+"""docs/results.md is what its script makes of the measured files, and its numbers are theirs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs" / "results"
+PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+COMMAND = re.compile(
+    r"`dicgrl run (?P<dataset>\S+) --whole --model (?P<model>\S+)"
+    r"(?P<disentangled> --disentangled)? --recipe (?P<recipe>\S+)`"
+)
+
+
+def rows_with(pattern: str) -> list[list[str]]:
+    """Cells of the table rows that match."""
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in PAGE.splitlines()
+        if line.startswith("|") and re.search(pattern, line)
+    ]
+
+
+def numbers(cell: str) -> list[float]:
+    return [float(number) for number in re.findall(r"[-+]?\d+\.\d+", cell)]
+
+
+def links() -> list[dict[str, Any]]:
+    text = (FOLDER / "link-prediction-whole.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_the_page_is_current() -> None:
+    script = run_path(str(ROOT / "scripts" / "results_page.py"))
+    assert script["page"](FOLDER) == PAGE, "run python scripts/results_page.py"
+
+
+def test_every_run_has_its_row_with_its_numbers() -> None:
+    rows = {}
+    for row in rows_with("transe|convkb"):
+        asked = COMMAND.fullmatch(row[-1])
+        assert asked, row[-1]
+        rows[asked["dataset"], asked["model"], bool(asked["disentangled"])] = (asked, row)
+    results = links()
+    assert len(rows) == len(results) == 8
+    for result in results:
+        divided = result["settings"]["components"] > 0
+        asked, row = rows[result["dataset"], result["model"], divided]
+        assert asked["recipe"] == result["recipe"] and result["seed"] == 0  # as the command has it
+        ours, theirs, difference = (numbers(cell) for cell in row[3:6])
+        assert row[0] == result["dataset"] and row[1].lower() == result["model"]
+        for index, metric in enumerate(("mrr", "hits@10")):
+            assert ours[index] == pytest.approx(100 * result["test"][metric], abs=0.0501)
+            assert theirs[index] == result["published"][metric]
+            assert difference[index] == pytest.approx(ours[index] - theirs[index])
+        assert row[6] == f"{result['best_epoch']} of {result['epochs']}"
+        assert float(row[7]) == pytest.approx(result["learn_seconds"], abs=0.501)
+        assert result["device"] in PAGE
+
+
+def test_how_often_the_paper_is_reached() -> None:
+    reached = [
+        sum(round(100 * r["test"][m], 1) >= r["published"][m] for r in links())
+        for m in ("mrr", "hits@10")
+    ]
+    sentence = " ".join(PAGE.split())
+    assert f"MRR is reached in {reached[0]} of 8 rows and its H@10 in {reached[1]} of 8" in sentence
+
+
+def test_aspects_are_those_of_the_file() -> None:
+    measured = json.loads((FOLDER / "aspects.json").read_text(encoding="utf-8"))
+    rows = rows_with("published|learned")
+    assert len(rows) == len(measured) == 4
+    for row, entry in zip(rows, measured, strict=True):
+        assert row[:3] == [str(entry["components"]), str(entry["top"]), entry["routing"]]
+        for cell, name in zip(
+            row[3:], ("start", "separation", "rand", "mrr", "hits@10"), strict=True
+        ):
+            spread = entry["measured"][name]
+            assert numbers(cell) == pytest.approx([spread["mean"], spread["std"]], abs=0.00501)
+
+
+def test_node_classification_where_it_was_measured() -> None:
+    path = FOLDER / "node-classification-whole.json"
+    if not path.is_file():
+        pytest.skip("not measured yet")
+    rows = {row[-1].strip("`"): row for row in rows_with("±")}
+    measured = json.loads(path.read_text(encoding="utf-8"))
+    assert len(rows) == len(measured)
+    for entry in measured:
+        row = rows[entry["command"]]
+        assert row[0] == entry["dataset"] and row[2] == entry["form"]
+        scale = 100 if entry["accuracy_mean"] <= 1 else 1
+        expected = [entry["accuracy_mean"] * scale, entry["accuracy_std"] * scale]
+        assert numbers(row[3]) == pytest.approx(expected, abs=0.0501)
+
+
+def test_pictures_are_there() -> None:
+    for name in re.findall(r"!\[[^]]*\]\(([^)]+)\)", PAGE):
+        assert (ROOT / "docs" / name).read_bytes().startswith(b"\x89PNG")
