@@ -8,6 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 demo: $(VENV)/.runtime
 	$(BIN)/dicgrl datasets show films
+	$(BIN)/dicgrl run films --whole --set dim=64 --set epochs=20 --set lr=5e-3 --set negatives=32
 
 test: lint types unit
 

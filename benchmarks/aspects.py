@@ -28,7 +28,7 @@ from dicgrl.evaluation.disentanglement import recovery
 from dicgrl.graph.arrays import IntArray
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings
-from dicgrl.whole import LinkRun
+from dicgrl.tasks import LinkRun
 
 FORMS = ((4, 1), (8, 2))  # components, top
 COLUMNS = {  # what is measured, and its heading

@@ -1,6 +1,6 @@
 """Streams from and to PyTorch Geometric `Data` and PyKEEN `TriplesFactory` objects.
 
-Both libraries are optional: `pip install dicgrl[interop]`.
+PyKEEN is optional: `pip install 'dicgrl[bench]'`.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _import(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise UserError(f"{module} is needed for this: pip install 'dicgrl[interop]'") from error
+        raise UserError(f"{module} is needed for this: pip install 'dicgrl[bench]'") from error
 
 
 __all__: Sequence[str] = ["from_pyg", "from_pykeen", "to_pyg", "to_pykeen"]

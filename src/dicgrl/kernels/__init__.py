@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 
+import torch
 from torch import Tensor
 
 _FOUND = importlib.util.find_spec("triton") is not None
@@ -20,6 +21,8 @@ def available(*tensors: Tensor) -> bool:
     With `TRITON_INTERPRET=1` they run on the CPU too, slowly, for tests. `DICGRL_KERNELS=0`
     switches them off.
     """
+    if any(tensor.dtype != torch.float32 for tensor in tensors):
+        return False  # they accumulate in single precision
     if not _FOUND or os.environ.get("DICGRL_KERNELS") == "0":
         return False
     if os.environ.get("TRITON_INTERPRET") == "1":

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from dicgrl.errors import UserError
+from dicgrl.errors import UserError, unknown_name
 from dicgrl.models import BACKBONES
 from dicgrl.settings import LinkSettings, NodeSettings
 
@@ -41,7 +41,7 @@ def load_recipe(name: str, dataset: str, model: str, *, disentangled: bool = Fal
         'default'
     """
     if name not in NAMES:
-        raise UserError(f"unknown recipe {name!r}; known: {', '.join(NAMES)}")
+        raise unknown_name("recipe", name, NAMES)
     form = "disentangled" if disentangled else "plain"
     file = files("dicgrl.recipes") / f"{dataset}.{model}.{name}.toml".lower()
     if file.is_file():
