@@ -6,19 +6,24 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-from rich.table import Table
 from rich.text import Text
 
 import dicgrl
-from dicgrl.datasets import datasets, load_stream, paper_dataset
+from dicgrl.datasets import load_stream, paper_dataset
 from dicgrl.datasets.fetch import fetch as fetch_dataset
 from dicgrl.errors import DicgrlError, UserError
 from dicgrl.readers import read_timed, write_stream
+from dicgrl.report.datasets import (
+    dataset_rows,
+    datasets_table,
+    download_bar,
+    statistics_tables,
+)
+from dicgrl.report.terminal import is_terminal
 
 app = typer.Typer(
     name="dicgrl",
@@ -80,51 +85,11 @@ def _list(context: typer.Context, as_json: Json = False) -> None:
         if as_json:
             raise UserError(f"--json comes after {context.invoked_subcommand}, not before it")
         return
-    rows: list[dict[str, Any]] = []
-    for dataset in datasets():
-        row: dict[str, Any] = {
-            "name": dataset.name,
-            "task": str(dataset.task),
-            "about": dataset.about,
-            "place": "built in" if dataset.built_in else str(dataset.place or ""),
-        }
-        if dataset.built_in:
-            row |= _size(dicgrl.describe(load_stream(dataset.name))["parts"])
-        else:
-            counts = paper_dataset(dataset.name).counts
-            row |= _size(
-                [
-                    dict(zip(counts, column, strict=True))
-                    for column in zip(*counts.values(), strict=True)
-                ]
-            )
-        rows.append(row)
+    rows = dataset_rows()
     if as_json:
         typer.echo(json.dumps(rows))
-        return
-    table = Table(title="Datasets")
-    for heading in ("name", "task", "parts", "size", "what", "where"):
-        table.add_column(heading, justify="right" if heading == "parts" else "left")
-    for row in rows:
-        where = row["place"] or f"not here: dicgrl datasets fetch {row['name']}"
-        table.add_row(row["name"], row["task"], str(row["parts"]), _words(row), row["about"], where)
-    _console().print(table)
-
-
-def _size(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    size: dict[str, Any] = {"parts": len(parts)}
-    for total, label in (("entities", "entities"), ("nodes", "nodes"), ("edges", "edges")):
-        if total in parts[0]:
-            size[label] = sum(part[total] for part in parts)
-    if "entities" in parts[0]:
-        size["triples"] = sum(part[s] for part in parts for s in ("train", "valid", "test"))
-    return size
-
-
-def _words(row: dict[str, Any]) -> str:
-    return ", ".join(
-        f"{row[key]:,} {key}" for key in ("entities", "nodes", "triples", "edges") if key in row
-    )
+    else:
+        _console().print(datasets_table(rows))
 
 
 @datasets_app.command()
@@ -140,43 +105,8 @@ def show(
     if as_json:
         typer.echo(json.dumps(description))
         return
-    console = _console()
-    extra = (
-        f", {description['classes']} classes, {description['features']:,} features"
-        if "classes" in description
-        else ""
-    )
-    parts = description["parts"]
-    console.print(
-        _parts_table(f"{description['name']} ({description['task']}{extra})", parts, "irregular")
-    )
-    irregular = [part["irregular"] for part in parts]
-    if any(value for part in irregular for value in part.values()):
-        console.print(_parts_table("Irregular, and what is done about it", irregular))
-
-
-_RULES = {
-    "duplicates": "duplicates in the part (kept once)",
-    "repeated": "repeats of an earlier part (dropped)",
-    "self_loops": "self loops",
-    "leaked": "valid/test triples found in train (kept)",
-    "untrained": "new entities without training triple",
-    "isolated": "new nodes without edge",
-    "featureless": "new nodes with all-zero features",
-    "unlabelled": "new nodes without class",
-}
-
-
-def _parts_table(title: str, parts: list[dict[str, Any]], leave_out: str = "") -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column("")
-    for index in range(len(parts)):
-        table.add_column(f"part {index}", justify="right")
-    for key in parts[0]:
-        if key != leave_out:
-            heading = _RULES.get(key, key.replace("_", " "))
-            table.add_row(heading, *(f"{part[key]:,}" for part in parts))
-    return table
+    for table in statistics_tables(description):
+        _console().print(table)
 
 
 @datasets_app.command()
@@ -185,30 +115,9 @@ def fetch(
 ) -> None:
     """Download one of the paper's datasets from the authors' public repository."""
     dataset = paper_dataset(name)
-    console = _console()
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        console=Console(stderr=True),
-        disable=not _is_terminal(sys.stderr),
-    ) as bar:
-        task = bar.add_task(name, total=None)
-        finished: list[str] = []
-
-        def update(file: str, done: int, total: int | None) -> None:
-            if file not in finished:
-                finished.append(file)
-            bar.update(
-                task,
-                description=f"{name}/{file} ({len(finished)} of {len(dataset.files)})",
-                completed=done,
-                total=total,
-            )
-
+    with download_bar(name, len(dataset.files)) as update:
         place = fetch_dataset(dataset, update)
-    console.print(f"{name} is in {place}; its counts are those of the paper.", soft_wrap=True)
+    _console().print(f"{name} is in {place}; its counts are those of the paper.", soft_wrap=True)
 
 
 @datasets_app.command()
@@ -283,9 +192,5 @@ def run(
 def _console() -> Console:
     # A pipe gets whole lines, whatever the width of the terminal behind it. Names and paths are
     # printed as they are: brackets and colons in them are no markup.
-    width = None if _is_terminal(sys.stdout) else 200
+    width = None if is_terminal(sys.stdout) else 200
     return Console(width=width, markup=False, emoji=False, highlight=False)
-
-
-def _is_terminal(stream: TextIO | None) -> bool:
-    return stream is not None and stream.isatty()  # None: the shell closed it (`>&-`)

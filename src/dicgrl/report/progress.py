@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from dicgrl.report.terminal import is_terminal
 from dicgrl.training import EpochReport
 
 
@@ -31,7 +32,7 @@ def training_bar(
         TimeRemainingColumn(),
         TextColumn("{task.fields[status]}"),
         console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
+        disable=not is_terminal(sys.stderr),
     ) as bar:
         task = bar.add_task(title, total=epochs, status="")
         best: list[float] = []

@@ -15,7 +15,7 @@ def whole_table(results: dict[str, Any]) -> Table:
     form = "disentangled" if results["settings"]["components"] else "plain"
     title = f"{results['dataset']}, {results['model']} ({form}), all parts merged, in per cent"
     columns = _RANKING if results["task"] == "link-prediction" else _ACCURACY
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", min_width=len(title))
     table.add_column("")
     for heading in columns.values():
         table.add_column(heading, justify="right")
