@@ -146,7 +146,7 @@ class ComponentSAGE(nn.Module):
         """New components [N, K, outside] from old ones [N, K, inside]."""
         degree = torch.bincount(edges.target, minlength=edges.rows).clamp(min=1)
         flat = parts.flatten(0, 1)
-        mean = edges.sum(flat, degree.reciprocal()[edges.target].to(flat.dtype)).view(parts.shape)
+        mean = edges.sum(flat, degree.to(flat.dtype).reciprocal()[edges.target]).view(parts.shape)
         new = torch.einsum("nki,kio->nko", parts, self.own)
         new = new + torch.einsum("nki,kio->nko", mean, self.neighbours)
         return F.relu(self.norm(new))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dicgrl.errors import UserError
 from dicgrl.graph import KnowledgeStream, Stream
-from dicgrl.readers import knowledge, network
+from dicgrl.readers import knowledge, network, npz
 from dicgrl.readers.files import ARCHIVE_ENDINGS, Folder, SourceFile, numbered, open_folder
 from dicgrl.readers.names import read_names
 from dicgrl.readers.writer import write_stream
@@ -65,7 +65,7 @@ def read_stream(
     if path.is_file() and not path.name.lower().endswith(ARCHIVE_ENDINGS):
         file = SourceFile.on_disk(path)
         if file.ending == ".npz":
-            return network.read_npz(file, name, seed=seed, **shares)
+            return npz.read_npz(file, name, seed=seed, **shares)
         if file.ending in knowledge.ENDINGS:
             return knowledge.read_files([file], name, seed=seed, **shares)
         raise UserError(f"{path}: the ending tells no format. {_LAYOUTS}")

@@ -1,4 +1,4 @@
-"""Reads network streams: the authors' layout, CSV tables, and NPZ arrays.
+"""Reads network streams: the authors' layout and CSV tables (NPZ: `readers/npz.py`).
 
 - The authors' layout: `features.txt` (node, values), `labels.txt` (node, class) for the whole
   network and sub-folders `0`, `1`, ... with `edgelist.txt` and `train.txt`, `valid.txt`,
@@ -6,21 +6,13 @@
 - CSV: `edges.csv` (source, target) and `nodes.csv` with a header. Its columns `node`, `class`,
   `part` and `split` mean what they say (all but `node` may be left out, `class` may be empty); all
   other columns are features. `features.npy` [n, F] may hold the features instead.
-- NPZ: arrays `edges` [m, 2], `features` [n, F], `classes` [n] and, if wanted, `nodes` (labels),
-  `class_names`, `part`, `split`, `edge_part`.
 """
 
 from __future__ import annotations
 
-import io
-import zipfile
-import zlib
-from collections.abc import Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dicgrl.errors import DataError, shown
 from dicgrl.graph import SPLITS, NetworkStream
@@ -28,25 +20,20 @@ from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
 from dicgrl.readers.files import Folder, SourceFile, numbered
 from dicgrl.readers.knowledge import part_folders
 from dicgrl.readers.names import read_names
-from dicgrl.readers.network_table import NetworkTable, checked_table, natural_order
-from dicgrl.readers.text import csv_rows, read_fields, read_matrix, read_rows
-
-_Arrays = dict[str, npt.NDArray[Any]]
-_UNREADABLE = (  # what NumPy and zipfile raise for damaged files and pickled objects
-    ValueError,
-    EOFError,
-    KeyError,
-    OSError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
+from dicgrl.readers.network_table import (
+    NetworkTable,
+    checked_table,
+    natural_order,
+    refuse_duplicates,
 )
+from dicgrl.readers.npz import as_features, load_arrays
+from dicgrl.readers.text import csv_rows, read_fields, read_matrix, read_rows
 
 
 def read_authors(folder: Folder, name: str) -> NetworkStream:
     """A network in the layout of the authors' release."""
     nodes, features = read_matrix(_needed(folder, "features.txt"))
-    _refuse_duplicates(folder.label + "/features.txt", nodes)
+    refuse_duplicates(folder.label + "/features.txt", nodes)
     position = {label: i for i, label in enumerate(nodes)}
     classes = _read_classes(_needed(folder, "labels.txt"), position)
     allowed = set(classes) - {""}
@@ -135,17 +122,6 @@ def _read_classes(file: SourceFile, position: dict[str, int]) -> list[str]:
     return classes
 
 
-def _refuse_duplicates(source: str, labels: Sequence[str], first_line: int = 1) -> None:
-    seen: dict[str, int] = {}
-    for line, label in enumerate(labels, start=first_line):
-        if not label:
-            raise DataError(source, "the node has no label", line)
-        if seen.setdefault(label, line) != line:
-            raise DataError(
-                source, f"duplicate node {shown(label)}, first in line {seen[label]}", line
-            )
-
-
 def read_csv(
     folder: Folder, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
 ) -> NetworkStream:
@@ -165,7 +141,7 @@ def read_csv(
             file.label, f"expected a header with a column 'node', each once: {header}", 1
         )
     nodes = columns.pop("node")
-    _refuse_duplicates(file.label, nodes, first_line=2)
+    refuse_duplicates(file.label, nodes, first_line=2)
     count = len(nodes)
     classes = columns.pop("class", [""] * count)
     part = _integers(file, columns.pop("part", ["0"] * count), "part")
@@ -173,7 +149,7 @@ def read_csv(
     split = _split_numbers(file, split_names) if split_names is not None else None
     separate = folder.file("features.npy")
     if separate:
-        features = _as_features(separate.label, _load(separate))
+        features = as_features(separate.label, load_arrays(separate))
     else:
         features = np.empty((count, len(columns)), dtype=np.float32)
         for i, (title, values) in enumerate(columns.items()):
@@ -237,97 +213,3 @@ def _split_numbers(file: SourceFile, values: list[str]) -> IntArray:
                 file.label, f"split is {shown(value)}; expected train, valid, test or nothing", line
             )
     return np.array([numbers[value] for value in values], dtype=np.int64)
-
-
-def read_npz(
-    file: SourceFile, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
-) -> NetworkStream:
-    """A network from the arrays of an NPZ file; see the module's text."""
-    arrays = _load(file)
-    if not isinstance(arrays, dict):
-        raise DataError(file.label, "holds one array without a name; save it with np.savez")
-    missing = {"edges", "features", "classes"} - set(arrays)
-    if missing:
-        raise DataError(
-            file.label, f"array {sorted(missing)[0]!r} is missing; found {list(arrays)}"
-        )
-    features = _as_features(f"{file.label}[features]", arrays["features"])
-    count = len(features)
-    nodes = [str(label) for label in _list(file, arrays, "nodes", np.arange(count))]
-    _refuse_duplicates(f"{file.label}[nodes]", nodes)
-    classes = [str(c) for c in _list(file, arrays, "classes")]
-    names: list[str] = []
-    if "class_names" in arrays:
-        names = [*map(str, _list(file, arrays, "class_names"))]
-        ids = _integer_list(file, arrays, "classes")
-        bad = np.flatnonzero((ids < -1) | (ids >= len(names)))
-        if len(bad):
-            raise DataError(
-                f"{file.label}[classes]",
-                f"unknown class {ids[bad[0]]} of node {shown(nodes[bad[0]])}; "
-                f"class_names has {len(names)}",
-            )
-        classes = [names[i] if i >= 0 else "" for i in ids]
-    table = checked_table(
-        file.label,
-        nodes,
-        _edge_rows(file, arrays["edges"]),
-        features,
-        ["" if c == "-1" else c for c in classes],
-        _integer_list(file, arrays, "part", np.zeros(count, np.int64)),
-        _integer_list(file, arrays, "split") if "split" in arrays else None,
-        _integer_list(file, arrays, "edge_part") if "edge_part" in arrays else None,
-        valid,
-        test,
-        seed,
-    )
-    table.class_order = names
-    return table.stream(name)
-
-
-def _load(file: SourceFile) -> Any:
-    """The array of an NPY file or the arrays of an NPZ file; never a pickled object."""
-    try:
-        found = np.load(io.BytesIO(file.read()), allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            return found
-        with found:
-            return {key: found[key] for key in found.files}
-    except _UNREADABLE as error:
-        raise DataError(file.label, f"not a NumPy file of plain arrays ({error})") from error
-
-
-def _list(
-    file: SourceFile, arrays: _Arrays, key: str, default: npt.NDArray[Any] | None = None
-) -> npt.NDArray[Any]:
-    found = arrays[key] if default is None else arrays.get(key, default)
-    if found.ndim != 1:
-        raise DataError(f"{file.label}[{key}]", f"shape {list(found.shape)}; expected a list [n]")
-    return found
-
-
-def _integer_list(
-    file: SourceFile, arrays: _Arrays, key: str, default: npt.NDArray[Any] | None = None
-) -> IntArray:
-    return _integral(f"{file.label}[{key}]", _list(file, arrays, key, default))
-
-
-def _edge_rows(file: SourceFile, rows: npt.NDArray[Any]) -> IntArray:
-    source = f"{file.label}[edges]"
-    if rows.size and (rows.ndim != 2 or rows.shape[1] != 2):
-        raise DataError(source, f"shape {list(rows.shape)}; expected pairs of nodes [m, 2]")
-    return as_edges(_integral(source, rows))
-
-
-def _integral(source: str, numbers: npt.NDArray[Any]) -> IntArray:
-    if not np.issubdtype(numbers.dtype, np.number) or (numbers != np.floor(numbers)).any():
-        raise DataError(source, f"whole numbers expected, found {numbers.dtype}")
-    return numbers.astype(np.int64)
-
-
-def _as_features(source: str, features: Any) -> FloatArray:
-    if not isinstance(features, np.ndarray) or features.ndim != 2:
-        raise DataError(source, f"shape {list(np.shape(features))}; expected features [n, F]")
-    if not np.issubdtype(features.dtype, np.number) and features.dtype != np.bool_:
-        raise DataError(source, f"features must be numbers, not {features.dtype}")
-    return features.astype(np.float32)

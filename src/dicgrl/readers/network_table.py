@@ -174,3 +174,15 @@ def checked_table(
             "expected 0, 1, 2 (train, valid, test) with a class, or -1",
         )
     return NetworkTable(source, nodes, edges, features, classes, part, split, edge_part)
+
+
+def refuse_duplicates(source: str, labels: Sequence[str], first_line: int = 1) -> None:
+    """Refuse a node that stands twice; the message names both lines."""
+    seen: dict[str, int] = {}
+    for line, label in enumerate(labels, start=first_line):
+        if not label:
+            raise DataError(source, "the node has no label", line)
+        if seen.setdefault(label, line) != line:
+            raise DataError(
+                source, f"duplicate node {shown(label)}, first in line {seen[label]}", line
+            )

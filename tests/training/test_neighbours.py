@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from dicgrl.models import Components, NetworkModel
+from dicgrl.training.neighbours import SampledNeighbourhood, WholeNetwork
+
+
+class Network(NamedTuple):
+    """Edges without self loops as pairs (source, target), each once."""
+
+    nodes: int
+    pairs: list[tuple[int, int]]
+
+    @property
+    def x(self) -> Tensor:
+        """The number of a node is its one feature: so a row says which node it is."""
+        return torch.arange(self.nodes, dtype=torch.float32)[:, None]
+
+    @property
+    def edge_index(self) -> Tensor:
+        loops = [(i, i) for i in range(self.nodes)]
+        return torch.tensor(self.pairs + loops, dtype=torch.long).T
+
+    def draw(self, layers: int, count: int, seed: int = 0) -> SampledNeighbourhood:
+        generator = torch.Generator().manual_seed(seed)
+        return SampledNeighbourhood(self.x, self.edge_index, layers, count, generator)
+
+    def into(self, node: int) -> set[int]:
+        return {v for v, u in self.pairs if u == node}
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Network:
+    nodes = draw(st.integers(1, 9))
+    node = st.integers(0, nodes - 1)
+    pairs = draw(st.lists(st.tuples(node, node), max_size=30, unique=True))
+    return Network(nodes, [(v, u) for v, u in pairs if v != u])
+
+
+@st.composite
+def batches(draw: st.DrawFn, network: Network) -> list[int]:
+    return draw(st.lists(st.integers(0, network.nodes - 1), min_size=1, unique=True))
+
+
+def in_nodes(x: Tensor, edges: Tensor) -> tuple[list[int], list[tuple[int, int]]]:
+    """Rows and edges in the numbers of the whole network."""
+    rows = [int(value) for value in x[:, 0].tolist()]
+    return rows, [(rows[v], rows[u]) for v, u in edges.T.tolist()]
+
+
+@given(networks(), st.integers(1, 3), st.integers(1, 4), st.data())
+def test_what_is_drawn_is_a_part_of_the_network(
+    network: Network, layers: int, count: int, data: st.DataObject
+) -> None:
+    sampler = network.draw(layers, count)
+    for _ in range(3):  # the second and third batch find no trace of the ones before
+        batch = data.draw(batches(network))
+        x, edges, positions = sampler(torch.tensor(batch))
+        rows, found = in_nodes(x, edges)
+        assert rows[: len(batch)] == batch == [rows[i] for i in positions.tolist()]
+        assert len(set(rows)) == len(rows)  # no node twice
+        assert len(set(found)) == len(found)  # no edge twice
+        drawn = [(v, u) for v, u in found if v != u]
+        assert set(drawn) <= set(network.pairs)
+        assert len(found) - len(drawn) == len(rows)  # and a self loop for each
+
+        # Layer by layer: who is reached in fewer than `layers` steps draws, once; nobody else.
+        expanded, reached = set(), set(batch)
+        for _ in range(layers):
+            frontier = reached - expanded
+            expanded |= frontier
+            reached |= {v for v, u in drawn if u in frontier}
+        assert reached == set(rows)
+        for node in rows:
+            own = [v for v, u in drawn if u == node]
+            wanted = min(count, len(network.into(node))) if node in expanded else 0
+            assert len(own) == wanted
+
+
+@given(networks(), st.integers(1, 3), st.data())
+def test_a_large_count_takes_every_neighbour(
+    network: Network, layers: int, data: st.DataObject
+) -> None:
+    batch = data.draw(batches(network))
+    reached, edges = set(batch), set()
+    frontier = set(batch)
+    for _ in range(layers):
+        step = {(v, u) for v, u in network.pairs if u in frontier}
+        edges |= step
+        frontier = {v for v, _ in step} - reached
+        reached |= frontier
+    x, edge_index, _ = network.draw(layers, count=9)(torch.tensor(batch))
+    rows, found = in_nodes(x, edge_index)
+    assert set(rows) == reached
+    assert {(v, u) for v, u in found if v != u} == edges
+
+
+MODELS = [
+    NetworkModel(name, num_features=1, hidden=3, heads=2, layers=layers, components=form)
+    for name in ("gat", "sage")
+    for layers in (1, 2, 3)
+    for form in (None, Components(3, 2, "nodes"))
+]
+
+
+@pytest.mark.parametrize(
+    "model",
+    MODELS,
+    ids=lambda m: f"{m.name}-{len(m.stack)}-{'divided' if m.components else 'plain'}",
+)
+@settings(max_examples=10)
+@given(network=networks(), data=st.data())
+def test_with_all_neighbours_a_batch_scores_as_in_the_whole_network(
+    model: NetworkModel, network: Network, data: st.DataObject
+) -> None:
+    if not model.num_classes:
+        model.grow(3)
+    model.eval()
+    batch = torch.tensor(data.draw(batches(network)))
+    sampled = network.draw(len(model.stack), count=9)
+    sampled.x = network.x / 5 - 1  # smaller numbers than the ones that name the nodes
+    scores = []
+    for neighbourhood in (WholeNetwork(sampled.x, network.edge_index), sampled):
+        x, edges, positions = neighbourhood(batch)
+        scores.append(model(x, edges)[positions])
+    assert torch.allclose(*scores, atol=1e-5)
+
+
+def test_the_whole_network_is_handed_on_as_it_is() -> None:
+    x, edges, nodes = torch.ones(3, 2), torch.tensor([[0, 1], [1, 0]]), torch.tensor([2, 0])
+    found = WholeNetwork(x, edges)(nodes)
+    assert found[0] is x and found[1] is edges and found[2] is nodes
+
+
+STAR = Network(9, [(leaf, 0) for leaf in range(1, 9)])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_every_neighbour_is_as_likely_as_every_other(count: int) -> None:
+    sampler = STAR.draw(1, count)
+    times = 2000
+    seen: Counter[int] = Counter()
+    for _ in range(times):
+        x, edges, _ = sampler(torch.tensor([0]))
+        seen.update(v for v, u in in_nodes(x, edges)[1] if v != u)
+    expected = times * count / 8
+    spread = (expected * (1 - count / 8)) ** 0.5
+    assert set(seen) == set(range(1, 9))
+    assert all(abs(number - expected) < 5 * spread for number in seen.values())
+
+
+def test_a_seed_gives_the_same_draws_and_each_draw_is_new() -> None:
+    def draws(seed: int) -> list[list[int]]:
+        sampler = STAR.draw(1, 3, seed)
+        return [sampler(torch.tensor([0]))[0][:, 0].tolist() for _ in range(5)]
+
+    torch.manual_seed(1)
+    outside = torch.get_rng_state()
+    first = draws(0)
+    assert torch.equal(torch.get_rng_state(), outside)  # no global state is used
+    torch.manual_seed(2)
+    assert draws(0) == first
+    assert draws(1) != first
+    assert len({tuple(rows) for rows in first}) > 1
+
+
+def test_directions_are_kept() -> None:
+    """Messages come from sources: a leaf of a star that only sends hears nobody."""
+    x, edges, positions = STAR.draw(2, 4)(torch.tensor([5]))
+    assert (x.tolist(), edges.tolist(), positions.tolist()) == ([[5.0]], [[0], [0]], [0])
+
+
+def test_no_edges_and_no_nodes() -> None:
+    bare = Network(3, [])
+    x, edges, _ = bare.draw(2, 4)(torch.tensor([2, 0]))
+    assert (x.tolist(), edges.tolist()) == ([[2.0], [0.0]], [[0, 1], [0, 1]])
+    x, edges, positions = STAR.draw(2, 4)(torch.tensor([], dtype=torch.long))
+    assert x.shape == (0, 1) and edges.shape == (2, 0) and positions.shape == (0,)
+
+
+def test_the_size_of_a_batch_follows_the_count_and_not_the_network() -> None:
+    generator = torch.Generator().manual_seed(0)
+    edge_index = torch.randint(0, 20_000, (2, 400_000), generator=generator)
+    sampler = SampledNeighbourhood(torch.zeros(20_000, 1), edge_index, 2, 3, generator)
+    x, edges, _ = sampler(torch.arange(10))
+    assert len(x) <= 10 * (1 + 3 + 9)
+    assert edges.shape[1] <= 10 * (3 + 9) + len(x)
