@@ -1,4 +1,4 @@
-"""`dicgrl run` on a knowledge graph as a user meets it: output, exit codes, messages, files."""
+"""`dicgrl run` as a user meets it: output, exit codes, messages, files."""
 
 from __future__ import annotations
 
@@ -201,3 +201,85 @@ def test_a_run_that_diverges_ends_with_1_and_keeps_the_last_good_model() -> None
     assert model.num_entities == 20
     for values in (model.entities.rows, model.relations.rows):
         assert values.isfinite().all() and values.abs().max() < 10
+
+
+# A network.
+
+
+@pytest.fixture
+def nodes_cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Run `dicgrl run circles --whole`: two circles of ten nodes, a class each."""
+    folder = Path("circles")
+    folder.mkdir()
+    rows = [
+        f"n{i},{'red' if i < 10 else 'blue'},{('train', 'valid', 'train', 'test')[i % 4]},"
+        f"{i % 3},{int(i < 10)}\n"
+        for i in range(20)
+    ]
+    (folder / "nodes.csv").write_text("node,class,split,size,round\n" + "".join(rows))
+    edges = [f"n{i},n{i - i % 10 + (i + 1) % 10}\n" for i in range(20)]
+    (folder / "edges.csv").write_text("source,target\n" + "".join(edges))
+
+    def run(*arguments: str) -> Outcome:
+        small = ("--device", "cpu", "--set", "epochs=4")
+        monkeypatch.setattr(
+            sys, "argv", ["dicgrl", "run", "circles", "--whole", *small, *arguments]
+        )
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        assert ended.value.code is None or isinstance(ended.value.code, int)
+        return Outcome(ended.value.code or 0, captured.out, captured.err)
+
+    return run
+
+
+def test_a_run_on_a_network_prints_what_it_writes(nodes_cli: Cli) -> None:
+    results = results_of(nodes_cli("--json", "--out", "runs/nodes", "--seed", "3"))
+    out = Path("runs/nodes")
+    assert {path.name for path in out.iterdir()} == FILES
+    assert json.loads((out / "results.json").read_text(encoding="utf-8")) == results
+    assert (results["dataset"], results["task"]) == ("circles", "node-classification")
+    assert (results["model"], results["recipe"]) == ("gat", "default")  # unless another is asked
+    assert (results["seed"], results["epochs"]) == (3, 4)
+    assert results["count"] == {"train": 10, "valid": 5, "test": 5}
+    assert results["protocol"]["graph"] == "accumulated"
+    for split in ("validation", "test"):
+        assert set(results[split]) == {"accuracy", "loss"}
+        assert 0 <= results[split]["accuracy"] <= 1
+    model, _ = load_model(out)
+    assert model.num_classes == 2 and model.configuration()["num_features"] == 2
+
+
+@pytest.mark.parametrize("model", ["gat", "sage"])
+def test_disentangled_and_plain_on_a_network(nodes_cli: Cli, model: str) -> None:
+    arguments = ("--json", "--model", model, "--set", "batch=4", "--set", "graph=part")
+    divided = results_of(nodes_cli(*arguments, "--disentangled", "--set", "top=2"))
+    assert (divided["settings"]["components"], divided["settings"]["top"]) == (8, 2)
+    assert divided["model"] == model and divided["protocol"]["graph"] == "part"
+    plain = results_of(nodes_cli(*arguments))
+    assert plain["settings"]["components"] == 0
+    assert plain["test"] != divided["test"]
+
+
+def test_the_table_of_a_network(nodes_cli: Cli) -> None:
+    code, out, err = nodes_cli()
+    assert (code, err) == (0, "")
+    assert "circles" in out and "gat" in out and "accuracy" in out.lower() and "MRR" not in out
+
+
+def test_a_model_of_the_other_task_is_one_line(nodes_cli: Cli) -> None:
+    refused(nodes_cli("--model", "transe", "--out", "runs/never"), "transe", "network", "gat")
+    refused(nodes_cli("--set", "negatives=3"), "setting", "'negatives'")
+    assert not Path("runs").exists()
+
+
+def test_a_model_of_nodes_on_a_knowledge_graph_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["dicgrl", "run", "ring", "--whole", "--model", "gat"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    captured = capsys.readouterr()
+    code = ended.value.code if isinstance(ended.value.code, int) else 0
+    refused(Outcome(code, captured.out, captured.err), "gat", "knowledge graph")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import fields
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from dicgrl import UserError
 from dicgrl.models import Components
-from dicgrl.settings import LinkSettings, scorer_options
+from dicgrl.settings import LinkSettings, NodeSettings, scorer_options
 from dicgrl.training import Schedule
 
 
@@ -75,7 +76,7 @@ def test_changing_leaves_the_original() -> None:
         (["batch=-1"], "batch=-1"),
         (["epochs=0"], "epochs=0"),
         (["validate_every=0"], "validate_every=0"),
-        (["lr=0"], "lr=0.0: expected above 0"),
+        (["lr=0"], "lr=0.0: expected a finite number above 0"),
         (["lr=-1"], "lr=-1.0"),
         (["lr=nan"], "lr=nan"),
         (["lr=inf"], "lr=inf"),
@@ -118,3 +119,90 @@ def test_division_and_schedule_carry_the_settings() -> None:
 def test_settings_survive_json() -> None:
     settings = LinkSettings().parsed(["p=2", "components=8"])
     assert LinkSettings(**json.loads(json.dumps(settings.as_dict()))) == settings
+
+
+# Node classification.
+
+
+def test_texts_become_values_of_node_classification() -> None:
+    settings = NodeSettings().parsed(
+        ["model=sage", "hidden=16", "lr=1", "dropout=0", "batch=512", "features=row", "graph=part"]
+    )
+    assert (settings.model, settings.hidden, settings.batch) == ("sage", 16, 512)
+    assert type(settings.lr) is float and type(settings.dropout) is float
+    assert (settings.features, settings.graph) == ("row", "part")
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(NodeSettings)])
+def test_every_setting_of_node_classification_can_be_given_as_text(name: str) -> None:
+    value = getattr(NodeSettings(), name)
+    assert NodeSettings().parsed([f"{name}={value}"]) == NodeSettings()
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(NodeSettings)])
+def test_every_setting_of_node_classification_is_explained(name: str) -> None:
+    explained = inspect.cleandoc(NodeSettings.__doc__ or "")
+    assert f"\n    {name}: " in explained
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["hiden=3"], "did you mean 'hidden'"),
+        (["dim=8"], "unknown setting 'dim'"),  # of link prediction
+        (["negatives=8"], "unknown setting 'negatives'"),
+        (["model=gta"], "did you mean 'gat'"),
+        (["model=transe"], "unknown model 'transe'"),
+        (["features=l1"], "features='l1': expected l2, row, none"),
+        (["graph=all"], "graph='all': expected accumulated, part"),
+        (["dropout=1"], "dropout=1.0: expected at least 0 and below 1"),
+        (["dropout=-0.1"], "dropout=-0.1"),
+        (["dropout=nan"], "dropout=nan"),
+        (["hidden=0"], "hidden=0: expected at least 1"),
+        (["heads=0"], "heads=0"),
+        (["layers=0"], "layers=0"),
+        (["neighbours=0"], "neighbours=0"),
+        (["epochs=0"], "epochs=0"),
+        (["validate_every=0"], "validate_every=0"),
+        (["batch=-1"], "batch=-1: expected at least 0"),
+        (["batch=1.5"], "batch='1.5': expected a whole number"),
+        (["beta=-1"], "beta=-1.0"),
+        (["beta=inf"], "beta=inf: expected a finite number"),
+        (["clip=-1"], "clip=-1.0"),
+        (["halve_every=-1"], "halve_every=-1"),
+        (["weight_decay=-1"], "weight_decay=-1.0"),
+        (["patience=-1"], "patience=-1"),
+        (["components=-1"], "components=-1"),
+        (["components=4", "top=5"], "top=5 of components=4"),
+        (["components=4", "top=0"], "top=0 of components=4"),
+        (["components=8", "routing=hard"], "routing='hard'"),
+        (["lr=0"], "lr=0.0: expected a finite number above 0"),
+        (["lr"], "'lr': expected key=value"),
+    ],
+)
+def test_what_makes_no_sense_for_nodes_is_refused(texts: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        NodeSettings().parsed(texts)
+
+
+def test_division_and_schedule_of_node_classification() -> None:
+    assert NodeSettings().division() is None
+    divided = NodeSettings().parsed(["components=4", "top=3", "routing=published"])
+    assert divided.division() == Components(4, 3, "nodes", "published")
+    changes = {"epochs": 3, "batch": 4, "lr": 0.5, "halve_every": 6, "patience": 9, "clip": 1.5}
+    schedule = NodeSettings().changed(changes).schedule()
+    assert {name: getattr(schedule, name) for name in changes} == changes
+    assert schedule.dense_rate == 1  # all parameters are dense here
+
+
+def test_changing_settings_of_node_classification_leaves_the_original() -> None:
+    original = NodeSettings()
+    assert original.changed({"hidden": 32}).hidden == 32
+    assert original == NodeSettings()
+    with pytest.raises(UserError, match="unknown setting 'nonsense'"):
+        original.changed({"nonsense": 1})
+
+
+def test_settings_of_node_classification_survive_json() -> None:
+    settings = NodeSettings().parsed(["components=8", "model=sage", "batch=64"])
+    assert NodeSettings(**json.loads(json.dumps(settings.as_dict()))) == settings

@@ -105,6 +105,7 @@ def _build(
         for name, parameter in model.named_parameters():
             parameter.copy_(tensors[f"parameter/{name}"])
     model.generator.set_state(tensors["generator"])
+    model.eval()
     return model
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -46,6 +47,8 @@ def main() -> None:
     """Run the command line; a user's mistake is one line and exit code 2, a failure exit code 1."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal has no signs for
+    # Read when PyTorch is loaded: threads that wait must not burn the cores that others work on.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()
     except DicgrlError as error:

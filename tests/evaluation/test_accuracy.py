@@ -58,7 +58,7 @@ def test_no_nodes_are_no_error() -> None:
 
 
 def test_a_large_set_is_counted_without_rounding() -> None:
-    # In float32 the mean over 20,000,001 nodes could not tell one mistake.
+    # The mean of float32 values would keep seven digits.
     nodes = 3_000_001
     scores = torch.zeros(nodes, 2)
     scores[:, 0] = 1

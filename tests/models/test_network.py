@@ -159,14 +159,16 @@ def test_the_disentangled_form_is_its_layers_one_after_the_other(name: str) -> N
         missing.append(loss.item())
     expected = parts.reshape(9, 12) @ model.class_weight.T + model.class_bias
     assert torch.allclose(model(x, edges), expected, atol=1e-6)
-    assert model.concentration.item() == pytest.approx(sum(missing) / 2)
-    assert 0 < model.concentration.item() < 1
+    concentration = model.take_concentration().item()
+    assert concentration == pytest.approx(sum(missing) / 2)
+    assert 0 < concentration < 1
+    assert model.take_concentration() == 0  # handed out once
 
 
 def test_a_plain_model_lacks_no_concentration() -> None:
     model = made()
     model(*network())
-    assert model.concentration == 0
+    assert model.take_concentration() == 0
 
 
 @pytest.mark.parametrize("name", BACKBONES)
@@ -183,7 +185,7 @@ def test_the_task_trains_the_routing_unless_it_is_as_published(name: str) -> Non
                 assert isinstance(gradient, Tensor) and gradient.abs().max() > 0
     model = made(name, "published", hidden=8)
     model(x, edges)
-    model.concentration.backward()  # type: ignore[no-untyped-call]
+    model.take_concentration().backward()  # type: ignore[no-untyped-call]
     for router in model.routers:
         gradient = router.weight.grad
         assert isinstance(gradient, Tensor) and gradient.abs().max() > 0
@@ -193,7 +195,7 @@ def test_the_task_trains_the_routing_unless_it_is_as_published(name: str) -> Non
 def test_every_parameter_that_should_learn_does(name: str, form: str) -> None:
     model = made(name, form, hidden=8)
     x, edges = network(20, 60)
-    loss = F.cross_entropy(model(x, edges), torch.arange(20) % 3) + model.concentration
+    loss = F.cross_entropy(model(x, edges), torch.arange(20) % 3) + model.take_concentration()
     loss.backward()
     for key, parameter in model.named_parameters():
         assert parameter.grad is not None, key

@@ -5,7 +5,7 @@ from importlib.resources import files
 import pytest
 
 from dicgrl import UserError
-from dicgrl.models import KnowledgeModel
+from dicgrl.models import KnowledgeModel, NetworkModel
 from dicgrl.recipes import load_recipe
 from dicgrl.settings import LinkSettings
 
@@ -21,8 +21,11 @@ def test_every_recipe_makes_a_model(file: str, disentangled: bool) -> None:
     settings = recipe.settings
     assert settings.model == model
     assert (settings.division() is not None) == disentangled
-    made = KnowledgeModel(settings.model, settings.dim, settings.division(), dict(settings.options))
-    made.grow(2, 1)
+    if isinstance(settings, LinkSettings):
+        options = dict(settings.options)
+        KnowledgeModel(settings.model, settings.dim, settings.division(), options).grow(2, 1)
+    else:
+        NetworkModel(settings.model, 4, components=settings.division()).grow(2)
     assert all(isinstance(v, int | float) for v in recipe.published.values())
     assert all(0 <= v <= 100 for v in recipe.published.values())
     if name == "paper" and disentangled:
@@ -47,7 +50,9 @@ def test_a_graph_without_a_recipe_gets_the_defaults() -> None:
 def test_what_does_not_exist_is_refused() -> None:
     with pytest.raises(UserError, match="no recipe 'paper' for my-own-graph with transe"):
         load_recipe("paper", "my-own-graph", "transe")
-    with pytest.raises(UserError, match=r"unknown recipe 'fastest'.*paper, best"):
+    with pytest.raises(UserError, match=r"unknown recipe 'fastest'.*best, paper"):
         load_recipe("fastest", "films", "transe")
     with pytest.raises(UserError, match="did you mean 'transe'"):
         load_recipe("best", "my-own-graph", "trense")
+    with pytest.raises(UserError, match="did you mean 'gat'"):
+        load_recipe("best", "my-own-graph", "gaat")

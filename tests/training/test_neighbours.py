@@ -65,7 +65,7 @@ def test_what_is_drawn_is_a_part_of_the_network(
         batch = data.draw(batches(network))
         x, edges, positions = sampler(torch.tensor(batch))
         rows, found = in_nodes(x, edges)
-        assert rows[: len(batch)] == batch == [rows[i] for i in positions.tolist()]
+        assert [rows[i] for i in positions.tolist()] == batch
         assert len(set(rows)) == len(rows)  # no node twice
         assert len(set(found)) == len(found)  # no edge twice
         drawn = [(v, u) for v, u in found if v != u]
@@ -181,7 +181,7 @@ def test_directions_are_kept() -> None:
 def test_no_edges_and_no_nodes() -> None:
     bare = Network(3, [])
     x, edges, _ = bare.draw(2, 4)(torch.tensor([2, 0]))
-    assert (x.tolist(), edges.tolist()) == ([[2.0], [0.0]], [[0, 1], [0, 1]])
+    assert (sorted(x.tolist()), edges.tolist()) == ([[0.0], [2.0]], [[0, 1], [0, 1]])
     x, edges, positions = STAR.draw(2, 4)(torch.tensor([], dtype=torch.long))
     assert x.shape == (0, 1) and edges.shape == (2, 0) and positions.shape == (0,)
 
@@ -193,3 +193,11 @@ def test_the_size_of_a_batch_follows_the_count_and_not_the_network() -> None:
     x, edges, _ = sampler(torch.arange(10))
     assert len(x) <= 10 * (1 + 3 + 9)
     assert edges.shape[1] <= 10 * (3 + 9) + len(x)
+
+
+def test_a_node_may_stand_in_a_batch_twice() -> None:
+    once = STAR.draw(2, 9)(torch.tensor([0, 1]))
+    twice = STAR.draw(2, 9)(torch.tensor([1, 0, 1]))
+    assert torch.equal(once[0], twice[0])
+    assert sorted(once[1].T.tolist()) == sorted(twice[1].T.tolist())
+    assert twice[0][twice[2]][:, 0].tolist() == [1, 0, 1]

@@ -115,7 +115,7 @@ class NetworkModel(nn.Module):
         self.projection: nn.Linear | None = None
         self.routers = nn.ModuleList()
         with torch.random.fork_rng(devices=[]):  # PyTorch Geometric's layers start from it
-            torch.manual_seed(seed)
+            torch.default_generator.manual_seed(seed)
             if components is None:
                 self.width = hidden * heads
                 sizes = [num_features] + [self.width] * (layers - 1)
@@ -135,8 +135,7 @@ class NetworkModel(nn.Module):
         self.stack = nn.ModuleList(stack)
         self.class_weight = nn.Parameter(torch.empty(0, self.width))  # W5
         self.class_bias = nn.Parameter(torch.empty(0))
-        #: L_norm of the last call, a mean over edges and layers; 0 for a plain model.
-        self.concentration = torch.zeros(())
+        self._concentration: Tensor | None = None
         self.to(self.device)
 
     def grow(self, classes: int) -> None:
@@ -164,18 +163,26 @@ class NetworkModel(nn.Module):
                 x = F.dropout(x, self.dropout, self.training) if number else x
                 x = layer(x, edge_index)
         else:
-            parts = self.projection(x).view(len(x), -1, self.hidden)  # [N, K, hidden]
+            parts = self.projection(x).unflatten(1, (-1, self.hidden))  # [N, K, hidden]
             missing = []
             for number, (layer, router) in enumerate(zip(self.stack, self.routers, strict=True)):
                 parts = F.dropout(parts, self.dropout, self.training) if number else parts
                 edges, loss = router(parts, edge_index)
                 parts = layer(parts, edges)
                 missing.append(loss)
-            self.concentration = torch.stack(missing).mean()
+            self._concentration = torch.stack(missing).mean()
             x = parts.flatten(1)
         return F.linear(
             F.dropout(x, self.dropout, self.training), self.class_weight, self.class_bias
         )
+
+    def take_concentration(self) -> Tensor:
+        """L_norm of the last call, a mean over edges and layers; 0 for a plain model.
+
+        It is handed out once, so that the model does not keep the graph of a finished step alive.
+        """
+        taken, self._concentration = self._concentration, None
+        return self.class_bias.new_zeros(()) if taken is None else taken
 
     def configuration(self) -> dict[str, Any]:
         """The arguments that make an empty model like this one, ready for JSON."""

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from dicgrl.errors import UserError, unknown_name
-from dicgrl.models import BACKBONES
+from dicgrl.models import BACKBONES, Scorer
 from dicgrl.settings import LinkSettings, NodeSettings
 
 NAMES = ("paper", "best")
@@ -59,4 +59,8 @@ def load_recipe(name: str, dataset: str, model: str, *, disentangled: bool = Fal
 
 
 def _defaults(model: str) -> LinkSettings | NodeSettings:
-    return NodeSettings(model=model) if model in BACKBONES else LinkSettings(model=model)
+    if model in BACKBONES:
+        return NodeSettings(model=model)
+    if model not in Scorer.registry:
+        raise unknown_name("model", model, [*Scorer.registry, *BACKBONES])
+    return LinkSettings(model=model)

@@ -58,6 +58,8 @@ class NodeRun:
                 f"{recipe.settings.model} predicts links; this is a network: use gat or sage"
             )
         self.settings = settings = recipe.settings
+        if not part.features.shape[1]:
+            raise UserError(f"this network's nodes have no features; {settings.model} needs them")
         graph = NetworkGraph(part.features.shape[1])
         added = graph.add(part)
         self.x = scaled(torch.from_numpy(graph.features.copy()), settings.features).to(device)
@@ -106,8 +108,9 @@ class NodeRun:
 
     def measure(self, nodes: Tensor) -> dict[str, float]:
         """Accuracy and loss of nodes, with all edges."""
+        was_training = self.model.training
         self.model.eval()
         with torch.no_grad():
             scores = self.model(self.x, self.edge_index)[nodes]
-        self.model.train()
+        self.model.train(was_training)
         return accuracy_metrics(scores, self.labels[nodes])

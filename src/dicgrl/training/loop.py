@@ -148,7 +148,9 @@ def fit(
     devices = [examples.device] if examples.is_cuda else []
     with torch.random.fork_rng(devices=devices):
         # Dropout draws from PyTorch's global generator: seed it here and leave no trace outside.
-        torch.manual_seed(generator.initial_seed())
+        torch.default_generator.manual_seed(generator.initial_seed())
+        if examples.is_cuda:
+            torch.cuda.manual_seed(generator.initial_seed())
         return _fit(model, objective, examples, schedule, generator, weight, validate, monitor)
 
 

@@ -68,10 +68,11 @@ class SampledNeighbourhood:
         self._position = torch.full((len(x),), -1, dtype=torch.long, device=x.device)
 
     def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """See `Neighbourhood`; the nodes of the batch come first."""
-        seen, frontier = nodes, nodes
+        """See `Neighbourhood`; a node may stand in the batch more than once."""
+        batch, positions = torch.unique(nodes, return_inverse=True)
+        seen, frontier = batch, batch
         sources, targets = [], []
-        self._position[nodes] = torch.arange(len(nodes), device=nodes.device)
+        self._position[batch] = torch.arange(len(batch), device=nodes.device)
         for _ in range(self.layers):
             source, target = self._draw(frontier)
             sources.append(source)
@@ -85,7 +86,7 @@ class SampledNeighbourhood:
         edges = torch.stack([torch.cat(sources), torch.cat(targets)])
         edges = torch.cat([self._position[edges], loops.expand(2, -1)], 1)
         self._position[seen] = -1  # ready for the next batch, at the cost of this one
-        return self.x[seen], edges, loops[: len(nodes)]
+        return self.x[seen], edges, positions
 
     def _draw(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         first = self._start[nodes]

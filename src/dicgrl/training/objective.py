@@ -75,4 +75,4 @@ class NodeObjective:
         scores = model(x, edge_index)[positions]
         each = F.cross_entropy(scores, self.labels[nodes], reduction="none")
         total = (each * weight).sum() / weight.sum().clamp(min=1e-12)
-        return total + self.beta * model.concentration
+        return total + self.beta * model.take_concentration()

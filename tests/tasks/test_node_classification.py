@@ -1,0 +1,381 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from dicgrl import UserError
+from dicgrl.checkpoint import load_model
+from dicgrl.graph import KnowledgeStream, NetworkStream, NetworkStreamBuilder
+from dicgrl.models import NetworkModel
+from dicgrl.recipes import Recipe
+from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.tasks import LinkRun, NodeRun
+from dicgrl.tasks.node_classification import scaled
+from dicgrl.training import EpochReport
+from dicgrl.whole import run_whole
+
+CPU = torch.device("cpu")
+SMALL: dict[str, Any] = {"hidden": 4, "heads": 2, "epochs": 30, "lr": 0.02, "dropout": 0.2}
+FORMS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "disentangled": {"components": 4, "top": 2},
+    "published": {"components": 4, "top": 2, "routing": "published"},
+}
+BATCHES: dict[str, dict[str, Any]] = {"full": {}, "mini": {"batch": 8, "neighbours": 4}}
+every_kind = pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": model, **form, **batch}
+        for model in ("gat", "sage")
+        for form in FORMS.values()
+        for batch in BATCHES.values()
+    ],
+    ids=[f"{m}-{f}-{b}" for m in ("gat", "sage") for f in FORMS for b in BATCHES],
+)
+
+
+def recipe_of(**changes: Any) -> Recipe:
+    return Recipe("best", NodeSettings().changed(SMALL | changes), {"accuracy": 80.0})
+
+
+def clusters(each: int = 20, parts: int = 1, extra: int = 0, seed: int = 0) -> NetworkStream:
+    """Two clusters, linked inside, with noisy features that tell them apart.
+
+    Args:
+        each: Nodes of a cluster and part; half of them to train on, a quarter to test.
+        parts: Parts of the stream.
+        extra: Nodes of each part without class, features and edges.
+        seed: Seed of the features.
+    """
+    builder = NetworkStreamBuilder("clusters", num_features=6)
+    random = np.random.default_rng(seed)
+    for part in range(parts):
+        labels = np.concatenate([np.repeat([0, 1], each), np.full(extra, -1)])
+        names = [f"part {part} node {i}" for i in range(len(labels))]
+        ids = builder.nodes.add(names)
+        builder.classes.add(["red", "blue"])
+        features = random.normal(0, 1, (len(labels), 6)) + 1.5 * labels[:, None]
+        features[2 * each :] = 0
+        edges = [
+            (ids[start + i], ids[start + (i + step) % each])
+            for start in (0, each)
+            for i in range(each)
+            for step in (1, 3)
+        ]
+        role = np.concatenate([np.arange(2 * each) % 4, np.full(extra, -1)])
+        builder.add(
+            np.array(edges),
+            features.astype(np.float32),
+            labels,
+            ids[(role == 0) | (role == 2)],
+            ids[role == 1],
+            ids[role == 3],
+        )
+    return builder.build()
+
+
+def rebuilt(
+    stream: NetworkStream,
+    edges: npt.NDArray[np.int64],
+    features: npt.NDArray[np.float32] | None = None,
+) -> NetworkStream:
+    """The first part with other edges and features."""
+    part = stream[0]
+    builder = NetworkStreamBuilder("rebuilt", stream.num_features)
+    builder.nodes.add(list(stream.nodes))
+    builder.classes.add(list(stream.classes))
+    chosen = part.features if features is None else features
+    builder.add(edges, chosen, part.labels, part.train, part.valid, part.test)
+    return builder.build()
+
+
+def node_run(stream: NetworkStream, seed: int = 0, **changes: Any) -> NodeRun:
+    return NodeRun(stream.merged()[0], recipe_of(**changes), seed, CPU)
+
+
+def scores_of(model: NetworkModel, run: NodeRun) -> Tensor:
+    model.eval()
+    with torch.no_grad():
+        scores: Tensor = model(run.x, run.edge_index)
+    return scores
+
+
+# Features.
+
+values = st.floats(-1000, 1000, width=32).map(lambda v: v if abs(v) > 1e-3 else 0.0)
+matrices = st.lists(st.lists(values, min_size=3, max_size=3), min_size=1, max_size=5)
+
+
+@given(matrices, st.sampled_from(["l2", "row", "none"]))
+def test_features_are_scaled_row_by_row(rows: list[list[float]], how: str) -> None:
+    given_rows = torch.tensor(rows)
+    kept = given_rows.clone()
+    found = scaled(given_rows, how)
+    assert torch.equal(given_rows, kept)  # what came in is left alone
+    for row, own in zip(found.double().tolist(), rows, strict=True):
+        size = {
+            "l2": math.sqrt(sum(v * v for v in own)),
+            "row": sum(abs(v) for v in own),
+            "none": 1.0,
+        }[how]
+        assert row == pytest.approx([v / size if size else 0 for v in own], rel=1e-5, abs=1e-7)
+
+
+@given(matrices, st.sampled_from(["l2", "row"]))
+def test_scaling_again_or_by_a_factor_changes_nothing(rows: list[list[float]], how: str) -> None:
+    once = scaled(torch.tensor(rows), how)
+    assert torch.allclose(scaled(once, how), once, atol=1e-6)
+    assert torch.allclose(scaled(7 * torch.tensor(rows), how), once, atol=1e-6)
+
+
+@pytest.mark.parametrize("how", ["l2", "row", "none"])
+def test_rows_of_zeros_and_of_no_length_stay(how: str) -> None:
+    assert (scaled(torch.zeros(3, 4), how) == 0).all()
+    assert scaled(torch.zeros(3, 0), how).shape == (3, 0)
+    assert scaled(torch.zeros(0, 4), how).shape == (0, 4)
+
+
+@pytest.mark.parametrize("how", ["l2", "row", "none"])
+def test_a_run_scales_its_features_as_asked(how: str) -> None:
+    stream = clusters(extra=1)
+    run = node_run(stream, features=how)
+    assert torch.equal(run.x, scaled(torch.from_numpy(stream[0].features), how))
+
+
+# Learning.
+
+
+@every_kind
+def test_two_clusters_are_told_apart(changes: dict[str, Any]) -> None:
+    run = node_run(clusters(each=40), hidden=8, **changes)
+    before = run.measure(run.test)
+    run.learn()
+    after = run.measure(run.test)
+    assert after["accuracy"] >= 0.9
+    assert after["loss"] < before["loss"]
+
+
+def test_the_network_helps() -> None:
+    """Features that are nearly noise: only the neighbours' mean tells the clusters apart."""
+    stream = clusters(each=40, seed=3)
+    part = stream[0]
+    noisy = part.features - 1.1 * part.labels[:, None].astype(np.float32)
+    results = []
+    for edges in (part.edges, part.edges[:0]):
+        run = node_run(rebuilt(stream, edges, noisy), model="sage", features="none")
+        run.learn()
+        results.append(run.measure(run.test)["accuracy"])
+    assert results[0] > results[1] + 0.1
+
+
+@every_kind
+def test_the_same_seed_gives_the_same_result(changes: dict[str, Any]) -> None:
+    stream = clusters(each=8)
+    found = []
+    for seed, outside in ((1, 10), (1, 20), (2, 10)):
+        torch.manual_seed(outside)
+        run = node_run(stream, seed, epochs=4, **changes)
+        history = run.learn().history
+        found.append(([entry.loss for entry in history], scores_of(run.model, run)))
+    assert found[0][0] == found[1][0] and torch.equal(found[0][1], found[1][1])
+    assert found[0][0] != found[2][0] and not torch.equal(found[0][1], found[2][1])
+
+
+@pytest.mark.parametrize("batch", [0, 8])
+def test_learning_leaves_the_global_generator_as_it_was(batch: int) -> None:
+    run = node_run(clusters(each=8), batch=batch, epochs=2)
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    run.learn()
+    run.measure(run.test)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("batch", [0, 8])
+def test_the_weights_of_the_smallest_validation_loss_are_kept(batch: int) -> None:
+    # So large a learning rate goes up and down; training ends 3 validations after the best one.
+    run = node_run(clusters(), lr=0.3, epochs=60, patience=3, batch=batch, features="none")
+    heard: list[EpochReport] = []
+    report = run.learn(heard.append)
+    losses = [-entry.validation for entry in heard if entry.validation is not None]
+    assert len(losses) == report.epochs == report.best_epoch + 3 < 60
+    assert min(losses) == losses[report.best_epoch - 1]
+    assert run.measure(run.valid)["loss"] == pytest.approx(min(losses))
+    assert report.best == pytest.approx(-min(losses))
+
+
+def test_validation_does_not_look_at_the_test_nodes() -> None:
+    """Other classes at the test nodes: the same weights."""
+    stream = clusters(each=8)
+    first, second = (node_run(stream, epochs=5) for _ in range(2))
+    second.labels[second.test] = 1 - second.labels[second.test]
+    first.learn()
+    second.learn()
+    assert torch.equal(scores_of(first.model, first), scores_of(second.model, second))
+
+
+def test_without_validation_nodes_training_goes_to_the_end() -> None:
+    run = node_run(clusters(each=8), epochs=6, patience=1)
+    run.valid = run.valid[:0]
+    report = run.learn()
+    assert report.epochs == report.best_epoch == 6 and report.best is None
+
+
+@pytest.mark.parametrize(("batch", "steps"), [(0, 1), (8, 3)])
+def test_a_full_batch_is_one_step_and_a_mini_batch_several(batch: int, steps: int) -> None:
+    run = node_run(clusters(each=40), batch=batch, neighbours=1, epochs=1)
+    run.train = run.train[:20]
+    seen: list[int] = []
+    run.model.register_forward_pre_hook(
+        lambda model, inputs: seen.append(len(inputs[0])) if model.training else None
+    )
+    run.learn()
+    assert len(seen) == steps
+    if batch:
+        # Eight nodes, a neighbour of each, and a neighbour of each of those.
+        assert all(size <= 8 * 3 for size in seen)
+    else:
+        assert seen == [80]
+
+
+def test_nodes_without_class_are_never_trained_on_or_measured() -> None:
+    run = node_run(clusters(extra=4), batch=8, epochs=2)
+    assert (run.labels < 0).sum() == 4
+    for nodes in (run.train, run.valid, run.test):
+        assert (run.labels[nodes] >= 0).all()
+    # What stands in place of the missing class makes no difference.
+    other = node_run(clusters(extra=4), batch=8, epochs=2)
+    other.labels[other.labels < 0] = 10**6
+    run.learn()
+    other.learn()
+    assert torch.equal(scores_of(run.model, run), scores_of(other.model, other))
+
+
+@every_kind
+@pytest.mark.parametrize("how", ["l2", "row"])
+def test_isolated_and_featureless_nodes_give_numbers(changes: dict[str, Any], how: str) -> None:
+    run = node_run(clusters(each=8, extra=3), features=how, epochs=3, **changes)
+    run.train = torch.cat([run.train, torch.tensor([16, 18])])
+    run.labels[16:] = 0
+    run.learn()
+    assert scores_of(run.model, run).isfinite().all()
+    assert all(parameter.isfinite().all() for parameter in run.model.parameters())
+
+
+@every_kind
+def test_a_network_without_any_edge(changes: dict[str, Any]) -> None:
+    stream = clusters(each=8)
+    run = node_run(rebuilt(stream, stream[0].edges[:0]), epochs=3, **changes)
+    assert run.edge_index.shape == (2, 16)  # the self loops
+    run.learn()
+    assert scores_of(run.model, run).isfinite().all()
+
+
+def test_self_loops_and_repeated_edges_are_one_self_loop_and_one_edge() -> None:
+    stream = clusters(each=8)
+    edges = stream[0].edges
+    untidy = rebuilt(stream, np.concatenate([edges, edges[:, ::-1], [[3, 3], [3, 3]]]))
+    assert torch.equal(node_run(untidy).edge_index, node_run(stream).edge_index)
+
+
+def test_measuring_does_not_train() -> None:
+    run = node_run(clusters(each=8))
+    before = scores_of(run.model, run)
+    assert run.measure(run.test) == run.measure(run.test)
+    expected = (before[run.test].argmax(1) == run.labels[run.test]).double().mean().item()
+    assert run.measure(run.test)["accuracy"] == expected
+    assert torch.equal(scores_of(run.model, run), before)
+    assert all(parameter.grad is None for parameter in run.model.parameters())
+
+
+@every_kind
+def test_a_network_without_training_nodes(changes: dict[str, Any]) -> None:
+    run = node_run(clusters(each=8), epochs=2, **changes)
+    run.train = run.train[:0]
+    run.learn()
+    assert scores_of(run.model, run).isfinite().all()
+
+
+@pytest.mark.parametrize("model", ["gat", "sage"])
+def test_a_network_without_features_is_refused(model: str) -> None:
+    builder = NetworkStreamBuilder("bare", num_features=0)
+    ids = builder.nodes.add("ab")
+    builder.classes.add(["red"])
+    builder.add([(0, 1)], np.zeros((2, 0), np.float32), np.zeros(2, np.int64), ids, ids[:0], ids)
+    with pytest.raises(UserError, match=f"nodes have no features; {model} needs them"):
+        node_run(builder.build(), model=model)
+
+
+@pytest.mark.parametrize("model", ["transe", "convkb"])
+def test_a_model_of_links_is_refused_for_a_network(model: str) -> None:
+    recipe = Recipe("best", LinkSettings(model=model))
+    with pytest.raises(UserError, match=f"{model} predicts links.*use gat or sage"):
+        NodeRun(clusters()[0], recipe, 0, CPU)
+
+
+@pytest.mark.parametrize("model", ["gat", "sage"])
+def test_a_model_of_nodes_is_refused_for_a_knowledge_graph(model: str) -> None:
+    stream = KnowledgeStream.from_labels("tiny", [[("a", "r", "b")]])
+    with pytest.raises(UserError, match=f"{model} classifies nodes.*knowledge graph"):
+        LinkRun(stream[0], recipe_of(model=model), 0, CPU)
+
+
+# The whole setting.
+
+
+@pytest.mark.parametrize("graph", ["accumulated", "part"])
+def test_results_say_what_was_done(graph: str) -> None:
+    stream = clusters(each=8, parts=2)
+    recipe = recipe_of(graph=graph, epochs=3)
+    results = run_whole(stream, recipe, seed=4, device="cpu")
+    assert results["protocol"]["graph"] == results["settings"]["graph"] == graph
+    assert set(results["protocol"]) == {"metric", "selection", "edges", "graph"}
+    assert (results["dataset"], results["task"]) == ("clusters", "node-classification")
+    assert (results["model"], results["seed"], results["setting"]) == ("gat", 4, "whole")
+    assert results["count"] == {"train": 16, "valid": 8, "test": 8}  # both parts
+    assert NodeSettings(**results["settings"]) == recipe.settings
+    for split in ("validation", "test"):
+        assert set(results[split]) == {"accuracy", "loss"}
+        assert 0 <= results[split]["accuracy"] <= 1
+    assert json.loads(json.dumps(results)) == results
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("model", ["gat", "sage"])
+def test_the_saved_model_is_the_one_that_was_measured(
+    tmp_path: Path, model: str, form: str
+) -> None:
+    stream = clusters(each=8)
+    recipe = recipe_of(model=model, epochs=5, **FORMS[form])
+    results = run_whole(stream, recipe, seed=3, device="cpu", out=tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "config.json",
+        "trace.jsonl",
+        "model.json",
+        "model.safetensors",
+        "results.json",
+    }
+    assert json.loads((tmp_path / "results.json").read_text()) == results
+    loaded, meta = load_model(tmp_path)
+    assert isinstance(loaded, NetworkModel)
+    assert meta == {"dataset": "clusters", "seed": 3}
+    trained = NodeRun(stream.merged()[0], recipe, 3, CPU)
+    trained.learn()
+    assert torch.equal(scores_of(loaded, trained), scores_of(trained.model, trained))
+    other = NodeRun(stream.merged()[0], recipe, 0, CPU)
+    other.model = loaded
+    assert other.measure(other.test) == results["test"]
+    # It grows as the one that was saved would have grown.
+    loaded.grow(1)
+    trained.model.grow(1)
+    assert torch.equal(loaded.class_weight, trained.model.class_weight)
