@@ -183,6 +183,7 @@ def test_memory_is_planned_for_the_path_that_runs() -> None:
     assert ConvKB(6, 5).pair_bytes() >= 4 * 6 * 5  # [dim, M] for each pair
 
 
+@pytest.mark.skipif(not dicgrl.kernels._FOUND, reason="needs Triton")
 @pytest.mark.usefixtures("no_kernel")
 def test_dropout_is_left_to_pytorch() -> None:
     model = ConvKB(6, 5, dropout=0.5)
