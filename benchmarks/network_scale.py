@@ -1,9 +1,9 @@
 """The disentangled layer's cost follows the edges: time and memory at several sizes.
 
-    python benchmarks/network_scale.py [--device cpu|cuda] [--sizes 100000,1000000] [--degree 10]
+    python benchmarks/network_scale.py [--device cpu|cuda] [--sizes 100000,1000000] [--degree 10] [--repeats 4]
 
 One training step (forward and backward) of the two-layer disentangled GAT on random networks, best
-of three after a warm-up. A cost that followed the square of the nodes would grow a hundredfold for
+of several after a warm-up. A cost that followed the square of the nodes would grow a hundredfold for
 ten times the nodes; the last column says what it grew by.
 """
 
@@ -22,7 +22,7 @@ from dicgrl.models import Components, NetworkModel
 FEATURES, CLASSES = 32, 8
 
 
-def step_seconds(nodes: int, edges: int, device: torch.device) -> float:
+def step_seconds(nodes: int, edges: int, device: torch.device, repeats: int) -> float:
     generator = torch.Generator().manual_seed(0)
     ends = torch.randint(nodes, (2, edges // 2), generator=generator)
     loops = torch.arange(nodes).expand(2, -1)
@@ -32,7 +32,7 @@ def step_seconds(nodes: int, edges: int, device: torch.device) -> float:
     model = NetworkModel("gat", FEATURES, components=Components(8, 4, "nodes"), device=device)
     model.grow(CLASSES)
     best = float("inf")
-    for _ in range(4):
+    for _ in range(repeats):
         _wait(device)
         started = time.perf_counter()
         loss = torch.nn.functional.cross_entropy(model(x, edge_index), labels)
@@ -59,6 +59,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--sizes", default="100000,1000000")
     parser.add_argument("--degree", type=int, default=10)
+    parser.add_argument("--repeats", type=int, default=4)
     arguments = parser.parse_args()
     device = torch.device(arguments.device)
     table = Table(title=f"One training step of the disentangled GAT (K=8, n=4) on {device}")
@@ -67,7 +68,7 @@ def main() -> None:
     first = 0.0
     for nodes in (int(size) for size in arguments.sizes.split(",")):
         edges = nodes * arguments.degree
-        seconds = step_seconds(nodes, edges, device)
+        seconds = step_seconds(nodes, edges, device, arguments.repeats)
         first = first or seconds
         table.add_row(
             f"{nodes:,}",

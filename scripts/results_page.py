@@ -283,8 +283,18 @@ def node_section(rows: Sequence[Result]) -> str:
     text = _filled(f"""
         All parts merged. Accuracy on the test nodes, mean ± standard deviation over seeds; the
         epoch is selected on the validation nodes. Seconds are those of training one seed. Full
-        settings: [results/{NODES}](results/{NODES}).""")
-    return "\n\n".join(["## Node classification, whole graph", text, table(header, cells)])
+        settings: [results/{NODES}](results/{NODES}). All rows: `python
+        benchmarks/node_classification.py --models gat`, on a CPU, one thread.""")
+    tried = _filled("""
+        The standard error of the test sample is about 1 point on Cora and CiteSeer and 0.4 on
+        PubMed; the disentangled form on Cora is the only row that is further than that below the
+        paper. Tried on validation data of Cora (2 seeds, accuracy): plain 86.3, hidden size 16:
+        86.5, weight decay 1e-3: 86.1; disentangled with hidden size 8: 87.0, with 16: 87.6, which
+        the recipe uses; its mean over 5 seeds is 87.3 on validation and 86.3 on test nodes. Of
+        CiteSeer: plain 76.5, weight decay 2e-3: 76.2; disentangled 76.6, hidden size 16: 75.9. The
+        settings of PubMed were not searched.""")
+    title = "## Node classification, whole graph"
+    return "\n\n".join([title, text, table(header, cells), tried])
 
 
 def _filled(text: str) -> str:
