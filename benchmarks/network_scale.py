@@ -1,10 +1,11 @@
 """The disentangled layer's cost follows the edges: time and memory at several sizes.
 
-    python benchmarks/network_scale.py [--device cpu|cuda] [--sizes 100000,1000000] [--degree 10] [--repeats 4]
+    python benchmarks/network_scale.py [--device cpu|cuda] [--sizes 100000,1000000]
+        [--degree 10] [--repeats 4]
 
 One training step (forward and backward) of the two-layer disentangled GAT on random networks, best
-of several after a warm-up. A cost that followed the square of the nodes would grow a hundredfold for
-ten times the nodes; the last column says what it grew by.
+of several after a warm-up. A cost that followed the square of the nodes would grow a hundredfold
+for ten times the nodes; the last column says what it grew by.
 """
 
 from __future__ import annotations
