@@ -5,7 +5,6 @@ PyKEEN is optional: `pip install 'dicgrl[bench]'`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,8 @@ from dicgrl.readers.network_table import checked_table
 if TYPE_CHECKING:
     from pykeen.triples import TriplesFactory
     from torch_geometric.data import Data
+
+__all__ = ["from_pyg", "from_pykeen", "to_pyg", "to_pykeen"]
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -167,6 +168,3 @@ def _import(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise UserError(f"{module} is needed for this: pip install 'dicgrl[bench]'") from error
-
-
-__all__: Sequence[str] = ["from_pyg", "from_pykeen", "to_pyg", "to_pykeen"]
