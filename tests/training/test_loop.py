@@ -14,6 +14,7 @@ from dicgrl.training import (
     DivergedError,
     EpochReport,
     FitReport,
+    Lesson,
     LinkObjective,
     NegativeSampler,
     Schedule,
@@ -71,8 +72,7 @@ def run(
 
     return fit(
         model,
-        objective or model.loss,
-        EXAMPLES,
+        Lesson(objective or model.loss, EXAMPLES),
         schedule,
         torch.Generator().manual_seed(0),
         validate=validate if validations is not None else None,
@@ -91,11 +91,9 @@ def test_every_example_is_seen_once_an_epoch_in_a_new_order_with_its_weight() ->
 
     fit(
         model,
-        objective,
-        EXAMPLES,
+        Lesson(objective, EXAMPLES, EXAMPLES * 2.0),
         Schedule(epochs=2, batch=4),
         torch.Generator().manual_seed(0),
-        weight=EXAMPLES * 2.0,
     )
     assert [len(batch) for batch in batches] == [4, 4, 2] * 2
     orders = [list(itertools.chain(*batches[:3])), list(itertools.chain(*batches[3:]))]
@@ -314,7 +312,8 @@ def trained(seed: int, epochs: int = 3, components: Components | None = None) ->
     sampler = NegativeSampler(triples, 12, 2, generator)
     objective = LinkObjective(sampler, make_loss("selfadversarial", 2.0, 1.0), 4)
     schedule = Schedule(epochs=epochs, batch=5, lr=0.01)
-    fit(model, lambda t, w: objective(model, t, w), triples, schedule, generator)
+    lesson = Lesson(lambda t, w: objective(model, t, w), triples)
+    fit(model, lesson, schedule, generator)
     return model
 
 

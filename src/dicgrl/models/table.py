@@ -45,11 +45,12 @@ class Table:
             "gradient": torch.zeros(0, width, device=device, dtype=dtype),
         }
         self._touched: list[Tensor] = []
+        self._open: Tensor | None = None
         # Autograd calls our backward only if some input asks for a gradient.
         self._anchor = torch.zeros((), device=device, dtype=dtype, requires_grad=True)
 
     def grow(self, rows: Tensor) -> None:
-        """Append rows [m, width]; their optimiser state starts at zero."""
+        """Append rows [m, width]; their optimiser state starts at zero and they may change."""
         needed = self._length + len(rows)
         if needed > len(self._buffers["rows"]):
             capacity = max(needed, 2 * self._length)
@@ -59,6 +60,29 @@ class Table:
                 self._buffers[name] = grown
         self._buffers["rows"][self._length : needed] = rows
         self._length = needed
+
+    def restrict(self, ids: Tensor | None) -> None:
+        """Let only some rows change; the others keep their bits whatever gradient they are given.
+
+        Args:
+            ids: Distinct rows that may change; None for all. Rows that grow later are not among
+                them until this is called again.
+        """
+        if self._open is not None:
+            self._open_mask().index_fill_(0, self._open, 0)
+        self._open = ids
+        if ids is not None:
+            self._open_mask().index_fill_(0, ids, 1)
+
+    def is_open(self, ids: Tensor | None = None) -> Tensor | None:
+        """Whether rows (all for None) may change, as a column [m, 1]; None where every row may."""
+        if self._open is None:
+            return None
+        mask = self._open_mask()
+        return (mask if ids is None else mask[ids]) > 0
+
+    def _open_mask(self) -> Tensor:
+        return self.state("open", width=1)
 
     def gather(self, ids: Tensor) -> Tensor:
         """Rows of the ids, [*ids.shape, width], differentiable."""
@@ -104,10 +128,14 @@ class Table:
 
     def snapshot(self) -> dict[str, Tensor]:
         """Copies of the rows and the optimiser's state."""
+        return self.read(None)
+
+    def read(self, ids: Tensor | None) -> dict[str, Tensor]:
+        """Copies of some rows and their state by buffer; of all rows for None."""
         return {
-            name: buffer[: self._length].clone()
+            name: buffer[: self._length].clone() if ids is None else buffer[ids]
             for name, buffer in self._buffers.items()
-            if name != "gradient"
+            if name not in ("gradient", "open")
         }
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
@@ -115,14 +143,24 @@ class Table:
 
         State that was made after the snapshot is zero again, as if it had never been used.
         """
+        self.write(None, snapshot)
+
+    def write(self, ids: Tensor | None, values: dict[str, Tensor]) -> None:
+        """Put back what `read` gave for the same rows; gradients are dropped."""
         self.clear()
+        rows = slice(self._length) if ids is None else ids
+        for name in values.keys() - self._buffers.keys():
+            self.state(name, values[name].shape[1])
         for name, buffer in self._buffers.items():
-            if name not in snapshot:
-                buffer.zero_()
-        for name, values in snapshot.items():
-            if name not in self._buffers:
-                self.state(name, values.shape[1])
-            self._buffers[name][: self._length] = values
+            if name in values:
+                buffer[rows] = values[name]
+            elif name not in ("gradient", "open"):
+                buffer[rows] = 0
+
+    @property
+    def open(self) -> Tensor | None:
+        """Rows that may change; None for all."""
+        return self._open
 
     @property
     def rows(self) -> Tensor:

@@ -11,7 +11,7 @@ from dicgrl.graph import KnowledgePart
 from dicgrl.models import KnowledgeModel
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings
-from dicgrl.training import FitReport, LinkObjective, NegativeSampler, fit, make_loss
+from dicgrl.training import FitReport, Lesson, LinkObjective, NegativeSampler, fit, make_loss
 from dicgrl.training.loop import Monitor
 
 PROTOCOL = {
@@ -69,8 +69,7 @@ class LinkRun:
             watched = watched[chosen[: settings.validate_at_most].to(watched.device)]
         return fit(
             model,
-            lambda triples, weight: objective(model, triples, weight),
-            self.train,
+            Lesson(lambda triples, weight: objective(model, triples, weight), self.train),
             settings.schedule(),
             self.generator,
             validate=(lambda: self.measure(watched)["mrr"]) if len(watched) else None,

@@ -14,7 +14,7 @@ from dicgrl.graph.network import Scope
 from dicgrl.models import NetworkModel
 from dicgrl.recipes import Recipe
 from dicgrl.settings import NodeSettings
-from dicgrl.training import FitReport, NodeObjective, fit
+from dicgrl.training import FitReport, Lesson, NodeObjective, fit
 from dicgrl.training.loop import Monitor
 from dicgrl.training.neighbours import Neighbourhood, SampledNeighbourhood, WholeNetwork
 
@@ -98,8 +98,7 @@ class NodeRun:
             schedule = replace(schedule, batch=max(len(self.train), 1))
         return fit(
             model,
-            lambda nodes, weight: objective(model, nodes, weight),
-            self.train,
+            Lesson(lambda nodes, weight: objective(model, nodes, weight), self.train),
             schedule,
             self.generator,
             validate=(lambda: -self.measure(self.valid)["loss"]) if len(self.valid) else None,

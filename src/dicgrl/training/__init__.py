@@ -2,7 +2,7 @@
 
 from dicgrl.training.adam import RowAdam
 from dicgrl.training.known import KnownAnswers
-from dicgrl.training.loop import DivergedError, EpochReport, FitReport, Schedule, fit
+from dicgrl.training.loop import DivergedError, EpochReport, FitReport, Lesson, Schedule, fit
 from dicgrl.training.losses import LOSSES, make_loss
 from dicgrl.training.objective import LinkObjective, NodeObjective
 from dicgrl.training.sampling import NegativeSampler
@@ -13,6 +13,7 @@ __all__ = [
     "EpochReport",
     "FitReport",
     "KnownAnswers",
+    "Lesson",
     "LinkObjective",
     "NegativeSampler",
     "NodeObjective",

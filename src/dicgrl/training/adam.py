@@ -2,7 +2,8 @@
 
 Each row of a table counts its own steps, so that a row that is always touched moves exactly as
 under dense Adam, and a new row starts like one in a new model. Moments of rows that were not
-touched rest. Dense parameters are one row that is always touched.
+touched rest, as do rows that a table does not let change. Dense parameters are one row that is
+always touched.
 """
 
 from __future__ import annotations
@@ -77,14 +78,18 @@ class RowAdam:
         steps = table.state("steps", width=1)
         if len(ids) < len(table):
             # A repeated id computes and writes the same values again: no need to make ids unique.
-            moved = self._moved(
-                table.rows[ids], table.gradient[ids], first[ids], second[ids], steps[ids]
-            )
-            for buffer, values in zip((table.rows, first, second, steps), moved, strict=True):
-                buffer[ids] = values
+            before = (table.rows[ids], first[ids], second[ids], steps[ids])
+            moved = self._moved(before[0], table.gradient[ids], *before[1:])
+            allowed = table.is_open(ids)
+            for buffer, old, new in zip(
+                (table.rows, first, second, steps), before, moved, strict=True
+            ):
+                buffer[ids] = new if allowed is None else torch.where(allowed, new, old)
         else:
             mask = torch.zeros(len(table), 1, dtype=torch.bool, device=ids.device)
             mask[ids] = True
+            allowed = table.is_open()
+            mask = mask if allowed is None else mask & allowed
             moved = self._moved(table.rows, table.gradient, first, second, steps)
             for buffer, values in zip((table.rows, first, second, steps), moved, strict=True):
                 torch.where(mask, values, buffer, out=buffer)

@@ -1,13 +1,14 @@
 """The training loop: epochs of batches, early stopping on validation data, a guard against NaN.
 
-It knows examples, an objective and an optimiser; not what a triple or a node is. Inside an epoch
+It knows lessons, a model and an optimiser; not what a triple or a node is. A `Lesson` says what is
+learned in each epoch; strategies of continual learning are lessons of their own. Inside an epoch
 nothing waits for the device: losses are summed there and read once, when the epoch ends.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -35,6 +36,48 @@ class Trainable(Protocol):
 Objective = Callable[[Tensor, Tensor], Tensor]  # examples [b, ...], weights [b] -> loss
 
 
+class Lesson:
+    """Weighted examples and the objective they are learned by.
+
+    Strategies extend it: other batches, gradients that are changed before a step, work between
+    epochs.
+
+    Args:
+        objective: Loss of a batch.
+        examples: The examples, [n, ...], on the model's device.
+        weight: Weight of each example, [n]; all 1 unless given.
+    """
+
+    def __init__(
+        self, objective: Objective, examples: Tensor, weight: Tensor | None = None
+    ) -> None:
+        self.objective = objective
+        self.examples = examples
+        self.weight = (
+            torch.ones(len(examples), device=examples.device) if weight is None else weight
+        )
+
+    def batches(
+        self, epoch: int, size: int, generator: torch.Generator
+    ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
+        """The steps of an epoch, counted from 1: an objective, its examples and their weights."""
+        del epoch
+        for chosen in shuffled(len(self.examples), size, generator):
+            yield self.objective, self.examples[chosen], self.weight[chosen]
+
+    def adjust(self) -> None:
+        """Change the gradients of a step; called between the backward pass and the optimiser."""
+
+    def settle(self, epoch: int) -> None:
+        """Look after the model when an epoch is over, before it is validated."""
+
+
+def shuffled(count: int, size: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+    """The numbers below `count` in random order, in batches."""
+    order = torch.randperm(count, generator=generator, device=generator.device)
+    return torch.split(order, size) if count else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """How long and how fast to train.
@@ -44,6 +87,8 @@ class Schedule:
         batch: Examples per step.
         lr: Learning rate of Adam.
         halve_every: Epochs after which the learning rate is halved; 0 for never.
+        decay: How much of the learning rate is taken away, evenly, until the last epoch; 1 ends
+            near zero.
         weight_decay: Pull of the weights towards zero.
         clip: Largest norm of the gradient of dense parameters; 0 for none.
         dense_rate: Learning rate of dense parameters, such as filters, as a multiple of `lr`: they
@@ -56,11 +101,22 @@ class Schedule:
     batch: int = 1024
     lr: float = 1e-3
     halve_every: int = 0
+    decay: float = 0.0
     weight_decay: float = 0.0
     clip: float = 0.0
     dense_rate: float = 1.0
     validate_every: int = 5
     patience: int = 5
+
+    def rate(self, epoch: int) -> float:
+        """The learning rate of an epoch, counted from 1.
+
+        Example:
+            >>> Schedule(epochs=10, lr=1.0, decay=1.0).rate(6)
+            0.5
+        """
+        halved = 0.5 ** ((epoch - 1) // self.halve_every) if self.halve_every else 1.0
+        return self.lr * halved * (1 - self.decay * (epoch - 1) / self.epochs)
 
 
 @dataclass(slots=True)
@@ -121,57 +177,49 @@ class DivergedError(FailureError):
 
 def fit(
     model: Trainable,
-    objective: Objective,
-    examples: Tensor,
+    lesson: Lesson,
     schedule: Schedule,
     generator: torch.Generator,
     *,
-    weight: Tensor | None = None,
     validate: Callable[[], float] | None = None,
     monitor: Monitor | None = None,
 ) -> FitReport:
-    """Train a model on examples; with validation, keep the weights of the best epoch.
+    """Train a model; with validation, keep the weights of the best epoch.
 
     Args:
         model: What is trained.
-        objective: Loss of a batch.
-        examples: The examples, [n, ...], on the model's device.
+        lesson: What it learns.
         schedule: How long and how fast.
-        generator: Shuffles; on the device of `examples`.
-        weight: Weight of each example, [n]; all 1 unless given.
+        generator: Shuffles; on the device of the examples.
         validate: Measures the model, higher is better.
         monitor: Told about every epoch.
 
     Raises:
         DivergedError: The loss or a weight is not finite.
     """
-    devices = [examples.device] if examples.is_cuda else []
+    devices = [generator.device] if generator.device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         # Dropout draws from PyTorch's global generator: seed it here and leave no trace outside.
         torch.default_generator.manual_seed(generator.initial_seed())
-        if examples.is_cuda:
+        if devices:
             torch.cuda.manual_seed(generator.initial_seed())
-        return _fit(model, objective, examples, schedule, generator, weight, validate, monitor)
+        return _fit(model, lesson, schedule, generator, validate, monitor)
 
 
 def _fit(
     model: Trainable,
-    objective: Objective,
-    examples: Tensor,
+    lesson: Lesson,
     schedule: Schedule,
     generator: torch.Generator,
-    weight: Tensor | None,
     validate: Callable[[], float] | None,
     monitor: Monitor | None,
 ) -> FitReport:
     report = FitReport()
-    weight = torch.ones(len(examples), device=examples.device) if weight is None else weight
     tables = list(model.tables().values())
     parameters = [parameter for _, parameter in model.named_parameters()]
     optimiser = RowAdam(
         tables,
-        parameters,
-        lr=schedule.lr,
+        [parameter for parameter in parameters if parameter.requires_grad],
         weight_decay=schedule.weight_decay,
         clip=schedule.clip,
         dense_rate=schedule.dense_rate,
@@ -180,27 +228,31 @@ def _fit(
     step, waited = 0, 0
     model.train()
     for epoch in range(1, schedule.epochs + 1):
-        if schedule.halve_every:
-            optimiser.lr = schedule.lr * 0.5 ** ((epoch - 1) // schedule.halve_every)
+        optimiser.lr = schedule.rate(epoch)
         started = time.perf_counter()
-        total = torch.zeros((), device=examples.device)
-        first_bad = torch.full((), 1 << 62, dtype=torch.long, device=examples.device)
-        for batch in _batches(len(examples), schedule.batch, generator):
+        total = torch.zeros((), device=generator.device)
+        first_bad = torch.full((), 1 << 62, dtype=torch.long, device=generator.device)
+        seen = 0
+        for objective, examples, weight in lesson.batches(epoch, schedule.batch, generator):
+            good.cover()
             step += 1
-            loss = objective(examples[batch], weight[batch])
+            seen += len(examples)
+            loss = objective(examples, weight)
             loss.backward()  # type: ignore[no-untyped-call]
+            lesson.adjust()
             optimiser.step()
             loss = loss.detach()
-            total += loss * len(batch)
+            total += loss * len(examples)
             first_bad.copy_(torch.where(loss.isfinite(), first_bad, first_bad.clamp(max=step)))
-        mean, bad = total.item() / max(len(examples), 1), int(first_bad.item())
+        lesson.settle(epoch)
+        mean, bad = total.item() / max(seen, 1), int(first_bad.item())
         seconds = time.perf_counter() - started
         report.seconds += seconds
         report.epochs = epoch
         if bad <= step:
             good.restore()
             raise DivergedError(epoch, bad, "the loss")
-        entry = EpochReport(epoch, mean, len(examples) / max(seconds, 1e-9))
+        entry = EpochReport(epoch, mean, seen / max(seconds, 1e-9))
         report.history.append(entry)
         last = epoch == schedule.epochs
         if validate is not None and (epoch % schedule.validate_every == 0 or last):
@@ -232,30 +284,43 @@ def _fit(
     return report
 
 
-def _batches(count: int, size: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-    order = torch.randperm(count, generator=generator, device=generator.device)
-    return torch.split(order, size)
-
-
 def _finite(tables: list[Table], parameters: list[nn.Parameter]) -> bool:
-    weights = [table.rows for table in tables] + [p.detach() for p in parameters]
+    weights = [table.rows if table.open is None else table.rows[table.open] for table in tables]
+    weights += [parameter.detach() for parameter in parameters]
     return bool(torch.stack([w.isfinite().all() for w in weights]).all())
 
 
 class _Snapshot:
-    """The last good state of tables and dense parameters."""
+    """The last good state of what may change: open rows of tables, and dense parameters."""
 
     def __init__(self, tables: list[Table], parameters: list[nn.Parameter]) -> None:
         self._tables, self._parameters = tables, parameters
         self.take()
 
     def take(self) -> None:
-        self._rows = [table.snapshot() for table in self._tables]
+        self._rows = [[(table.open, table.read(table.open))] for table in self._tables]
+        self._open = [table.open for table in self._tables]
         self._dense = [parameter.detach().clone() for parameter in self._parameters]
+
+    def cover(self) -> None:
+        """Add rows that were opened since: until now they could not change."""
+        for number, table in enumerate(self._tables):
+            if table.open is self._open[number]:
+                continue
+            self._open[number] = table.open
+            stored = [ids for ids, _ in self._rows[number]]
+            covered = [ids for ids in stored if ids is not None]
+            if len(covered) < len(stored):
+                continue  # all rows are stored already
+            every = torch.arange(len(table), device=covered[0].device)
+            ids = every if table.open is None else table.open
+            ids = ids[~torch.isin(ids, torch.cat(covered))]
+            self._rows[number].append((ids, table.read(ids)))
 
     @torch.no_grad()
     def restore(self) -> None:
-        for table, rows in zip(self._tables, self._rows, strict=True):
-            table.restore(rows)
+        for table, stored in zip(self._tables, self._rows, strict=True):
+            for ids, rows in stored:
+                table.write(ids, rows)
         for parameter, values in zip(self._parameters, self._dense, strict=True):
             parameter.copy_(values)

@@ -19,7 +19,7 @@ class NegativeSampler:
 
     Args:
         known: All triples that must not be drawn, [n, 3].
-        num_entities: Entities seen so far; only they are drawn.
+        entities: The entities to draw from; a number stands for all below it.
         num_relations: Relations seen so far.
         generator: Source of randomness, on the device of `known`.
 
@@ -31,12 +31,19 @@ class NegativeSampler:
     """
 
     def __init__(
-        self, known: Tensor, num_entities: int, num_relations: int, generator: torch.Generator
+        self,
+        known: Tensor,
+        entities: int | range,
+        num_relations: int,
+        generator: torch.Generator,
     ) -> None:
-        self.num_entities = num_entities
+        self.entities = range(entities) if isinstance(entities, int) else entities
         self.generator = generator
         self._sides = {
-            asked: _Side(KnownAnswers.of(known, asked, num_relations), num_entities)
+            asked: _Side(
+                KnownAnswers.of(self._within(known, asked), asked, num_relations),
+                len(self.entities),
+            )
             for asked in (HEAD, TAIL)
         }
         #: Some question is answered by every entity; its negatives are marked as -1.
@@ -47,7 +54,18 @@ class NegativeSampler:
 
         Where every entity answers the question there is nothing to draw: -1.
         """
-        return self._sides[asked].draw(triples, count, self.generator)
+        drawn = self._sides[asked].draw(triples, count, self.generator)
+        if not self.entities.start:
+            return drawn
+        return torch.where(drawn >= 0, drawn + self.entities.start, -1)
+
+    def _within(self, known: Tensor, asked: int) -> Tensor:
+        """Triples whose answer can be drawn, counted from the first entity that can."""
+        if not self.entities.start:
+            return known
+        inside = known[known[:, asked] >= self.entities.start].clone()
+        inside[:, asked] -= self.entities.start
+        return inside
 
     def corrupt(self, triples: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """Replacements of heads [n, count // 2] and of tails [n, count - count // 2]."""
