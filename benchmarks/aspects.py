@@ -26,8 +26,8 @@ from rich.table import Table
 from dicgrl.datasets.synthetic import AspectGraph, aspect_graph
 from dicgrl.evaluation.disentanglement import recovery
 from dicgrl.graph.arrays import IntArray
-from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings
+from dicgrl.strategies.bounds import Lower
 from dicgrl.tasks import LinkRun
 
 FORMS = ((4, 1), (8, 2))  # components, top
@@ -81,11 +81,12 @@ def measure(graph: AspectGraph, count: int, top: int, routing: str, seed: int) -
         negatives=16,
         margin=6.0,
     )
-    run = LinkRun(graph.stream[0], Recipe("aspects", settings), seed, torch.device("cpu"))
+    run = LinkRun(settings, seed, torch.device("cpu"))
+    run.take(graph.stream[0])
     start = recovery(chosen(run), count, graph.aspect_of)
-    run.learn()
+    Lower(settings).learn(run)
     end = recovery(chosen(run), count, graph.aspect_of)
-    found = {"start": start["separation"], **end, **run.measure(run.test)}
+    found = {"start": start["separation"], **end, **run.measure(run.examples("test"))}
     return found | {"ceiling": ceiling(graph)}
 
 

@@ -42,7 +42,7 @@ def save_model(model: KnowledgeModel | NetworkModel, folder: Path, meta: dict[st
         save_file(tensors, temporary)
     description = {
         "format": FORMAT,
-        "sha256": _checksum(arrays),
+        "sha256": checksum(arrays),
         "model": model.configuration(),
         "meta": meta,
     }
@@ -68,7 +68,7 @@ def load_model(
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise DataError(path, f"not a checkpoint of this version (expected format {FORMAT!r})")
     arrays = folder / "model.safetensors"
-    if not arrays.is_file() or _checksum(arrays) != description.get("sha256"):
+    if not arrays.is_file() or checksum(arrays) != description.get("sha256"):
         raise DataError(arrays, "damaged checkpoint: its checksum is not the one written beside it")
     try:
         tensors = load_file(arrays)
@@ -109,6 +109,7 @@ def _build(
     return model
 
 
-def _checksum(path: Path) -> str:
+def checksum(path: Path) -> str:
+    """SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

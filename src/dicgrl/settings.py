@@ -80,13 +80,129 @@ class _Settings:
                     raise UserError(f"{name}={value}: expected a finite number")
                 if value < least:
                     raise UserError(f"{name}={value}: expected at least {least}")
+        if not 0 <= self.decay <= 1:  # type: ignore[attr-defined]
+            raise UserError(f"decay={self.decay}: expected 0 to 1")  # type: ignore[attr-defined]
         if not 0 < self.lr < math.inf:  # type: ignore[attr-defined]
             raise UserError(f"lr={self.lr}: expected a finite number above 0")  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)
-class LinkSettings(_Settings):
-    """Settings of link prediction.
+class ContinualSettings(_Settings):
+    """How new parts are learned; shared by both tasks. The epochs of later parts are separate.
+
+    Attributes:
+        strategy: frozen, lower, upper, ewc, emr, gem or dicgrl.
+        later_epochs: Epochs of every part but the first; 0 for as many as the first.
+        later_rate: Learning rate of later parts as a multiple of lr.
+        validate_on: Validation data that later parts are selected by: seen (of all parts so far)
+            or part (of the newest part).
+        start: Start of new rows: random, neighbours (what the graph says about them), or auto
+            (neighbours for dicgrl, else random).
+        budget: Old examples that may be replayed for one part: 10% (of the history), 2x (times the
+            new part), 500 (examples) or all.
+        strength: Strength of ewc's penalty.
+        orders: Orders of neighbours that dicgrl activates, 1 or 2.
+        weight1: Weight of activated neighbours of order 1.
+        weight2: Weight of activated neighbours of order 2.
+        refresh: Epochs after which dicgrl activates anew; 0 for never.
+        fan: Old neighbours looked at per node; 0 for all.
+        selection: How dicgrl fills its budget: top (highest merit) or sample (drawn by merit).
+        arrive_epochs: Epochs in which only new rows learn, before old ones may change; 0 for none.
+        shield: Old examples that protect old answers from newcomers in that time, like budget.
+        max_drift: Farthest that an old component may move, as a share of its length; 0 for no
+            bound.
+        average: Whether a network's weights are averaged with those before the part, weighted by
+            training nodes.
+    """
+
+    strategy: str = "lower"
+    later_epochs: int = 0
+    later_rate: float = 1.0
+    validate_on: str = "seen"
+    start: str = "auto"
+    budget: str = "10%"
+    strength: float = 1.0
+    orders: int = 2
+    weight1: float = 0.5
+    weight2: float = 0.25
+    refresh: int = 10
+    fan: int = 0
+    selection: str = "top"
+    arrive_epochs: int = 0
+    shield: str = "0"
+    max_drift: float = 0.0
+    average: bool = False
+
+    def _check_continual(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise unknown_name(name, str(getattr(self, name)), allowed)
+        for name in ("budget", "shield"):
+            examples_within(getattr(self, name), 0, 0, name)
+        if self.orders not in (1, 2):
+            raise UserError(f"orders={self.orders}: expected 1 or 2")
+        for name in _CONTINUAL_NOT_NEGATIVE:
+            if not 0 <= getattr(self, name) < math.inf:
+                raise UserError(f"{name}={getattr(self, name)}: expected a number, at least 0")
+
+    @property
+    def starts_from_neighbours(self) -> bool:
+        """Whether new rows start from what the graph says about them."""
+        return self.start == "neighbours" or (self.start == "auto" and self.strategy == "dicgrl")
+
+    def later_schedule(self) -> Schedule:
+        """The schedule of every part but the first."""
+        schedule = self.schedule()
+        return replace(
+            schedule,
+            epochs=self.later_epochs or schedule.epochs,
+            lr=schedule.lr * self.later_rate,
+        )
+
+
+_CHOICES = {
+    "validate_on": ("seen", "part"),
+    "start": ("auto", "random", "neighbours"),
+    "selection": ("top", "sample"),
+}
+_CONTINUAL_NOT_NEGATIVE = (
+    "later_epochs",
+    "later_rate",
+    "strength",
+    "weight1",
+    "weight2",
+    "refresh",
+    "fan",
+    "arrive_epochs",
+    "max_drift",
+)
+
+
+def examples_within(budget: str, old: int, new: int, name: str = "budget") -> int:
+    """How many old examples a budget allows, given the size of the history and of the part.
+
+    Example:
+        >>> [examples_within(text, old=5000, new=100) for text in ("10%", "2x", "30", "all")]
+        [500, 200, 30, 5000]
+    """
+    text = budget.strip().lower()
+    if text == "all":
+        return old
+    unit = next((sign for sign in ("%", "x") if text.endswith(sign)), "")
+    try:
+        number = float(text.removesuffix(unit))
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < math.inf:
+        raise UserError(
+            f"{name}={budget!r}: expected 10% (of the history), 2x (times the part), 500 or all"
+        )
+    return min(old, round(number * {"%": old / 100, "x": new, "": 1}[unit]))
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSettings(ContinualSettings):
+    """Settings of link prediction; those of `ContinualSettings` besides.
 
     Attributes:
         model: Scoring function: transe, convkb, or one of your own.
@@ -106,6 +222,7 @@ class LinkSettings(_Settings):
         batch: Triples per step.
         lr: Learning rate.
         halve_every: Epochs after which the learning rate is halved; 0 for never.
+        decay: How much of the learning rate is taken away, evenly, until the last epoch: 0 to 1.
         weight_decay: Pull of the weights towards zero.
         clip: Largest norm of the gradient of dense parameters; 0 for none.
         dense_rate: Learning rate of dense parameters as a multiple of lr.
@@ -131,6 +248,7 @@ class LinkSettings(_Settings):
     batch: int = 1024
     lr: float = 1e-3
     halve_every: int = 0
+    decay: float = 0.0
     weight_decay: float = 0.0
     clip: float = 0.0
     dense_rate: float = 1.0
@@ -151,6 +269,7 @@ class LinkSettings(_Settings):
         divided = self.division()
         if divided is not None:
             divided.size(self.dim)
+        self._check_continual()
 
     def division(self) -> Components | None:
         """How vectors are divided; None for a plain model."""
@@ -186,8 +305,8 @@ class LinkSettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSettings(_Settings):
-    """Settings of node classification.
+class NodeSettings(ContinualSettings):
+    """Settings of node classification; those of `ContinualSettings` besides.
 
     Attributes:
         model: Backbone: gat or sage.
@@ -206,6 +325,7 @@ class NodeSettings(_Settings):
         epochs: Passes over the training nodes, at most.
         lr: Learning rate.
         halve_every: Epochs after which the learning rate is halved; 0 for never.
+        decay: How much of the learning rate is taken away, evenly, until the last epoch: 0 to 1.
         weight_decay: Pull of the weights towards zero.
         clip: Largest norm of the gradient; 0 for none.
         validate_every: Epochs between two validations.
@@ -228,6 +348,7 @@ class NodeSettings(_Settings):
     epochs: int = 300
     lr: float = 5e-3
     halve_every: int = 0
+    decay: float = 0.0
     weight_decay: float = 5e-4
     clip: float = 0.0
     validate_every: int = 1
@@ -249,6 +370,7 @@ class NodeSettings(_Settings):
             ("components", "batch", "beta", "halve_every", "weight_decay", "clip", "patience"),
         )
         self.division()
+        self._check_continual()
 
     def division(self) -> Components | None:
         """How vectors are divided; None for a plain model."""

@@ -7,27 +7,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from dicgrl.checkpoint import save_model
-from dicgrl.errors import UserError
+from dicgrl.devices import device_name, peak_memory, pick_device
 from dicgrl.files import replacing_file
-from dicgrl.graph import KnowledgeStream, Stream
+from dicgrl.graph import SPLITS, KnowledgeStream, Stream
 from dicgrl.recipes import Recipe
-from dicgrl.tasks import LinkRun, NodeRun, link_prediction, node_classification
+from dicgrl.strategies.bounds import Lower
+from dicgrl.tasks import LinkRun, NodeRun
 from dicgrl.training import DivergedError, EpochReport
 from dicgrl.training.loop import Monitor
-
-
-def pick_device(name: str) -> torch.device:
-    """`auto` is the GPU where there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name not in ("cpu", "cuda"):
-        raise UserError(f"device {name!r}: expected auto, cpu or cuda")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UserError("device 'cuda': PyTorch sees no CUDA device here; use --device cpu")
-    return torch.device(name)
 
 
 def run_whole(
@@ -48,13 +36,9 @@ def run_whole(
         The results, as written to `results.json`.
     """
     place = pick_device(device)
-    run: LinkRun | NodeRun
-    if isinstance(stream, KnowledgeStream):
-        run = LinkRun(stream.merged()[0], recipe, seed, place)
-        protocol = link_prediction.PROTOCOL
-    else:
-        run = NodeRun(stream.merged()[0], recipe, seed, place)
-        protocol = node_classification.PROTOCOL | {"graph": run.settings.graph}
+    kind = LinkRun if isinstance(stream, KnowledgeStream) else NodeRun
+    run: LinkRun | NodeRun = kind(recipe.settings, seed, place)
+    run.take(stream.merged()[0])
     config = {
         "dataset": stream.name,
         "task": str(stream.task),
@@ -62,9 +46,9 @@ def run_whole(
         "recipe": recipe.name,
         "setting": "whole",
         "seed": seed,
-        "device": torch.cuda.get_device_name() if place.type == "cuda" else "cpu",
+        "device": device_name(place),
         "settings": recipe.settings.as_dict(),
-        "protocol": protocol,
+        "protocol": run.describe_protocol(),
     }
     if out is not None:
         _write(out / "config.json", config)
@@ -76,25 +60,26 @@ def run_whole(
             monitor(report)
 
     try:
-        fitted = run.learn(watch)
+        (fitted,) = Lower(recipe.settings).learn(run, watch).fits
     except DivergedError:
         if out is not None:
             _save(run, out, config, trace)
         raise
     started = time.perf_counter()
-    validation = run.measure(run.valid) if len(run.valid) else None
-    tested = run.measure(run.test) if len(run.test) else None
-    memory = torch.cuda.max_memory_allocated() if place.type == "cuda" else None
+    measured = {
+        split: run.measure(run.examples(split)) if run.count(split) else None
+        for split in ("valid", "test")
+    }
     results = config | {
         "published": recipe.published,
         "learn_seconds": fitted.seconds,
         "evaluate_seconds": time.perf_counter() - started,
         "epochs": fitted.epochs,
         "best_epoch": fitted.best_epoch,
-        "validation": validation,
-        "test": tested,
-        "count": {"train": len(run.train), "valid": len(run.valid), "test": len(run.test)},
-        "peak_memory_bytes": memory,
+        "validation": measured["valid"],
+        "test": measured["test"],
+        "count": {split: run.count(split) for split in SPLITS},
+        "peak_memory_bytes": peak_memory(place),
     }
     if out is not None:
         _save(run, out, config, trace)

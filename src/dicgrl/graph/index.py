@@ -71,6 +71,33 @@ class SegmentIndex:
             query, value = query[order], value[order]
         return query, value
 
+    def sample(
+        self, queries: IntArray, most: int, generator: np.random.Generator
+    ) -> tuple[IntArray, IntArray]:
+        """At most `most` entries of each queried key, drawn evenly and without repeats.
+
+        The cost follows the entries drawn, not those that exist: entries of a key with more are
+        reached by one random offset and a fixed stride, a systematic sample.
+
+        Returns:
+            As `lookup`.
+        """
+        total = self.count(queries)
+        taken = np.minimum(total, most)
+        query = np.repeat(np.arange(len(queries)), taken)
+        nth = np.arange(len(query)) - np.repeat(np.cumsum(taken) - taken, taken)
+        offset = generator.random(len(queries))
+        stride = (total / np.maximum(taken, 1))[query]
+        wanted = ((nth + offset[query]) * stride).astype(np.int64)
+        value = np.empty(len(query), np.int64)
+        for segment in self._segments:  # the wanted entry lies in one of them
+            start, stop = segment.bounds(queries)
+            length = (stop - start)[query]
+            here = (wanted >= 0) & (wanted < length)
+            value[here] = segment.values[start[query[here]] + wanted[here]]
+            wanted = np.where(here, -1, wanted - length)
+        return query, value
+
     def count(self, queries: IntArray) -> IntArray:
         """How many entries each queried key has."""
         total = np.zeros(len(queries), dtype=np.int64)

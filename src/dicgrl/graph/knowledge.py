@@ -54,6 +54,7 @@ class KnowledgeGraph:
         self._starts: dict[str, list[int]] = {split: [0] for split in SPLITS}
         self._by_entity = SegmentIndex()
         self._by_triple = SegmentIndex()
+        self._by_question = {"tail": SegmentIndex(), "head": SegmentIndex()}
 
     def add(self, part: KnowledgePart) -> KnowledgePart:
         """Take in a part.
@@ -100,6 +101,26 @@ class KnowledgeGraph:
         """
         return self._by_entity.lookup(entities)
 
+    def sample_of(
+        self, entities: IntArray, most: int, generator: np.random.Generator
+    ) -> tuple[IntArray, IntArray]:
+        """As `triples_of`, but at most `most` triples of each entity, drawn evenly."""
+        return self._by_entity.sample(entities, most, generator)
+
+    def same_questions(self, triples: IntArray) -> IntArray:
+        """Training triples that answer a question of the triples: (h, r, ?) or (?, r, t).
+
+        Returns:
+            Rows of `train`, each once. The cost follows the answers, not the graph.
+        """
+        if len(triples) == 0:
+            return np.empty(0, np.int64)
+        found = [
+            index.lookup(np.unique(_question_keys(triples, side)))[1]
+            for side, index in self._by_question.items()
+        ]
+        return np.unique(np.concatenate(found))
+
     def degree(self, entities: IntArray) -> IntArray:
         """How many training triples mention each entity."""
         return self._by_entity.count(entities)
@@ -110,8 +131,13 @@ class KnowledgeGraph:
 
     def part_rows(self, split: str, part: int) -> IntArray:
         """The triples of one split that arrived with one part."""
-        start, stop = self._starts[split][part : part + 2]
-        return self._rows[split].view()[start:stop]
+        return self.rows(split, part, part + 1)
+
+    def rows(self, split: str, first: int = 0, last: int | None = None) -> IntArray:
+        """The triples of one split that arrived with parts [first, last)."""
+        starts = self._starts[split]
+        stop = starts[self.num_parts if last is None else last]
+        return self._rows[split].view()[starts[first] : stop]
 
     @property
     def train(self) -> IntArray:
@@ -142,6 +168,8 @@ class KnowledgeGraph:
     def _index(self, triples: IntArray) -> None:
         rows = np.arange(len(self.train), len(self.train) + len(triples))
         self._by_triple.add(triple_keys(triples), rows)
+        for side, index in self._by_question.items():
+            index.add(_question_keys(triples, side), rows)
         not_loop = triples[:, 0] != triples[:, 2]
         self._by_entity.add(
             np.concatenate([triples[:, 0], triples[not_loop, 2]]),
@@ -153,3 +181,8 @@ class KnowledgeGraph:
             raise UserError(f"a graph holds at most {MAX_ENTITIES:,} entities")
         if len(self.relations) + relations > MAX_RELATIONS:
             raise UserError(f"a graph holds at most {MAX_RELATIONS:,} relations")
+
+
+def _question_keys(triples: IntArray, asked: str) -> IntArray:
+    given = triples[:, 0] if asked == "tail" else triples[:, 2]
+    return (given << RELATION_BITS) | triples[:, 1]

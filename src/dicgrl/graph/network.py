@@ -98,6 +98,12 @@ class NetworkGraph:
         """Edges at the nodes: positions in `nodes` and rows of `edges`, one pair per edge end."""
         return self._by_node.lookup(nodes)
 
+    def sample_of(
+        self, nodes: IntArray, most: int, generator: np.random.Generator
+    ) -> tuple[IntArray, IntArray]:
+        """As `edges_of`, but at most `most` edges of each node, drawn evenly."""
+        return self._by_node.sample(nodes, most, generator)
+
     def degree(self, nodes: IntArray) -> IntArray:
         """How many neighbours each node has."""
         return self._by_node.count(nodes)

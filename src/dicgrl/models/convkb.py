@@ -70,6 +70,14 @@ class ConvKB(Scorer, name="convkb"):
         seen = F.dropout(total.relu(), self.dropout, drops)
         return (seen * self.weight).sum((-1, -2))
 
+    def place(self, known: Tensor, relation: Tensor, side: str) -> Tensor:
+        """See `Scorer`; as in TransE, whose distance its filters start from."""
+        return known + relation if side == "tail" else known - relation
+
+    def between(self, head: Tensor, tail: Tensor) -> Tensor:
+        """See `Scorer`."""
+        return tail - head
+
     def pair_bytes(self) -> int:
         """See `Scorer`; the kernel keeps nothing but the score."""
         if available(self.weight):

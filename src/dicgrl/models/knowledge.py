@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -71,6 +73,7 @@ class KnowledgeModel(nn.Module):
             width = 2 * self.size + (components.attention == "triple") * self.relations.width
             start = torch.empty(width).normal_(generator=self.generator)
             self.attention_weight = nn.Parameter(start)
+        self._kept: Tensor | None = None
         self.to(self.device)
 
     def configuration(self) -> dict[str, Any]:
@@ -115,9 +118,9 @@ class KnowledgeModel(nn.Module):
         """Scores of triples given by ids whose shapes broadcast; higher means more likely."""
         route = self.route(heads, relations, tails)
         return self.scorer.score(
-            self._entity_vectors(heads, route),
-            self._relation_vectors(relations, route),
-            self._entity_vectors(tails, route),
+            self.entity_vectors(heads, route),
+            self.relation_vectors(relations, route),
+            self.entity_vectors(tails, route),
         )
 
     def route(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Route | None:
@@ -128,14 +131,32 @@ class KnowledgeModel(nn.Module):
         if self.components is None:
             return None
         if self.attention is not None:
+            if self._kept is not None:
+                return self.components.route(self._kept[relations])
             return self.components.route(self.attention.gather(relations))
-        assert self.attention_weight is not None
-        weight = torch.split(self.attention_weight, self.size)
+        kept = self.attention_weight if self._kept is None else self._kept
+        assert kept is not None
+        weight = torch.split(kept, self.size)
         logits = self._all_parts(heads) @ weight[0] + self._all_parts(tails) @ weight[1]  # [..., K]
         if self.components.attention == "triple":
             rows = self.relations.rows.view(self.num_relations, self.relation_count, -1)
             logits = logits + rows[relations] @ torch.cat(weight[2:])
         return self.components.route(logits.relu())
+
+    def attention_now(self) -> Tensor | None:
+        """A copy of what attention is made from, for `attending`; None for a plain model."""
+        if self.attention is not None:
+            return self.attention.rows.clone()
+        return None if self.attention_weight is None else self.attention_weight.detach().clone()
+
+    @contextmanager
+    def attending(self, kept: Tensor | None) -> Iterator[None]:
+        """Route by a copy that `attention_now` made, which then does not learn; None: as ever."""
+        before, self._kept = self._kept, kept
+        try:
+            yield
+        finally:
+            self._kept = before
 
     def candidate_scores(self, triples: Tensor, side: Side, start: int, stop: int) -> Tensor:
         """Scores [q, stop - start] with the head or tail replaced by each entity of a range.
@@ -150,11 +171,11 @@ class KnowledgeModel(nn.Module):
                 return self.score(heads[:, None], relations[:, None], candidates[None])
             return self.score(candidates[None], relations[:, None], tails[:, None])
         route = self.route(heads[:1], relations[:1], tails[:1])  # [1, n]
-        vectors = self._entity_vectors(candidates, route)
-        relation = self._relation_vectors(relations, route)
+        vectors = self.entity_vectors(candidates, route)
+        relation = self.relation_vectors(relations, route)
         if side == "tail":
-            return self.scorer.score_tails(self._entity_vectors(heads, route), relation, vectors)
-        return self.scorer.score_heads(vectors, relation, self._entity_vectors(tails, route))
+            return self.scorer.score_tails(self.entity_vectors(heads, route), relation, vectors)
+        return self.scorer.score_heads(vectors, relation, self.entity_vectors(tails, route))
 
     @property
     def one_relation_per_block(self) -> bool:
@@ -167,15 +188,25 @@ class KnowledgeModel(nn.Module):
             return 4 * (3 * self.active + 4 * self.count) + Scorer.pair_bytes(self.scorer)
         return self.scorer.pair_bytes()
 
-    def _entity_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
-        if route is None:
-            return self.entities.gather(ids)
-        return route.apply(self.entities.gather(ids[..., None] * self.count + route.chosen))
+    def entity_rows(self, ids: Tensor, route: Route | None) -> Tensor:
+        """Rows of `entities` that make up entities' vectors, [...] or [..., n] where routed."""
+        return ids if route is None else ids[..., None] * self.count + route.chosen
 
-    def _relation_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
+    def relation_rows(self, ids: Tensor, route: Route | None) -> Tensor:
+        """Rows of `relations` that make up relations' vectors."""
         if route is None or self.relation_count == 1:
-            return self.relations.gather(ids)
-        return route.apply(self.relations.gather(ids[..., None] * self.count + route.chosen))
+            return ids
+        return ids[..., None] * self.count + route.chosen
+
+    def entity_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
+        """Vectors of entities as routed triples use them, [..., active]."""
+        parts = self.entities.gather(self.entity_rows(ids, route))
+        return parts if route is None else route.apply(parts)
+
+    def relation_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
+        """Vectors of relations as routed triples use them, [..., active]."""
+        parts = self.relations.gather(self.relation_rows(ids, route))
+        return parts if route is None or self.relation_count == 1 else route.apply(parts)
 
     def _all_parts(self, ids: Tensor) -> Tensor:
         # Read without a gradient: attention looks at the vectors and does not move them.

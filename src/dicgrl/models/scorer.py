@@ -57,6 +57,19 @@ class Scorer(nn.Module):
         """Scores [q, c] of q (relation, tail) pairs with each of c heads [c, dim]."""
         return self.score(heads[None], relation[:, None], tail[:, None])
 
+    def place(self, known: Tensor, relation: Tensor, side: str) -> Tensor | None:
+        """Where the head or tail of a triple should lie, given its other end; None if not known.
+
+        New entities start there. Vectors are [m, dim]; `side` is the end that is asked for.
+        """
+        del known, relation, side
+        return None
+
+    def between(self, head: Tensor, tail: Tensor) -> Tensor | None:
+        """The relation that fits a head and a tail, [m, dim]; None if not known."""
+        del head, tail
+        return None
+
     def pair_bytes(self) -> int:
         """Bytes that scoring one pair by broadcasting needs at a time; bounds the block size."""
         return 4 * 3 * self.dim

@@ -176,6 +176,45 @@ class Table:
         return self._length
 
 
+class RowCopies:
+    """Copies of the rows of a table that may change, taken before they do.
+
+    Call `cover` whenever rows were opened: until then they could not have changed.
+
+    Args:
+        table: The table.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._none = torch.empty(0, dtype=torch.long, device=table.rows.device)
+        self._open: Tensor | None = self._none
+        self.copies: list[tuple[Tensor, dict[str, Tensor]]] = []
+
+    def cover(self) -> None:
+        """Copy the rows that may change now and were not copied before."""
+        table = self.table
+        if table.open is self._open:
+            return
+        self._open = table.open
+        ids = table.open
+        if ids is None:
+            ids = torch.arange(len(table), device=self._none.device)
+        if self.copies:
+            ids = ids[~torch.isin(ids, torch.cat([copied for copied, _ in self.copies]))]
+        self.copies.append((ids, table.read(ids)))
+
+    def retake(self) -> None:
+        """Forget the copies and copy the rows that may change as they are now."""
+        self._open, self.copies = self._none, []
+        self.cover()
+
+    def restore(self) -> None:
+        """Put every copied row back."""
+        for ids, values in self.copies:
+            self.table.write(ids, values)
+
+
 class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, _anchor: Tensor, table: Table, ids: Tensor) -> Tensor:

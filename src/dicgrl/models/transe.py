@@ -51,6 +51,14 @@ class TransE(Scorer, name="transe"):
         distances: Tensor = torch.cdist(queries, candidates, p=float(self.p), compute_mode=mode)
         return distances.neg()
 
+    def place(self, known: Tensor, relation: Tensor, side: str) -> Tensor:
+        """See `Scorer`."""
+        return known + relation if side == "tail" else known - relation
+
+    def between(self, head: Tensor, tail: Tensor) -> Tensor:
+        """See `Scorer`."""
+        return tail - head
+
     def pair_bytes(self) -> int:
         """See `Scorer`; the distances themselves are all that is kept."""
         return 4

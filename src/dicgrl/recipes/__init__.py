@@ -58,6 +58,17 @@ def load_recipe(name: str, dataset: str, model: str, *, disentangled: bool = Fal
     return Recipe("default", settings.changed({"components": 8}) if disentangled else settings)
 
 
+def default_settings(model: str, strategy: str) -> LinkSettings | NodeSettings:
+    """Settings of a model and strategy where no recipe is asked for.
+
+    Example:
+        >>> default_settings("transe", "dicgrl").components
+        8
+    """
+    changes = {"strategy": strategy} | ({"components": 8} if strategy == "dicgrl" else {})
+    return _defaults(model).changed(changes)
+
+
 def _defaults(model: str) -> LinkSettings | NodeSettings:
     if model in BACKBONES:
         return NodeSettings(model=model)

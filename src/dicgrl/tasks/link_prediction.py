@@ -1,81 +1,276 @@
-"""Link prediction on one part: train with early stopping, measure filtered ranks."""
+"""Link prediction on a knowledge graph that grows: triples are examples, ranks are filtered."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import torch
 from torch import Tensor
 
 from dicgrl.errors import UserError
 from dicgrl.evaluation import Ranker, ranking_metrics
-from dicgrl.graph import KnowledgePart
-from dicgrl.models import KnowledgeModel
-from dicgrl.recipes import Recipe
-from dicgrl.settings import LinkSettings
-from dicgrl.training import FitReport, Lesson, LinkObjective, NegativeSampler, fit, make_loss
-from dicgrl.training.loop import Monitor
+from dicgrl.evaluation.ranks import Ranks
+from dicgrl.graph import KnowledgeGraph, KnowledgePart, Part
+from dicgrl.graph.arrays import IntArray, ids_in
+from dicgrl.graph.part import SPLITS
+from dicgrl.models import KnowledgeModel, Table
+from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.tasks.activation import MAX_COMPONENTS, Activation, activate, component_bits
+from dicgrl.tasks.base import Replay, Run
+from dicgrl.tasks.start import start_from_neighbours
+from dicgrl.training import LinkObjective, NegativeSampler, make_loss
+from dicgrl.training.loop import Objective
 
 PROTOCOL = {
     "ranking": "filtered, head and tail side, realistic ties",
-    "candidates": "all entities",
+    "candidates": "all entities seen so far",
     "negatives": "entities seen so far, no known training triple",
     "selection": "best validation MRR",
 }
+TOP = 10  # an answer counts as found when it is among so many
+_ROUTE_BLOCK = 1 << 16  # triples whose components are computed at a time
 
 
-class LinkRun:
-    """Trains and measures one model on one part.
+class LinkRun(Run):
+    """A knowledge-graph embedding that learns part by part.
 
     Args:
-        part: The data.
-        recipe: The settings.
+        settings: The settings.
         seed: Seed of every random choice.
         device: Where to compute.
     """
 
+    metric = "hits@10"
+    settings: LinkSettings
+    model: KnowledgeModel
+
     def __init__(
-        self, part: KnowledgePart, recipe: Recipe, seed: int, device: torch.device
+        self, settings: LinkSettings | NodeSettings, seed: int, device: torch.device
     ) -> None:
-        if not isinstance(recipe.settings, LinkSettings):
-            raise UserError(f"{recipe.settings.model} classifies nodes; this is a knowledge graph")
-        self.settings = settings = recipe.settings
-        self.candidates = range(part.num_entities)
-        self.train, self.valid, self.test = (
-            torch.from_numpy(rows.copy()).to(device) for rows in (part.train, part.valid, part.test)
-        )
-        self.generator = torch.Generator(device).manual_seed(seed)
+        if not isinstance(settings, LinkSettings):
+            raise UserError(f"{settings.model} classifies nodes; this is a knowledge graph")
+        if settings.components > MAX_COMPONENTS:
+            raise UserError(f"components={settings.components}: at most {MAX_COMPONENTS}")
+        super().__init__(seed, device)
+        self.settings = settings
+        self.graph = KnowledgeGraph()
+        self.part: KnowledgePart | None = None
+        self._kept: Tensor | None = None
+        self._ranker: Ranker | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        settings = self.settings
         self.model = KnowledgeModel(
             settings.model,
             settings.dim,
             settings.division(),
             dict(settings.options),
-            seed,
-            device,
+            self.seed + self.num_parts,
+            self.device,
         )
-        self.model.grow(part.num_entities, part.num_relations)
-        known = torch.cat([self.train, self.valid, self.test])
-        self.ranker = Ranker(known, part.num_relations)
 
-    def learn(self, monitor: Monitor | None = None) -> FitReport:
-        """Train, with early stopping on the validation triples."""
+    def _add(self, part: Part) -> KnowledgePart:
+        if not isinstance(part, KnowledgePart):
+            raise UserError(f"{self.settings.model} predicts links; this part is of a network")
+        self._ranker = None
+        self.part = self.graph.add(part)
+        return self.part
+
+    def _grow(self) -> None:
+        assert self.part is not None
+        entities, relations = self.part.new_entities, self.part.new_relations
+        self._kept = self.model.attention_now() if self.num_parts else None
+        self.model.grow(len(entities), len(relations))
+        if self.num_parts and self.settings.starts_from_neighbours:
+            train = self._on_device(self.part.train)
+            start_from_neighbours(self.model, train, entities.start, relations.start)
+
+    def rebuild(self) -> None:
+        """See `Run`."""
+        self._begin()
+        self.model.grow(len(self.graph.entities), len(self.graph.relations))
+
+    def count(self, split: str, first: int = 0, last: int | None = None) -> int:
+        """See `Run`."""
+        return len(self.graph.rows(split, first, last))
+
+    def examples(self, split: str, first: int = 0, last: int | None = None) -> Tensor:
+        """See `Run`."""
+        return self._on_device(self.graph.rows(split, first, last))
+
+    def old_examples(self, chosen: IntArray) -> Tensor:
+        """See `Run`."""
+        return self._on_device(self.graph.train[chosen])
+
+    def objective(self, examples: Tensor, *, old: bool = False, shield: bool = False) -> Objective:
+        """See `Run`; a shield draws its negatives from the new entities only."""
         settings, model = self.settings, self.model
+        entities = range(model.num_entities)
+        if shield and self.part is not None and len(self.part.new_entities):
+            entities = self.part.new_entities
+        known = self.graph.train
+        if 2 * len(examples) < len(known):  # the questions that can be asked are few
+            known = known[self.graph.same_questions(examples.cpu().numpy())]
         sampler = NegativeSampler(
-            self.train, model.num_entities, model.num_relations, self.generator
+            self._on_device(known), entities, model.num_relations, self.generator
         )
         loss = make_loss(settings.loss, settings.margin, settings.temperature)
         objective = LinkObjective(sampler, loss, settings.negatives, settings.beta)
-        watched = self.valid
-        if settings.validate_at_most and len(watched) > settings.validate_at_most:
-            chosen = torch.randperm(len(watched), generator=torch.Generator().manual_seed(0))
-            watched = watched[chosen[: settings.validate_at_most].to(watched.device)]
-        return fit(
-            model,
-            Lesson(lambda triples, weight: objective(model, triples, weight), self.train),
-            settings.schedule(),
-            self.generator,
-            validate=(lambda: self.measure(watched)["mrr"]) if len(watched) else None,
-            monitor=monitor,
+
+        def of_batch(triples: Tensor, weight: Tensor) -> Tensor:
+            with model.attending(self._kept if old else None):
+                return objective(model, triples, weight)
+
+        return of_batch
+
+    def activate(self, budget: int) -> Replay:
+        """See `Run`."""
+        settings = self.settings
+        links = _Links(self)
+        new = np.arange(links.old, len(self.graph.train))
+        found = activate(links, new, settings.orders)
+        chosen = found.within(budget, settings.selection, self.choices)
+        self._open(links, new, chosen)
+        weight = np.where(chosen.order == 1, settings.weight1, settings.weight2)
+        return Replay(
+            self.old_examples(chosen.rows),
+            torch.from_numpy(weight).float().to(self.device),
+            chosen.rows,
+            found.candidates,
+            len(found),
         )
 
-    def measure(self, triples: Tensor) -> dict[str, float]:
-        """Metrics of triples among all entities, filtered."""
-        return ranking_metrics(self.ranker.rank(self.model, triples, self.candidates))
+    def _open(self, links: _Links, new: IntArray, activation: Activation) -> None:
+        """Let new rows change, and of old ones the components that are concerned."""
+        model, count = self.model, self.model.count
+        rows = np.concatenate([new, activation.rows])
+        bits = np.concatenate([links.components(new), activation.common])
+        triples = self.graph.train[rows]
+        ends = np.concatenate([triples[:, 0], triples[:, 2]])
+        old = self.old_rows()
+        spoken = {
+            "entities": _component_rows(ends, np.concatenate([bits, bits]), count),
+            "relations": triples[:, 1],
+            "attention": self.graph.train[new, 1],
+        }
+        if model.relation_count > 1:
+            spoken["relations"] = _component_rows(triples[:, 1], bits, count)
+        for name, table in model.tables().items():
+            fresh = ids_in(range(old[name], len(table)))
+            self._restrict(table, np.concatenate([spoken[name], fresh]))
+
+    def old_rows(self) -> dict[str, int]:
+        """See `Run`."""
+        assert self.part is not None
+        entities, relations = self.part.new_entities.start, self.part.new_relations.start
+        first = {
+            "entities": entities * self.model.count,
+            "relations": relations * self.model.relation_count,
+            "attention": relations,
+        }
+        return {name: first[name] for name in self.model.tables()}
+
+    def open_new(self) -> None:
+        """See `Run`."""
+        for name, first in self.old_rows().items():
+            table = self.model.tables()[name]
+            self._restrict(table, ids_in(range(first, len(table))))
+        self.model.requires_grad_(False)  # the scorer's own weights serve old triples as well
+
+    def open_all(self) -> None:
+        """See `Run`."""
+        for table in self.model.tables().values():
+            table.restrict(None)
+        self.model.requires_grad_(True)
+
+    def _restrict(self, table: Table, rows: IntArray) -> None:
+        table.restrict(self._on_device(np.unique(rows)))
+
+    def ranks(self, triples: Tensor) -> Ranks:
+        """Ranks of triples among all entities so far, filtered by all that is known."""
+        if self._ranker is None:
+            known = torch.cat([self.examples(split) for split in SPLITS])
+            self._ranker = Ranker(known, self.model.num_relations)
+        return self._ranker.rank(self.model, triples, range(self.model.num_entities))
+
+    def outcome(self, examples: Tensor) -> tuple[dict[str, float], Tensor]:
+        """See `Run`; an answer is found when it is among the first ten."""
+        ranks = self.ranks(examples)
+        return ranking_metrics(ranks), (ranks.realistic <= TOP).flatten()
+
+    def judge(self, examples: Tensor) -> float:
+        """See `Run`."""
+        return self.measure(examples)["mrr"]
+
+    def chance(self) -> float:
+        """See `Run`."""
+        return min(TOP / max(self.model.num_entities, 1), 1.0)
+
+    def describe_protocol(self) -> dict[str, Any]:
+        """See `Run`."""
+        return dict(PROTOCOL)
+
+    def _watched(self, valid: Tensor) -> Tensor:
+        most = self.settings.validate_at_most
+        if not most or len(valid) <= most:
+            return valid
+        chosen = torch.randperm(len(valid), generator=torch.Generator().manual_seed(0))
+        return valid[chosen[:most].to(valid.device)]
+
+    def _on_device(self, rows: IntArray) -> Tensor:
+        return torch.from_numpy(np.array(rows)).to(self.device)  # a copy: views are read-only
+
+
+class _Links:
+    """The triples of a run as activation sees them: old ones by the attention of before."""
+
+    def __init__(self, run: LinkRun) -> None:
+        self._run, self._graph = run, run.graph
+        self.old = run.count("train", 0, run.newest)
+        self._bits: dict[bool, IntArray] = {}
+
+    def ends(self, rows: IntArray) -> IntArray:
+        return self._graph.train[rows][:, [0, 2]]
+
+    def components(self, rows: IntArray) -> IntArray:
+        triples = self._graph.train[rows]
+        is_old = bool(len(rows)) and bool(rows[-1] < self.old)
+        model, kept = self._run.model, self._run._kept if is_old else None
+        if model.attention is None:  # routes of triples differ
+            blocks = np.array_split(triples, max(len(triples) // _ROUTE_BLOCK, 1))
+            return np.concatenate([self._route(block, kept) for block in blocks])
+        if is_old not in self._bits:
+            count = model.num_relations if kept is None else len(kept)
+            one_each = np.zeros((count, 3), dtype=np.int64)
+            one_each[:, 1] = np.arange(count)
+            self._bits[is_old] = self._route(one_each, kept)
+        return self._bits[is_old][triples[:, 1]]
+
+    @torch.no_grad()
+    def _route(self, triples: IntArray, kept: Tensor | None) -> IntArray:
+        model = self._run.model
+        with model.attending(kept):
+            route = model.route(*self._run._on_device(triples).unbind(1))
+        assert route is not None
+        return component_bits(route.chosen.cpu().numpy())
+
+    def links_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        fan = self._run.settings.fan
+        at, rows = (
+            self._graph.sample_of(nodes, fan, self._run.choices)
+            if fan
+            else self._graph.triples_of(nodes)
+        )
+        old = rows < self.old
+        return at[old], rows[old]
+
+    def degree(self, nodes: IntArray) -> IntArray:
+        return self._graph.degree(nodes)
+
+
+def _component_rows(ids: IntArray, bits: IntArray, count: int) -> IntArray:
+    """Rows id * K + k for every component k among an id's bits."""
+    which, component = ((bits[:, None] >> np.arange(count)) & 1).nonzero()
+    return ids[which] * count + component

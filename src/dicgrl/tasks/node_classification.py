@@ -1,21 +1,33 @@
-"""Node classification on one part: train with early stopping, measure accuracy."""
+"""Node classification on a network that grows: labelled nodes are examples."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import copy
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from dicgrl.errors import UserError
 from dicgrl.evaluation import accuracy_metrics
-from dicgrl.graph import NetworkGraph, NetworkPart
+from dicgrl.graph import NetworkGraph, NetworkPart, Part
+from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.network import Scope
-from dicgrl.models import NetworkModel
-from dicgrl.recipes import Recipe
-from dicgrl.settings import NodeSettings
-from dicgrl.training import FitReport, Lesson, NodeObjective, fit
-from dicgrl.training.loop import Monitor
+from dicgrl.models import NetworkModel, PreparedEdges
+from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.tasks.activation import (
+    MAX_COMPONENTS,
+    Activation,
+    activate,
+    component_bits,
+    sum_by,
+    union_by,
+)
+from dicgrl.tasks.base import Replay, Run
+from dicgrl.training import NodeObjective
+from dicgrl.training.loop import Objective
 from dicgrl.training.neighbours import Neighbourhood, SampledNeighbourhood, WholeNetwork
 
 PROTOCOL = {
@@ -42,74 +54,239 @@ def scaled(features: Tensor, how: str) -> Tensor:
     return torch.nn.functional.normalize(features, p=float(order), dim=1)
 
 
-class NodeRun:
-    """Trains and measures one model on one part.
+class NodeRun(Run):
+    """A network embedding that learns part by part.
 
     Args:
-        part: The data.
-        recipe: The settings.
+        settings: The settings.
         seed: Seed of every random choice.
         device: Where to compute.
     """
 
-    def __init__(self, part: NetworkPart, recipe: Recipe, seed: int, device: torch.device) -> None:
-        if not isinstance(recipe.settings, NodeSettings):
-            raise UserError(
-                f"{recipe.settings.model} predicts links; this is a network: use gat or sage"
-            )
-        self.settings = settings = recipe.settings
-        if not part.features.shape[1]:
-            raise UserError(f"this network's nodes have no features; {settings.model} needs them")
-        graph = NetworkGraph(part.features.shape[1])
-        added = graph.add(part)
-        self.x = scaled(torch.from_numpy(graph.features.copy()), settings.features).to(device)
-        scope: Scope = "part" if settings.graph == "part" else "accumulated"
-        self.edge_index = torch.from_numpy(graph.edge_index(scope)).to(device)
-        self.labels = torch.from_numpy(graph.labels.copy()).to(device)
-        self.train, self.valid, self.test = (
-            torch.from_numpy(nodes.copy()).to(device)
-            for nodes in (added.train, added.valid, added.test)
-        )
-        self.generator = torch.Generator(device).manual_seed(seed)
-        self.model = NetworkModel(
+    metric = "accuracy"
+    settings: NodeSettings
+    model: NetworkModel
+
+    def __init__(
+        self, settings: LinkSettings | NodeSettings, seed: int, device: torch.device
+    ) -> None:
+        if not isinstance(settings, NodeSettings):
+            raise UserError(f"{settings.model} predicts links; this is a network: use gat or sage")
+        if settings.components > MAX_COMPONENTS:
+            raise UserError(f"components={settings.components}: at most {MAX_COMPONENTS}")
+        super().__init__(seed, device)
+        self.settings = settings
+        self.graph: NetworkGraph | None = None
+        self.part: NetworkPart | None = None
+        self._before: NetworkModel | None = None
+        self._open: Tensor | None = None
+
+    def _begin(self, num_features: int) -> NetworkModel:
+        settings = self.settings
+        return NetworkModel(
             settings.model,
-            graph.num_features,
+            num_features,
             settings.hidden,
             settings.heads,
             settings.layers,
             settings.dropout,
             settings.division(),
-            seed,
-            device,
+            self.seed + self.num_parts,
+            self.device,
         )
-        self.model.grow(added.num_classes)
 
-    def learn(self, monitor: Monitor | None = None) -> FitReport:
-        """Train, with early stopping on the loss of the validation nodes."""
+    def _add(self, part: Part) -> NetworkPart:
+        if not isinstance(part, NetworkPart):
+            raise UserError(
+                f"{self.settings.model} classifies nodes; this part is of a knowledge graph"
+            )
+        num_features = part.features.shape[1]
+        if not num_features:
+            raise UserError(
+                f"this network's nodes have no features; {self.settings.model} needs them"
+            )
+        if self.graph is None:
+            self.graph = NetworkGraph(num_features)
+        graph = self.graph
+        self.part = graph.add(part)
+        features = torch.from_numpy(graph.features.copy())
+        self.x = scaled(features, self.settings.features).to(self.device)
+        scope: Scope = "part" if self.settings.graph == "part" else "accumulated"
+        edge_index = torch.from_numpy(graph.edge_index(scope)).to(self.device)
+        self.edges = PreparedEdges(edge_index, len(self.x))
+        self.labels = torch.from_numpy(graph.labels.copy()).to(self.device)
+        self._open = None
+        return self.part
+
+    def _grow(self) -> None:
+        assert self.part is not None
+        if self.num_parts == 0:
+            self.model = self._begin(self.part.features.shape[1])
+        else:
+            self._before = copy.deepcopy(self.model)
+        self.model.grow(len(self.part.new_classes))
+
+    def rebuild(self) -> None:
+        """See `Run`."""
+        assert self.graph is not None
+        self.model = self._begin(self.graph.num_features)
+        self.model.grow(len(self.graph.classes))
+
+    def count(self, split: str, first: int = 0, last: int | None = None) -> int:
+        """See `Run`."""
+        return len(self._nodes(split, first, last))
+
+    def examples(self, split: str, first: int = 0, last: int | None = None) -> Tensor:
+        """See `Run`."""
+        return torch.from_numpy(self._nodes(split, first, last)).to(self.device)
+
+    def old_examples(self, chosen: IntArray) -> Tensor:
+        """See `Run`."""
+        return torch.from_numpy(self._nodes("train", 0, None)[chosen]).to(self.device)
+
+    def _nodes(self, split: str, first: int, last: int | None) -> IntArray:
+        assert self.graph is not None
+        parts = range(first, self.graph.num_parts if last is None else last)
+        nodes = [self.graph.part_nodes(split, part) for part in parts]
+        return np.concatenate(nodes) if nodes else np.empty(0, np.int64)
+
+    def objective(self, examples: Tensor, *, old: bool = False, shield: bool = False) -> Objective:
+        """See `Run`; there are no negatives to shield from."""
+        del examples, shield
         settings, model = self.settings, self.model
-        neighbourhood: Neighbourhood = WholeNetwork(self.x, self.edge_index)
+        neighbourhood: Neighbourhood = WholeNetwork(self.x, self.edges)
         if settings.batch:
             neighbourhood = SampledNeighbourhood(
-                self.x, self.edge_index, settings.layers, settings.neighbours, self.generator
+                self.x, self.edges.index, settings.layers, settings.neighbours, self.generator
             )
-        objective = NodeObjective(self.labels, neighbourhood, settings.beta)
-        schedule = settings.schedule()
-        if not settings.batch:
-            schedule = replace(schedule, batch=max(len(self.train), 1))
-        return fit(
-            model,
-            Lesson(lambda nodes, weight: objective(model, nodes, weight), self.train),
-            schedule,
-            self.generator,
-            validate=(lambda: -self.measure(self.valid)["loss"]) if len(self.valid) else None,
-            monitor=monitor,
+        objective = NodeObjective(
+            self.labels,
+            neighbourhood,
+            settings.beta,
+            kept=self._before.attention_now() if old and self._before is not None else None,
+            open=self._open if old else None,
+        )
+        return lambda nodes, weight: objective(model, nodes, weight)
+
+    def activate(self, budget: int) -> Replay:
+        """See `Run`; an activated edge speaks of the training nodes at its ends."""
+        assert self.graph is not None and self.part is not None
+        settings, graph = self.settings, self.graph
+        links = _Links(self)
+        new = np.arange(links.old, len(graph.edges))
+        found = activate(links, new, settings.orders)
+        nodes = _at_ends(found, links.ends(found.rows))
+        trained = np.isin(nodes.rows, self._nodes("train", 0, self.newest))
+        chosen = nodes.at(trained).within(budget, settings.selection, self.choices)
+        self._open_components(links, new, found)
+        weight = np.where(chosen.order == 1, settings.weight1, settings.weight2)
+        return Replay(
+            torch.from_numpy(chosen.rows).to(self.device),
+            torch.from_numpy(weight).float().to(self.device),
+            chosen.rows,
+            found.candidates,
+            len(found),
         )
 
-    def measure(self, nodes: Tensor) -> dict[str, float]:
-        """Accuracy and loss of nodes, with all edges."""
+    def _open_components(self, links: _Links, new: IntArray, found: Activation) -> None:
+        """Let gradients reach new nodes, and of old ones the components that are concerned."""
+        assert self.part is not None
+        ends = np.concatenate([links.ends(new), links.ends(found.rows)])
+        bits = np.concatenate([links.components(new), found.common])
+        nodes, group = np.unique(ends.T.ravel(), return_inverse=True)
+        concerned = union_by(group, np.concatenate([bits, bits]), len(nodes))
+        mask = np.zeros((len(self.x), self.settings.components), dtype=np.bool_)
+        mask[nodes] = (concerned[:, None] >> np.arange(mask.shape[1])) & 1
+        mask[self.part.new_nodes.start :] = True
+        self._open = torch.from_numpy(mask).to(self.device)
+
+    def old_rows(self) -> dict[str, int]:
+        """See `Run`."""
+        return {}
+
+    def open_new(self) -> None:
+        """See `Run`; a network's nodes have no rows of their own: there is nothing to close."""
+
+    def open_all(self) -> None:
+        """See `Run`."""
+        self._open = None
+
+    def outcome(self, examples: Tensor) -> tuple[dict[str, float], Tensor]:
+        """See `Run`; a question is answered when the true class scores highest."""
+        scores = self.scores(examples)
+        labels = self.labels[examples]
+        return accuracy_metrics(scores, labels), scores.argmax(1) == labels
+
+    @torch.no_grad()
+    def scores(self, nodes: Tensor) -> Tensor:
+        """Class scores of nodes, with all edges in scope, nothing dropped."""
         was_training = self.model.training
         self.model.eval()
-        with torch.no_grad():
-            scores = self.model(self.x, self.edge_index)[nodes]
+        scores: Tensor = self.model(self.x, self.edges)[nodes]
         self.model.train(was_training)
-        return accuracy_metrics(scores, self.labels[nodes])
+        return scores
+
+    def judge(self, examples: Tensor) -> float:
+        """See `Run`."""
+        return -F.cross_entropy(self.scores(examples), self.labels[examples]).item()
+
+    def chance(self) -> float:
+        """See `Run`."""
+        return 1 / max(self.model.num_classes, 1)
+
+    def describe_protocol(self) -> dict[str, Any]:
+        """See `Run`."""
+        return PROTOCOL | {"graph": self.settings.graph}
+
+
+class _Links:
+    """The edges of a run as activation sees them: old ones by the model of before."""
+
+    def __init__(self, run: NodeRun) -> None:
+        assert run.graph is not None and run.part is not None
+        self._run, self._graph = run, run.graph
+        self.old = len(run.graph.edges) - len(run.part.edges)
+
+    def ends(self, rows: IntArray) -> IntArray:
+        return self._graph.edges[rows]
+
+    def components(self, rows: IntArray) -> IntArray:
+        """What either direction of an edge chooses; it depends on the two ends alone."""
+        if len(rows) == 0:
+            return np.empty(0, np.int64)
+        run = self._run
+        model = run._before if rows[-1] < self.old and run._before is not None else run.model
+        nodes, ends = np.unique(self.ends(rows), return_inverse=True)
+        ends = ends.reshape(-1, 2).T
+        both = torch.from_numpy(np.concatenate([ends, ends[::-1]], 1)).to(run.device)
+        x = run.x[torch.from_numpy(nodes).to(run.device)]
+        bits = component_bits(model.edge_components(x, both).cpu().numpy())
+        one: IntArray = bits[: len(rows)] | bits[len(rows) :]
+        return one
+
+    def links_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        fan = self._run.settings.fan
+        at, rows = (
+            self._graph.sample_of(nodes, fan, self._run.choices)
+            if fan
+            else self._graph.edges_of(nodes)
+        )
+        old = rows < self.old
+        return at[old], rows[old]
+
+    def degree(self, nodes: IntArray) -> IntArray:
+        return self._graph.degree(nodes)
+
+
+def _at_ends(found: Activation, ends: IntArray) -> Activation:
+    """Activated edges as activated nodes: a node takes what its edges have together."""
+    nodes, group = np.unique(ends.T.ravel(), return_inverse=True)
+    order = np.full(len(nodes), np.iinfo(np.int64).max)
+    np.minimum.at(order, group, np.concatenate([found.order, found.order]))
+    return Activation(
+        nodes,
+        order,
+        union_by(group, np.concatenate([found.common, found.common]), len(nodes)),
+        sum_by(group, np.concatenate([found.merit, found.merit]), len(nodes)),
+        found.candidates,
+    )

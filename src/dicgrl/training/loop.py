@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from dicgrl.errors import FailureError
-from dicgrl.models.table import Table
+from dicgrl.models.table import RowCopies, Table
 from dicgrl.training.adam import RowAdam
 
 
@@ -148,6 +148,7 @@ class FitReport:
         best_epoch: The epoch whose weights were kept.
         best: Its validation metric; None without validation.
         seconds: Time of training alone, validation left out.
+        validate_seconds: Time of validation.
         history: Every epoch.
     """
 
@@ -155,6 +156,7 @@ class FitReport:
     best_epoch: int = 0
     best: float | None = None
     seconds: float = 0.0
+    validate_seconds: float = 0.0
     history: list[EpochReport] = field(default_factory=list)
 
 
@@ -259,7 +261,9 @@ def _fit(
             if not _finite(tables, parameters):
                 good.restore()
                 raise DivergedError(epoch, step, "a weight")
+            started = time.perf_counter()
             entry.validation = validate()
+            report.validate_seconds += time.perf_counter() - started
             waited += 1
             if report.best is None or entry.validation > report.best:
                 report.best, report.best_epoch, waited = entry.validation, epoch, 0
@@ -294,33 +298,23 @@ class _Snapshot:
     """The last good state of what may change: open rows of tables, and dense parameters."""
 
     def __init__(self, tables: list[Table], parameters: list[nn.Parameter]) -> None:
-        self._tables, self._parameters = tables, parameters
+        self._rows = [RowCopies(table) for table in tables]
+        self._parameters = parameters
         self.take()
 
     def take(self) -> None:
-        self._rows = [[(table.open, table.read(table.open))] for table in self._tables]
-        self._open = [table.open for table in self._tables]
+        for rows in self._rows:
+            rows.retake()
         self._dense = [parameter.detach().clone() for parameter in self._parameters]
 
     def cover(self) -> None:
-        """Add rows that were opened since: until now they could not change."""
-        for number, table in enumerate(self._tables):
-            if table.open is self._open[number]:
-                continue
-            self._open[number] = table.open
-            stored = [ids for ids, _ in self._rows[number]]
-            covered = [ids for ids in stored if ids is not None]
-            if len(covered) < len(stored):
-                continue  # all rows are stored already
-            every = torch.arange(len(table), device=covered[0].device)
-            ids = every if table.open is None else table.open
-            ids = ids[~torch.isin(ids, torch.cat(covered))]
-            self._rows[number].append((ids, table.read(ids)))
+        """Add rows that were opened since."""
+        for rows in self._rows:
+            rows.cover()
 
     @torch.no_grad()
     def restore(self) -> None:
-        for table, stored in zip(self._tables, self._rows, strict=True):
-            for ids, rows in stored:
-                table.write(ids, rows)
+        for rows in self._rows:
+            rows.restore()
         for parameter, values in zip(self._parameters, self._dense, strict=True):
             parameter.copy_(values)

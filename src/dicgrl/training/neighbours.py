@@ -7,17 +7,35 @@ needs a compiled extension that is not part of the library.)
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+
+from dicgrl.models.edges import PreparedEdges
+
+
+class Seen(NamedTuple):
+    """What a batch of nodes sees.
+
+    Attributes:
+        x: Features, [m, F].
+        edges: Edges between rows of `x`, with self loops.
+        positions: The rows of the batch's own nodes.
+        nodes: Which nodes the rows are; a slice where they are all.
+    """
+
+    x: Tensor
+    edges: Tensor | PreparedEdges
+    positions: Tensor
+    nodes: Tensor | slice
 
 
 class Neighbourhood(Protocol):
     """Gives the part of the network that a batch of nodes needs."""
 
-    def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Features [m, F], edges [2, e] in positions of those, and the positions of `nodes`."""
+    def __call__(self, nodes: Tensor) -> Seen:
+        """What the nodes see."""
 
 
 class WholeNetwork:
@@ -25,15 +43,15 @@ class WholeNetwork:
 
     Args:
         x: Features of all nodes, [N, F].
-        edge_index: All edges with self loops, [2, E].
+        edges: All edges with self loops.
     """
 
-    def __init__(self, x: Tensor, edge_index: Tensor) -> None:
-        self.x, self.edge_index = x, edge_index
+    def __init__(self, x: Tensor, edges: Tensor | PreparedEdges) -> None:
+        self.x, self.edges = x, edges
 
-    def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def __call__(self, nodes: Tensor) -> Seen:
         """See `Neighbourhood`."""
-        return self.x, self.edge_index, nodes
+        return Seen(self.x, self.edges, nodes, slice(None))
 
 
 class SampledNeighbourhood:
@@ -49,8 +67,7 @@ class SampledNeighbourhood:
     Example:
         >>> edges = torch.tensor([[0, 1, 2, 0, 1, 2], [1, 0, 0, 0, 1, 2]])
         >>> draw = SampledNeighbourhood(torch.eye(3), edges, 1, 1, torch.Generator())
-        >>> x, edge_index, positions = draw(torch.tensor([1]))
-        >>> x.tolist()  # node 1 and its neighbour 0
+        >>> draw(torch.tensor([1])).x.tolist()  # node 1 and its neighbour 0
         [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     """
 
@@ -67,7 +84,7 @@ class SampledNeighbourhood:
         torch.cumsum(torch.bincount(target, minlength=len(x)), 0, out=self._start[1:])
         self._position = torch.full((len(x),), -1, dtype=torch.long, device=x.device)
 
-    def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def __call__(self, nodes: Tensor) -> Seen:
         """See `Neighbourhood`; a node may stand in the batch more than once."""
         batch, positions = torch.unique(nodes, return_inverse=True)
         seen, frontier = batch, batch
@@ -86,7 +103,7 @@ class SampledNeighbourhood:
         edges = torch.stack([torch.cat(sources), torch.cat(targets)])
         edges = torch.cat([self._position[edges], loops.expand(2, -1)], 1)
         self._position[seen] = -1  # ready for the next batch, at the cost of this one
-        return self.x[seen], edges, positions
+        return Seen(self.x[seen], edges, positions, seen)
 
     def _draw(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         first = self._start[nodes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.func import functional_call
 from torch.nn import functional as F
 
 from dicgrl.models.knowledge import KnowledgeModel
@@ -62,17 +63,29 @@ class NodeObjective:
         labels: Class of every node, [N].
         neighbourhood: Gives the features, the edges and the positions of a batch of nodes.
         beta: Weight of the normalisation loss; it counts for disentangled models only.
+        kept: Attention to use in place of the model's own, by name; it does not learn.
+        open: Where gradients may reach a component of a node, [N, K]; everywhere unless given.
     """
 
-    def __init__(self, labels: Tensor, neighbourhood: Neighbourhood, beta: float = 0.1) -> None:
+    def __init__(
+        self,
+        labels: Tensor,
+        neighbourhood: Neighbourhood,
+        beta: float = 0.1,
+        kept: dict[str, Tensor] | None = None,
+        open: Tensor | None = None,  # noqa: A002
+    ) -> None:
         self.labels = labels
         self.neighbourhood = neighbourhood
         self.beta = beta
+        self.kept = kept or {}
+        self.open = open
 
     def __call__(self, model: NetworkModel, nodes: Tensor, weight: Tensor) -> Tensor:
         """Loss of nodes [b] with weights [b]."""
-        x, edge_index, positions = self.neighbourhood(nodes)
-        scores = model(x, edge_index)[positions]
-        each = F.cross_entropy(scores, self.labels[nodes], reduction="none")
+        seen = self.neighbourhood(nodes)
+        given = None if self.open is None else self.open[seen.nodes]
+        scores: Tensor = functional_call(model, self.kept, (seen.x, seen.edges, given))
+        each = F.cross_entropy(scores[seen.positions], self.labels[nodes], reduction="none")
         total = (each * weight).sum() / weight.sum().clamp(min=1e-12)
         return total + self.beta * model.take_concentration()

@@ -1,0 +1,111 @@
+"""What a learner knows after each part: per part, whole, average, forgetting, transfer, retention.
+
+R[i][j] is the metric on part j's test set after part i was learned. With T the newest part:
+
+- whole: the metric pooled over all test examples so far; average: the mean of R[T][j] over j.
+- forgetting: mean over j < T of max over i < T of R[i][j], minus R[T][j].
+- backward transfer: mean over j < T of R[T][j] - R[j][j].
+- forward transfer: mean over j > 0 of the metric on part j before it was learned (its new rows are
+  there, at their start), minus what a blind guess reaches.
+- retention: of what was answered in the first part's test set right after it was learned, the share
+  that still is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Tested = dict[str, Any]  # part, count and metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The state of a learner after a part.
+
+    Attributes:
+        metric: What it is judged by, such as hits@10.
+        tests: Metrics on every part's test set so far; parts without one are left out.
+        whole: Metrics pooled over all of them.
+        average: Means of the parts' metrics.
+        forgetting: How much of the best was lost; None before the second part.
+        backward_transfer: How learning changed what earlier parts reached.
+        forward_transfer: What parts reach above chance before they are learned, where known.
+        retention: Share of the first part's right answers that are still right.
+    """
+
+    metric: str
+    tests: list[Tested]
+    whole: dict[str, float]
+    average: dict[str, float]
+    forgetting: float | None = None
+    backward_transfer: float | None = None
+    forward_transfer: float | None = None
+    retention: float | None = None
+
+    def __str__(self) -> str:
+        lines = [f"{'':8} {'count':>7}  {self.metric}"]
+        lines += [
+            f"part {test['part']:<3} {test['count']:>7,}  {test[self.metric]:.3f}"
+            for test in self.tests
+        ]
+        lines.append(f"{'whole':8} {self.count:>7,}  {self.whole.get(self.metric, 0):.3f}")
+        lines.append(f"{'average':16}  {self.average.get(self.metric, 0):.3f}")
+        if self.forgetting is not None:
+            lines.append(f"{'forgetting':16}  {self.forgetting:.3f}")
+        return "\n".join(lines)
+
+    @property
+    def count(self) -> int:
+        """Test examples of all parts."""
+        return sum(test["count"] for test in self.tests)
+
+
+def evaluation(
+    metric: str,
+    history: Sequence[Sequence[Tested]],
+    before: Sequence[float | None] = (),
+    retention: float | None = None,
+) -> Evaluation:
+    """Sum up the tests after each part.
+
+    Args:
+        metric: What a learner is judged by.
+        history: R: for each part so far, the tests after it; an empty list where none were made.
+        before: For each part, its metric before it was learned minus chance; None where unknown.
+        retention: Share of the first part's answers that are still right.
+
+    Example:
+        >>> rows = [[(0.5,)], [(0.3,), (0.9,)]]
+        >>> history = [[{"part": j, "count": 10, "x": v} for j, (v,) in enumerate(r)] for r in rows]
+        >>> found = evaluation("x", history)
+        >>> found.average["x"], round(found.forgetting, 2), round(found.backward_transfer, 2)
+        (0.6, 0.2, -0.2)
+    """
+    tests = list(history[-1]) if history else []
+    names = [name for name in (tests[0] if tests else {}) if name not in ("part", "count")]
+    total = sum(test["count"] for test in tests)
+    whole = {n: sum(t[n] * t["count"] for t in tests) / total for n in names if total}
+    average = {n: sum(t[n] for t in tests) / len(tests) for n in names}
+    now = {test["part"]: test[metric] for test in tests}
+    lost, moved = [], []
+    newest = len(history) - 1
+    for part, value in now.items():
+        if part == newest:
+            continue
+        earlier = {
+            i: test[metric] for i in range(newest) for test in history[i] if test["part"] == part
+        }
+        if earlier:
+            lost.append(max(earlier.values()) - value)
+        if part in earlier:
+            moved.append(value - earlier[part])
+    ahead = [value for value in before[1:] if value is not None]
+    return Evaluation(
+        metric, tests, whole, average, _mean(lost), _mean(moved), _mean(ahead), retention
+    )
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

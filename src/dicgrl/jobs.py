@@ -1,0 +1,164 @@
+"""The main job: a stream learned part by part, measured after each, and written to a run folder.
+
+The folder is that of `dicgrl.storage`, with `results.json`, `trace.jsonl` (one line per epoch) and
+the learning curves besides. A run that was interrupted goes on after its last complete part and
+ends, on a CPU, with the numbers of one that was not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dicgrl.devices import device_name, peak_memory
+from dicgrl.errors import UserError
+from dicgrl.files import replacing_file
+from dicgrl.graph import Stream
+from dicgrl.learner import Learner, part_results
+from dicgrl.recipes import Recipe
+from dicgrl.storage import configuration, read_config, save_learner, write_json
+from dicgrl.training import EpochReport
+
+OnPart = Callable[[dict[str, Any]], None]
+OnEpoch = Callable[[int, EpochReport], None]
+
+
+def run_stream(
+    stream: Stream,
+    recipe: Recipe,
+    *,
+    seed: int = 0,
+    device: str = "auto",
+    out: Path | None = None,
+    resume: bool = False,
+    on_part: OnPart | None = None,
+    on_epoch: OnEpoch | None = None,
+) -> dict[str, Any]:
+    """Learn a stream part by part.
+
+    Args:
+        stream: The stream.
+        recipe: The settings.
+        seed: Seed of every random choice.
+        device: auto, cpu or cuda.
+        out: Run folder; nothing is written without one.
+        resume: Go on with the run in the folder; where there is none, begin.
+        on_part: Told the results so far after every part.
+        on_epoch: Told the part and the report of every epoch.
+
+    Returns:
+        The results, as written to `results.json`.
+    """
+    about = {
+        "dataset": stream.name,
+        "task": str(stream.task),
+        "recipe": recipe.name,
+        "published": recipe.published,
+    }
+    learner = None
+    if out is not None and (out / "config.json").exists():
+        if not resume:
+            raise UserError(f"{out}: holds a run already; --resume goes on with it")
+        learner = _resumed(out, stream, recipe, seed, device)
+    if learner is None:
+        learner = Learner(settings=recipe.settings, seed=seed, device=device, names=stream.names)
+    if learner.run.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(learner.run.device)
+    if out is not None and not (out / "config.json").exists():
+        save_learner(learner, out, about)
+    for number in range(learner.num_parts, len(stream)):
+        trace: list[EpochReport] = []
+
+        def watch(report: EpochReport, part: int = number, trace: list[Any] = trace) -> None:
+            trace.append(report)
+            if on_epoch:
+                on_epoch(part, report)
+
+        learner.learn(stream[number], probe=True, monitor=watch)
+        learner.evaluate()
+        if out is not None:
+            _append_trace(out, number, trace)
+            save_learner(learner, out)
+            write_json(out / "results.json", results(learner, about))
+        if on_part:
+            on_part(results(learner, about))
+    found = results(learner, about)
+    if out is not None:
+        write_json(out / "results.json", found)
+    return found
+
+
+def results(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
+    """What `results.json` says."""
+    config = configuration(learner)
+    last = learner.evaluation()
+    return {
+        **about,
+        "model": config["model"],
+        "strategy": config["strategy"],
+        "seed": learner.seed,
+        "device": device_name(learner.run.device),
+        "settings": config["settings"],
+        "protocol": config["protocol"],
+        "parts": [part_results(learner, i) for i in range(learner.num_parts)],
+        "forgetting": last.forgetting,
+        "backward_transfer": last.backward_transfer,
+        "forward_transfer": last.forward_transfer,
+        "retention": last.retention,
+        "peak_memory_bytes": peak_memory(learner.run.device),
+    }
+
+
+def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) -> Learner:
+    config = read_config(out)
+    wanted = {
+        "dataset": stream.name,
+        "seed": seed,
+        "settings": json.loads(json.dumps(recipe.settings.as_dict())),
+    }
+    for key, value in wanted.items():
+        if config.get(key) != value:
+            differs = key
+            if key == "settings":
+                stored = config.get(key) or {}
+                differs = next((k for k in value if stored.get(k) != value[k]), key)
+                value, config = value[differs], stored
+            raise UserError(
+                f"{out}: the run there has {differs}={config.get(differs)!r}, not {value!r}; "
+                "resume it as it was begun, or choose another folder"
+            )
+    learner = Learner.load(out, device=device)
+    if learner.num_parts > len(stream):
+        raise UserError(f"{out}: the run there is longer than this stream")
+    for number, part in enumerate(learner.run.taken):
+        given = stream[number]
+        if len(part.valid) != len(given.valid) or len(part.test) != len(given.test):
+            raise UserError(f"{out}: part {number} of the run there is not that of this stream")
+    return learner
+
+
+def _append_trace(out: Path, part: int, trace: list[EpochReport]) -> None:
+    """Add a part's epochs; lines of that part from a run that was killed are dropped."""
+    path = out / "trace.jsonl"
+    kept = []
+    if path.exists():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        kept = [line for line in lines if json.loads(line)["part"] < part]
+    kept += [
+        json.dumps(
+            {
+                "part": part,
+                "epoch": entry.epoch,
+                "loss": entry.loss,
+                "rate": entry.rate,
+                "validation": entry.validation,
+            }
+        )
+        for entry in trace
+    ]
+    with replacing_file(path) as temporary:
+        temporary.write_text("\n".join(kept) + "\n", encoding="utf-8")

@@ -1,0 +1,362 @@
+"""The learner: a model, a strategy and a graph that grows; learn, evaluate, predict, save, load."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from dicgrl.devices import pick_device
+from dicgrl.errors import UserError, shown
+from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
+from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Vocabulary
+from dicgrl.readers import read_stream
+from dicgrl.recipes import default_settings
+from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.strategies import strategy as make_strategy
+from dicgrl.tasks import LinkRun, NodeRun
+from dicgrl.training.loop import Monitor
+
+Triples = Sequence[tuple[str, str, str]] | npt.NDArray[np.str_]
+
+
+@dataclass(slots=True)
+class PartReport:
+    """What learning a part took.
+
+    Attributes:
+        part: Number of the part.
+        learn_seconds: Time of learning alone, validation left out.
+        new_examples: Training examples that the part brought.
+        replayed_examples: Old examples that were learned again.
+        candidates: Old triples or edges that were looked at.
+        activated: Those that share a component with the new ones.
+        epochs: Epochs trained, all stages together.
+        evaluate_seconds: Time of the last evaluation after it; 0 before any.
+        validation: The best validation value (MRR, or the negative loss); None without any.
+        details: Further figures of the strategy, such as the drift of old rows.
+    """
+
+    part: int
+    learn_seconds: float
+    new_examples: int
+    replayed_examples: int = 0
+    candidates: int = 0
+    activated: int = 0
+    epochs: int = 0
+    evaluate_seconds: float = 0.0
+    validation: float | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One answer to a question.
+
+    Attributes:
+        label: The entity, relation or class.
+        name: Its readable name; the label where there is none.
+        score: The model's score; higher means more likely. For classes a probability.
+        known: Whether it is a training fact already.
+    """
+
+    label: str
+    name: str
+    score: float
+    known: bool
+
+
+class Learner:
+    """Keeps a graph embedding fresh while the graph grows.
+
+    Args:
+        model: transe or convkb for knowledge graphs, gat or sage for networks.
+        strategy: How a new part is learned: frozen, lower, upper, ewc, emr, gem or dicgrl.
+        seed: Seed of every random choice.
+        device: auto, cpu or cuda.
+        names: Readable names of labels.
+        settings: Complete settings instead of `model`, `strategy` and changes.
+        **changes: Settings that differ from the defaults, such as dim=100.
+
+    Example:
+        >>> learner = Learner("transe", "lower", dim=8, epochs=2, device="cpu")
+        >>> report = learner.learn([("Alien", "genre", "horror"), ("Brazil", "genre", "satire")])
+        >>> report.new_examples
+        2
+        >>> [answer.label for answer in learner.predict(head="Alien", relation="genre", k=1)]
+        ['horror']
+    """
+
+    def __init__(
+        self,
+        model: str = "transe",
+        strategy: str = "dicgrl",
+        *,
+        seed: int = 0,
+        device: str = "auto",
+        names: Mapping[str, str] | None = None,
+        settings: LinkSettings | NodeSettings | None = None,
+        **changes: Any,
+    ) -> None:
+        if settings is None:
+            settings = default_settings(model, strategy).changed(changes)
+        self.settings = settings
+        self.seed = seed
+        self.names = dict(names or {})
+        self._labels_of: dict[str, list[str]] | None = None  # by readable name, made when needed
+        self.identity = secrets.token_hex(8)
+        place = pick_device(device)
+        self.run: LinkRun | NodeRun
+        if isinstance(settings, LinkSettings):
+            self.run = LinkRun(settings, seed, place)
+        else:
+            self.run = NodeRun(settings, seed, place)
+        self.strategy = make_strategy(settings)
+        self.reports: list[PartReport] = []
+        self.tests: list[list[Tested]] = []
+        self.before: list[float | None] = []
+        self.retention: list[float | None] = []
+        self.first_answers: torch.Tensor | None = None
+
+    @property
+    def num_parts(self) -> int:
+        """Parts learned so far."""
+        return self.run.num_parts
+
+    def learn(
+        self,
+        part: Part | Triples | str | Path,
+        *,
+        probe: bool = False,
+        monitor: Monitor | None = None,
+    ) -> PartReport:
+        """Learn what arrived.
+
+        Args:
+            part: A part of a stream; or labelled triples as a list, an array or a file. Entities
+                and relations may be new.
+            probe: Measure the part's test set before it is learned, for the forward transfer.
+            monitor: Told about every epoch.
+        """
+        part = self._as_part(part)
+        run = self.run
+        started = time.perf_counter()
+        run.take(part)
+        took = time.perf_counter() - started
+        self.before.append(self._probe() if probe and run.newest else None)
+        started = time.perf_counter()
+        learned = self.strategy.learn(run, monitor)
+        if run.device.type == "cuda":
+            torch.cuda.synchronize(run.device)
+        took += time.perf_counter() - started
+        took -= sum(fit.validate_seconds for fit in learned.fits)
+        bests = [fit.best for fit in learned.fits if fit.best is not None]
+        report = PartReport(
+            run.newest,
+            took,
+            run.count("train", run.newest),
+            learned.replayed,
+            learned.candidates,
+            learned.activated,
+            sum(fit.epochs for fit in learned.fits),
+            validation=bests[-1] if bests else None,
+            details=learned.details,
+        )
+        self.reports.append(report)
+        self.tests.append([])
+        self.retention.append(None)
+        return report
+
+    def evaluate(self) -> Evaluation:
+        """Measure on the test sets of all parts so far."""
+        run = self.run
+        if not self.reports:
+            raise UserError("nothing was learned yet: call learn first")
+        started = time.perf_counter()
+        tests: list[Tested] = []
+        for part in range(run.num_parts):
+            examples = run.examples("test", part, part + 1)
+            if not len(examples):
+                continue
+            metrics, answered = run.outcome(examples)
+            metrics.pop("loss", None)
+            tests.append({"part": part, "count": len(examples), **metrics})
+            if part == 0:
+                if run.num_parts == 1:
+                    self.first_answers = answered.cpu()
+                self.retention[-1] = self._retained(answered.cpu())
+        self.tests[-1] = tests
+        self.reports[-1].evaluate_seconds = time.perf_counter() - started
+        return self.evaluation()
+
+    def evaluation(self, parts: int | None = None) -> Evaluation:
+        """What `evaluate` found after that many parts; after all of them unless given."""
+        parts = self.num_parts if parts is None else parts
+        return evaluation(
+            self.run.metric, self.tests[:parts], self.before[:parts], self.retention[parts - 1]
+        )
+
+    def predict(
+        self,
+        head: str | None = None,
+        relation: str | None = None,
+        tail: str | None = None,
+        *,
+        node: str | None = None,
+        k: int = 10,
+    ) -> list[Prediction]:
+        """Answer a question, best first.
+
+        Exactly one of head, relation and tail is left out and asked for; for a network, `node` asks
+        for its class. Labels and readable names are understood.
+        """
+        if k < 1:
+            raise UserError(f"k={k}: expected at least 1")
+        if not self.reports:
+            raise UserError("nothing was learned yet: call learn first")
+        if isinstance(self.run, NodeRun):
+            if node is None or (head, relation, tail) != (None, None, None):
+                raise UserError("a network answers what class a node has: give node alone")
+            return self._predict_class(self.run, node, k)
+        if node is not None or (head, relation, tail).count(None) != 1:
+            raise UserError("leave out exactly one of head, relation and tail")
+        return self._predict_link(self.run, (head, relation, tail), k)
+
+    def score(self, triples: Iterable[tuple[str, str, str]]) -> list[float]:
+        """Scores of labelled triples; higher means more likely."""
+        run = self._links("score")
+        rows = self._ids(run, list(triples))
+        with torch.no_grad():
+            run.model.eval()
+            return [float(s) for s in run.model.score(*rows.to(run.device).unbind(1))]
+
+    def save(self, folder: str | Path) -> None:
+        """Write the learner to a folder; see `dicgrl.storage`."""
+        from dicgrl.storage import save_learner  # it imports this file
+
+        save_learner(self, Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = "auto") -> Learner:
+        """Read back a learner that was saved.
+
+        Raises:
+            DataError: The folder is damaged or not a learner of this package.
+        """
+        from dicgrl.storage import load_learner
+
+        return load_learner(Path(folder), device)
+
+    def label_id(self, text: str, vocabulary: Vocabulary) -> int:
+        """The id of a label, or of the one label with that readable name."""
+        if text not in vocabulary:
+            if self._labels_of is None:
+                self._labels_of = {}
+                for label, name in self.names.items():
+                    self._labels_of.setdefault(name, []).append(label)
+            matches = [label for label in self._labels_of.get(text, ()) if label in vocabulary]
+            if len(matches) > 1:
+                some = ", ".join(map(shown, matches[:5]))
+                raise UserError(f"{shown(text)} is the name of {len(matches)} labels: {some}")
+            text = matches[0] if matches else text
+        return int(vocabulary.ids([text])[0])
+
+    def _predict_link(
+        self, run: LinkRun, question: tuple[str | None, str | None, str | None], k: int
+    ) -> list[Prediction]:
+        model, graph = run.model, run.graph
+        asked = question.index(None)
+        vocabularies = (graph.entities, graph.relations, graph.entities)
+        given = [
+            0 if text is None else self.label_id(text, vocabulary)
+            for text, vocabulary in zip(question, vocabularies, strict=True)
+        ]
+        rows = np.tile(np.array(given, dtype=np.int64), (len(vocabularies[asked]), 1))
+        rows[:, asked] = np.arange(len(rows))
+        model.eval()
+        with torch.no_grad():
+            blocks = torch.split(torch.from_numpy(rows).to(run.device), 1 << 14)
+            scores = torch.cat([model.score(*block.unbind(1)) for block in blocks])
+            best = scores.topk(min(k, len(scores)))
+        known = graph.contains(rows[best.indices.cpu().numpy()])
+        labels = vocabularies[asked].labels(best.indices.cpu().numpy())
+        return [
+            Prediction(label, self.names.get(label, label), float(score), bool(is_known))
+            for label, score, is_known in zip(labels, best.values.tolist(), known, strict=True)
+        ]
+
+    def _predict_class(self, run: NodeRun, node: str, k: int) -> list[Prediction]:
+        assert run.graph is not None
+        number = self.label_id(node, run.graph.nodes)
+        share = run.scores(torch.tensor([number], device=run.device))[0].softmax(0)
+        best = share.topk(min(k, len(share)))
+        trained = number in run.examples("train").tolist()
+        labels = run.graph.classes.labels(best.indices.cpu().numpy())
+        true = int(run.graph.labels[number])
+        return [
+            Prediction(label, self.names.get(label, label), float(p), trained and index == true)
+            for label, p, index in zip(
+                labels, best.values.tolist(), best.indices.tolist(), strict=True
+            )
+        ]
+
+    def _probe(self) -> float | None:
+        examples = self.run.examples("test", self.run.newest)
+        if not len(examples):
+            return None
+        return self.run.measure(examples)[self.run.metric] - self.run.chance()
+
+    def _retained(self, answered: torch.Tensor) -> float | None:
+        if self.first_answers is None or not self.first_answers.any():
+            return None
+        return answered[self.first_answers].double().mean().item()
+
+    def _as_part(self, part: Part | Triples | str | Path) -> Part:
+        if isinstance(part, KnowledgePart | NetworkPart):
+            return part
+        if isinstance(part, str | Path):
+            stream = read_stream(part)
+            if len(stream) != 1:
+                raise UserError(f"{part}: {len(stream)} parts; learn takes one at a time")
+            return stream[0]
+        triples = [tuple(map(str, triple)) for triple in part]
+        wrong = next((t for t in triples if len(t) != 3), None)
+        if wrong is not None:
+            raise UserError(f"expected (head, relation, tail), found {shown(str(wrong))}")
+        return KnowledgeStream.from_labels("learned", [triples])[0]  # type: ignore[list-item]
+
+    def _links(self, what: str) -> LinkRun:
+        if not isinstance(self.run, LinkRun):
+            raise UserError(f"{what} is about triples; this learner classifies nodes")
+        return self.run
+
+    def _ids(self, run: LinkRun, triples: list[tuple[str, str, str]]) -> torch.Tensor:
+        entity, relation = run.graph.entities, run.graph.relations
+        rows = [
+            (self.label_id(h, entity), self.label_id(r, relation), self.label_id(t, entity))
+            for h, r, t in triples
+        ]
+        return torch.tensor(rows, dtype=torch.long).reshape(-1, 3)
+
+
+def part_results(learner: Learner, part: int) -> dict[str, Any]:
+    """The entry of a part in `results.json`."""
+    report = asdict(learner.reports[part])
+    details = report.pop("details")
+    found = learner.evaluation(part + 1)
+    return {
+        **report,
+        **details,
+        "tests": found.tests,
+        "whole": found.whole,
+        "average": found.average,
+        "forgetting": found.forgetting,
+        "retention": found.retention,
+    }

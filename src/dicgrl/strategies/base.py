@@ -1,0 +1,84 @@
+"""What a strategy is: how a new part is learned, written once for every model and both tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from dicgrl.settings import ContinualSettings, examples_within
+from dicgrl.tasks.base import Run
+from dicgrl.training import FitReport, Lesson
+from dicgrl.training.loop import Monitor
+
+
+@dataclass(slots=True)
+class Learned:
+    """What learning a part did.
+
+    Attributes:
+        fits: Reports of the training that it took.
+        replayed: Old examples that were learned again, each counted once.
+        candidates: Old triples or edges that were looked at.
+        activated: Those that share a component with the new ones.
+        details: Further figures of the strategy.
+    """
+
+    fits: list[FitReport] = field(default_factory=list)
+    replayed: int = 0
+    candidates: int = 0
+    activated: int = 0
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Strategy:
+    """Learns parts; a subclass under a name is picked up by that name.
+
+    The first part is learned alike by all: there is nothing yet that could be forgotten.
+
+    Args:
+        settings: The settings; a strategy reads those that concern it.
+    """
+
+    registry: ClassVar[dict[str, type[Strategy]]] = {}
+    name: ClassVar[str]
+
+    def __init_subclass__(cls, name: str | None = None) -> None:
+        super().__init_subclass__()
+        if name is not None:
+            cls.name = name
+            Strategy.registry[name] = cls
+
+    def __init__(self, settings: ContinualSettings) -> None:
+        self.settings = settings
+
+    def learn(self, run: Run, monitor: Monitor | None = None) -> Learned:
+        """Learn the newest part, which the run has taken in already."""
+        learned = self.first(run, monitor) if run.newest == 0 else self.later(run, monitor)
+        self.remember(run)
+        return learned
+
+    def first(self, run: Run, monitor: Monitor | None) -> Learned:
+        """Learn the first part."""
+        examples = run.examples("train")
+        return Learned([run.fit(Lesson(run.objective(examples), examples), monitor)])
+
+    def later(self, run: Run, monitor: Monitor | None) -> Learned:
+        """Learn a part when others have been learned before."""
+        raise NotImplementedError
+
+    def remember(self, run: Run) -> None:
+        """Keep what the next part will need, after a part was learned."""
+
+    def state(self) -> dict[str, Tensor]:
+        """What `remember` kept outside the model, for a checkpoint."""
+        return {}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Put back what `state` gave."""
+
+    def budget(self, run: Run) -> int:
+        """Old examples that may be replayed for the newest part."""
+        old, new = run.count("train", 0, run.newest), run.count("train", run.newest)
+        return examples_within(self.settings.budget, old, new)

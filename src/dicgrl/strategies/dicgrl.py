@@ -1,0 +1,197 @@
+"""DiCGRL: a new part activates related old examples and updates only their common components.
+
+As published (`arrive_epochs=0`, `start=random`, `shield=0`, `budget=all`): in every epoch new and
+activated examples alternate; activated ones are routed by the attention of before the part, and of
+old rows only the common components may change.
+
+Two additions make it bounded. New rows start from what the graph says about them and first learn
+alone, while all old rows are closed (`arrive_epochs`). Meanwhile a shield protects old answers from
+newcomers: some old examples are compared with the new entities only, which teaches the newcomers to
+keep out of places that are taken. Then the published step runs within its budget, and old
+components may move only so far (`max_drift`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dicgrl.errors import UserError
+from dicgrl.models.table import RowCopies
+from dicgrl.settings import ContinualSettings, examples_within
+from dicgrl.strategies.base import Learned, Strategy
+from dicgrl.tasks.base import Run
+from dicgrl.training import FitReport, Lesson
+from dicgrl.training.loop import Monitor, Objective, shuffled
+
+
+class DiCGRL(Strategy, name="dicgrl"):
+    """Activates related old examples and updates their common components (the paper's method)."""
+
+    def __init__(self, settings: ContinualSettings) -> None:
+        super().__init__(settings)
+        if not getattr(settings, "components", 0):
+            raise UserError(
+                "strategy dicgrl updates components: it needs a disentangled model, such as "
+                "components=8 top=4"
+            )
+
+    def later(self, run: Run, monitor: Monitor | None) -> Learned:
+        """See `Strategy`."""
+        settings = self.settings
+        learned = Learned()
+        before = _Before(run)
+        new = run.examples("train", run.newest)
+        arrives = settings.arrive_epochs > 0 and bool(run.model.tables())
+        try:
+            if arrives:
+                learned.fits.append(self._arrive(run, new, learned, monitor))
+            if settings.later_epochs or not arrives:
+                lesson = _Alternating(run, new, self.budget(run), before)
+                learned.fits.append(run.fit(lesson, monitor))
+                learned.candidates, learned.activated = lesson.candidates, lesson.activated
+                learned.replayed += len(lesson.used)
+        finally:
+            run.open_all()
+        if settings.average:
+            before.average()
+        learned.details["drift"] = before.drift()
+        return learned
+
+    def _arrive(
+        self, run: Run, new: Tensor, learned: Learned, monitor: Monitor | None
+    ) -> FitReport:
+        old = run.count("train", 0, run.newest)
+        shield = run.sample(examples_within(self.settings.shield, old, len(new)), 0, run.newest)
+        learned.replayed += len(shield)
+        run.open_new()
+        lesson = _Shielded(
+            run.objective(new), new, run.objective(shield, old=True, shield=True), shield
+        )
+        schedule = replace(self.settings.schedule(), epochs=self.settings.arrive_epochs)
+        report = run.fit(lesson, monitor, schedule)
+        run.open_all()
+        return report
+
+
+class _Mixed(Lesson):
+    """Two kinds of examples whose batches take turns, evenly spread over an epoch."""
+
+    def __init__(self, objective: Objective, examples: Tensor) -> None:
+        super().__init__(objective, examples)
+        self.old_objective = objective
+        self.old = examples[:0]
+        self.old_weight = self.weight[:0]
+
+    def batches(
+        self, epoch: int, size: int, generator: torch.Generator
+    ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
+        del epoch
+        new, old = (shuffled(len(e), size, generator) for e in (self.examples, self.old))
+        turns = [((i + 0.5) / len(new), True, chosen) for i, chosen in enumerate(new)]
+        turns += [((i + 0.5) / len(old), False, chosen) for i, chosen in enumerate(old)]
+        for _, is_new, chosen in sorted(turns, key=lambda turn: turn[0]):
+            if is_new:
+                yield self.objective, self.examples[chosen], self.weight[chosen]
+            else:
+                yield self.old_objective, self.old[chosen], self.old_weight[chosen]
+
+
+class _Shielded(_Mixed):
+    def __init__(
+        self, objective: Objective, examples: Tensor, old_objective: Objective, old: Tensor
+    ) -> None:
+        super().__init__(objective, examples)
+        self.old_objective, self.old = old_objective, old
+        self.old_weight = torch.ones(len(old), device=old.device)
+
+
+class _Alternating(_Mixed):
+    """New examples and the old ones that they activate, anew every few epochs."""
+
+    def __init__(self, run: Run, new: Tensor, budget: int, before: _Before) -> None:
+        super().__init__(run.objective(new), new)
+        self._run, self._budget, self._before = run, budget, before
+        self.candidates = self.activated = 0
+        self.used = np.empty(0, np.int64)
+
+    def batches(
+        self, epoch: int, size: int, generator: torch.Generator
+    ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
+        every = self._run.settings.refresh
+        if epoch == 1 or (every and (epoch - 1) % every == 0):
+            replay = self._run.activate(self._budget)
+            self._before.cover()
+            self.old, self.old_weight = replay.examples, replay.weight
+            self.old_objective = self._run.objective(replay.examples, old=True)
+            self.candidates = max(self.candidates, replay.candidates)
+            self.activated = max(self.activated, replay.activated)
+            self.used = np.union1d(self.used, replay.positions)
+        return super().batches(epoch, size, generator)
+
+    def settle(self, epoch: int) -> None:
+        del epoch
+        if self._run.settings.max_drift:
+            self._before.bound(self._run.settings.max_drift)
+
+
+class _Before:
+    """What old rows and weights were before a part; the cost follows the rows that may change."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._old = run.old_rows()
+        tables = run.model.tables()
+        self._rows = {name: RowCopies(table) for name, table in tables.items()}
+        self._dense = {n: p.detach().clone() for n, p in run.model.named_parameters()}
+
+    def cover(self) -> None:
+        for rows in self._rows.values():
+            rows.cover()
+
+    def _moved(self) -> Iterator[tuple[RowCopies, Tensor, Tensor, Tensor]]:
+        for name, rows in self._rows.items():
+            for ids, values in rows.copies:
+                old = ids < self._old[name]
+                before = values["rows"][old]
+                yield rows, ids[old], before, rows.table.rows[ids[old]] - before
+
+    @torch.no_grad()
+    def bound(self, most: float) -> None:
+        """Pull rows back that moved farther than a share of their length."""
+        for rows, ids, before, change in self._moved():
+            far = change.norm(dim=1) / (most * before.norm(dim=1)).clamp(min=1e-12)
+            rows.table.rows[ids] = before + change / far.clamp(min=1)[:, None]
+
+    @torch.no_grad()
+    def drift(self) -> dict[str, float]:
+        """How far old rows moved, as a share of their length: the mean and the farthest."""
+        shares = [
+            change.norm(dim=1) / before.norm(dim=1).clamp(min=1e-12)
+            for _, _, before, change in self._moved()
+            if len(before)
+        ]
+        if not shares:
+            return {"mean": 0.0, "largest": 0.0, "rows": 0}
+        every = torch.cat(shares)
+        changed = every > 0
+        mean = every.sum() / changed.sum().clamp(min=1)
+        return {
+            "mean": mean.item(),
+            "largest": every.max().item(),
+            "rows": int(changed.sum()),
+        }
+
+    @torch.no_grad()
+    def average(self) -> None:
+        """Average dense weights with those of before, by the training examples behind each."""
+        run = self._run
+        old = run.count("train", 0, run.newest) / max(run.count("train"), 1)
+        for name, parameter in run.model.named_parameters():
+            before = self._dense[name]
+            kept = parameter[: len(before)] if before.dim() else parameter  # classes may have grown
+            kept.lerp_(before, old)

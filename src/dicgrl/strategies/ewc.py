@@ -1,0 +1,111 @@
+"""Elastic weight consolidation: important weights are held back (Kirkpatrick et al. 2017).
+
+After each part the diagonal Fisher information of its examples is added to that of earlier parts,
+and the weights become the anchor. Later gradients get strength * Fisher * (weight - anchor), the
+gradient of the penalty. A row of a table feels it in the steps that touch it: a row that is not
+touched does not move, and so needs no holding back.
+
+The squared gradient of an example is estimated from batches: if examples' gradients are
+independent, the mean over a batch of size b has 1/b of their variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from dicgrl.settings import ContinualSettings
+from dicgrl.strategies.base import Learned, Strategy
+from dicgrl.tasks.base import Run
+from dicgrl.training import Lesson
+from dicgrl.training.loop import Monitor, Objective, Trainable, shuffled
+
+_BATCH = 256  # examples whose gradients are added before they are squared
+
+
+class EWC(Strategy, name="ewc"):
+    """Fine-tunes on the new part with a penalty on changes of what mattered before."""
+
+    def __init__(self, settings: ContinualSettings) -> None:
+        super().__init__(settings)
+        self._dense: dict[str, Tensor] = {}
+
+    def later(self, run: Run, monitor: Monitor | None) -> Learned:
+        """See `Strategy`."""
+        examples = run.examples("train", run.newest)
+        lesson = _Held(run.objective(examples), examples, lambda: self._hold(run.model))
+        return Learned([run.fit(lesson, monitor)])
+
+    @torch.no_grad()
+    def _hold(self, model: Trainable) -> None:
+        for table in model.tables().values():
+            ids = table.touched()
+            if ids is None:
+                continue
+            ids = torch.unique(ids)
+            moved = table.rows[ids] - table.state("anchor")[ids]
+            table.accumulate(ids, self.settings.strength * table.state("fisher")[ids] * moved)
+        for name, parameter in model.named_parameters():
+            if parameter.grad is not None:
+                fisher, anchor = self._of(name, parameter)
+                parameter.grad += self.settings.strength * fisher * (parameter - anchor)
+
+    def remember(self, run: Run) -> None:
+        """See `Strategy`."""
+        model = run.model
+        examples = run.examples("train", run.newest)
+        objective = run.objective(examples)
+        model.train(False)
+        for chosen in shuffled(len(examples), _BATCH, run.generator):
+            batch = examples[chosen]
+            objective(batch, torch.ones(len(batch), device=batch.device)).backward()  # type: ignore[no-untyped-call]
+            self._add(model, len(batch) ** 2 / len(examples))
+        with torch.no_grad():
+            for table in model.tables().values():
+                table.state("anchor").copy_(table.rows)
+            for name, parameter in model.named_parameters():
+                fisher, _ = self._of(name, parameter)
+                self._dense[f"fisher/{name}"] = fisher
+                self._dense[f"anchor/{name}"] = parameter.detach().clone()
+
+    @torch.no_grad()
+    def _add(self, model: Trainable, scale: float) -> None:
+        for table in model.tables().values():
+            ids = table.touched()
+            if ids is not None:
+                ids = torch.unique(ids)
+                table.state("fisher")[ids] += scale * table.gradient[ids] ** 2
+            table.clear()
+        for name, parameter in model.named_parameters():
+            if parameter.grad is not None:
+                fisher, _ = self._of(name, parameter)
+                self._dense[f"fisher/{name}"] = fisher + scale * parameter.grad**2
+                parameter.grad = None
+
+    def _of(self, name: str, parameter: nn.Parameter) -> tuple[Tensor, Tensor]:
+        """Fisher information and anchor of a dense parameter; new rows count nothing."""
+        fisher, anchor = torch.zeros_like(parameter), parameter.detach().clone()
+        for values, key in ((fisher, f"fisher/{name}"), (anchor, f"anchor/{name}")):
+            if key in self._dense:
+                stored = self._dense[key]
+                values[: len(stored)] = stored
+        return fisher, anchor
+
+    def state(self) -> dict[str, Tensor]:
+        """See `Strategy`; what concerns tables lives in them."""
+        return dict(self._dense)
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """See `Strategy`."""
+        self._dense = dict(state)
+
+
+class _Held(Lesson):
+    def __init__(self, objective: Objective, examples: Tensor, hold: Callable[[], None]) -> None:
+        super().__init__(objective, examples)
+        self._hold = hold
+
+    def adjust(self) -> None:
+        self._hold()

@@ -1,0 +1,96 @@
+"""Gradient episodic memory: no step may raise the loss of an earlier part's memory.
+
+(Lopez-Paz and Ranzato 2017.) With g the gradient of the new batch and g_t that of part t's memory,
+the step becomes the nearest vector z to g with <z, g_t> >= 0 for all t. Its dual is small, one
+variable per part: z = g + G^T v with v >= 0 minimising |g + G^T v|^2, a non-negative least-squares
+problem that SciPy solves exactly from the inner products alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.optimize import nnls
+from torch import Tensor
+
+from dicgrl.strategies.base import Learned, Strategy
+from dicgrl.tasks.base import Run
+from dicgrl.training import Lesson
+from dicgrl.training.gradients import inner, put_gradients, take_gradients
+from dicgrl.training.loop import Monitor, Objective
+
+
+class GEM(Strategy, name="gem"):
+    """Fine-tunes on the new part with gradients that agree with every earlier part's memory."""
+
+    def later(self, run: Run, monitor: Monitor | None) -> Learned:
+        """See `Strategy`."""
+        budget, old = self.budget(run), run.count("train", 0, run.newest)
+        memories = []
+        for part in range(run.newest):
+            share = round(budget * run.count("train", part, part + 1) / max(old, 1))
+            memories.append(run.sample(share, part, part + 1))
+        memories = [memory for memory in memories if len(memory)]
+        examples = run.examples("train", run.newest)
+        objective = run.objective(torch.cat([examples, *memories]))
+        report = run.fit(_Projected(run, objective, examples, memories), monitor)
+        return Learned([report], replayed=sum(map(len, memories)))
+
+
+class _Projected(Lesson):
+    def __init__(
+        self, run: Run, objective: Objective, examples: Tensor, memories: list[Tensor]
+    ) -> None:
+        super().__init__(objective, examples)
+        self._run, self._memories = run, memories
+
+    def adjust(self) -> None:
+        if not self._memories:
+            return
+        model, generator = self._run.model, self._run.generator
+        size = self._run.settings.batch or (1 << 30)
+        new = take_gradients(model)
+        old = []
+        for memory in self._memories:
+            batch = memory
+            if len(memory) > size:
+                chosen = torch.randint(
+                    len(memory), (size,), generator=generator, device=memory.device
+                )
+                batch = memory[chosen]
+            self.objective(batch, torch.ones(len(batch), device=batch.device)).backward()  # type: ignore[no-untyped-call]
+            old.append(take_gradients(model))
+        products = torch.stack([inner(gradient, new) for gradient in old])
+        gram = torch.stack([torch.stack([inner(a, b) for b in old]) for a in old])
+        dual = project(gram.double().cpu().numpy(), products.double().cpu().numpy())
+        for gradient, weight in zip(old, dual, strict=True):
+            if weight:
+                for name, values in new.items():
+                    values += float(weight) * gradient[name]
+        put_gradients(model, new)
+
+
+def project(
+    gram: npt.NDArray[np.float64], products: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """The v >= 0 that minimises |g + G^T v|^2, given G G^T and G g.
+
+    Example:
+        >>> project(np.array([[1.0]]), np.array([-2.0]))
+        array([2.])
+        >>> project(np.array([[1.0]]), np.array([3.0]))
+        array([0.])
+    """
+    if not np.isfinite(gram).all() or not np.isfinite(products).all():
+        return np.zeros(len(products))  # a loss that is not finite is found by the loop
+    if (products >= 0).all():
+        return np.zeros(len(products))
+    # |g + G^T v|^2 = |A v - b|^2 + const with A^T A = G G^T and A^T b = -G g.
+    values, vectors = np.linalg.eigh(gram)
+    values = np.maximum(values, values.max() * 1e-12)
+    root = np.sqrt(values)
+    matrix = root[:, None] * vectors.T
+    target = -(vectors.T @ products) / root
+    solution: npt.NDArray[np.float64] = nnls(matrix, target)[0]
+    return solution

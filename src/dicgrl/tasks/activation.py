@@ -1,0 +1,178 @@
+"""Neighbour activation: which old triples (or edges) a new part concerns, and in which components.
+
+A new link (u, v) that uses components C concerns the old links at u and at v, of order 1, that use
+some of the same components; those concern the old links at their other ends in the components
+that they share, of order 2. Each step is the same function: nodes with components and evidence go
+in, links with common components and merit come out.
+
+Merit ranks the activated links when a budget bounds them. A node's evidence (how many new links
+speak of it) is divided among its old links, so that a hub with thousands of them does not fill the
+budget, and weighted by the share of components that new and old have in common.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dicgrl.graph.arrays import IntArray
+
+MAX_COMPONENTS = 62  # a set of components is one int64
+
+
+class LinkGraph(Protocol):
+    """What activation needs to see of a graph: ends, components and neighbourhoods of links."""
+
+    def ends(self, rows: IntArray) -> IntArray:
+        """The two nodes of links, [m, 2]."""
+
+    def components(self, rows: IntArray) -> IntArray:
+        """The components that links use, as bits, [m]."""
+
+    def links_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        """Old links at nodes: positions in `nodes` and rows, one pair per mention."""
+
+    def degree(self, nodes: IntArray) -> IntArray:
+        """How many old links are at each node."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Activation:
+    """Old links that a part concerns.
+
+    Attributes:
+        rows: The links, each once.
+        order: 1 for neighbours of new links, 2 for neighbours of those.
+        common: Components in which they are concerned, as bits.
+        merit: How much the part says about them; higher is more.
+        candidates: Old links that were looked at, activated or not.
+    """
+
+    rows: IntArray
+    order: IntArray
+    common: IntArray
+    merit: npt.NDArray[np.float64]
+    candidates: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def within(self, budget: int, selection: str, generator: np.random.Generator) -> Activation:
+        """At most `budget` of the links, in order of arrival.
+
+        Args:
+            budget: How many.
+            selection: `top`: those of highest merit. `sample`: drawn by merit, without repeats.
+            generator: Source of randomness.
+        """
+        if budget >= len(self):
+            return self
+        keys = self.merit
+        if selection == "sample":  # the largest of log-weights with Gumbel noise are such a sample
+            keys = np.log(np.maximum(keys, 1e-300)) + generator.gumbel(size=len(keys))
+        return self.at(np.sort(np.argsort(-keys, kind="stable")[:budget]))
+
+    def at(self, chosen: npt.NDArray[Any]) -> Activation:
+        """Some of the links, by position or mask."""
+        return Activation(
+            self.rows[chosen],
+            self.order[chosen],
+            self.common[chosen],
+            self.merit[chosen],
+            self.candidates,
+        )
+
+
+def component_bits(chosen: IntArray) -> IntArray:
+    """Sets of components [..., n] as bits [...].
+
+    Example:
+        >>> component_bits(np.array([[0, 2], [1, 2]])).tolist()
+        [5, 6]
+    """
+    bits: IntArray = (np.int64(1) << chosen).sum(-1)
+    return bits
+
+
+def activate(graph: LinkGraph, new: IntArray, orders: int = 2) -> Activation:
+    """Old links that new ones concern, up to an order of neighbourhood.
+
+    Args:
+        graph: The links, old and new.
+        new: Rows of the new links.
+        orders: 1 for direct neighbours, 2 for their neighbours as well.
+    """
+    found: list[Activation] = []
+    seen = np.empty(0, np.int64)
+    ends, bits = graph.ends(new), graph.components(new)
+    strength = np.ones(len(new))
+    for order in range(1, orders + 1):
+        nodes, concerned, evidence = _gather(ends, bits, strength)
+        step = _neighbours(graph, nodes, concerned, evidence, order)
+        step = step.at(~np.isin(step.rows, seen))
+        seen = np.concatenate([seen, step.rows])
+        found.append(step)
+        ends, bits, strength = graph.ends(step.rows), step.common, step.merit
+    every = Activation(
+        np.concatenate([step.rows for step in found]),
+        np.concatenate([step.order for step in found]),
+        np.concatenate([step.common for step in found]),
+        np.concatenate([step.merit for step in found]),
+        max(step.candidates for step in found),
+    )
+    return every.at(np.argsort(every.rows))
+
+
+def _gather(
+    ends: IntArray, bits: IntArray, strength: npt.NDArray[np.float64]
+) -> tuple[IntArray, IntArray, npt.NDArray[np.float64]]:
+    """Nodes at the ends of links, the components of all their links, and their summed strength."""
+    loop = ends[:, 0] == ends[:, 1]
+    flat = np.concatenate([ends[:, 0], ends[~loop, 1]])
+    nodes, group = np.unique(flat, return_inverse=True)
+    every = np.concatenate([bits, bits[~loop]])
+    weight = np.concatenate([strength, strength[~loop]])
+    return nodes, union_by(group, every, len(nodes)), sum_by(group, weight, len(nodes))
+
+
+def _neighbours(
+    graph: LinkGraph,
+    nodes: IntArray,
+    concerned: IntArray,
+    evidence: npt.NDArray[np.float64],
+    order: int,
+) -> Activation:
+    at, rows = graph.links_of(nodes)
+    distinct, group = np.unique(rows, return_inverse=True)
+    own = graph.components(distinct)
+    common = own[group] & concerned[at]
+    overlap = np.bitwise_count(common) / np.maximum(np.bitwise_count(own[group]), 1)
+    spoken = (evidence / np.maximum(graph.degree(nodes), 1))[at]
+    merit = sum_by(group, overlap * spoken, len(distinct))
+    shared = union_by(group, common, len(distinct))
+    active = shared != 0
+    return Activation(
+        distinct[active],
+        np.full(int(active.sum()), order),
+        shared[active],
+        merit[active],
+        len(distinct),
+    )
+
+
+def union_by(group: IntArray, bits: IntArray, count: int) -> IntArray:
+    """Union of the bits of each group; every group below `count` must occur."""
+    if count == 0:
+        return np.empty(0, np.int64)
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(count))
+    union: IntArray = np.bitwise_or.reduceat(bits[order], starts)
+    return union
+
+
+def sum_by(group: IntArray, values: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.float64]:
+    """Sum of the values of each group."""
+    return np.bincount(group, values, count).astype(np.float64)

@@ -1,0 +1,193 @@
+"""A run: one growing graph, one model, and how they meet. All that a strategy may see.
+
+A strategy works with examples, objectives and named parameters; what an example is (a triple, a
+node), how it is scored and which old ones a part concerns is known here and below.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dicgrl.graph import Part
+from dicgrl.graph.arrays import IntArray
+from dicgrl.models import KnowledgeModel, NetworkModel
+from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.training import FitReport, Lesson, Schedule, fit
+from dicgrl.training.loop import Monitor, Objective
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replay:
+    """Old examples that a part concerns.
+
+    Attributes:
+        examples: The examples, on the model's device.
+        weight: Weight of each.
+        positions: Numbers that tell old examples apart.
+        candidates: Old triples or edges that were looked at.
+        activated: Those that share a component with the new ones.
+    """
+
+    examples: Tensor
+    weight: Tensor
+    positions: IntArray
+    candidates: int
+    activated: int
+
+
+class Run(ABC):
+    """A model that learns a graph part by part.
+
+    Args:
+        settings: The settings.
+        seed: Seed of every random choice; each part has its own sequence, so that a run that is
+            taken up again goes on as if it had never stopped.
+        device: Where to compute.
+    """
+
+    metric: ClassVar[str]  # what a run is judged by
+    settings: LinkSettings | NodeSettings
+    model: KnowledgeModel | NetworkModel
+
+    def __init__(self, seed: int, device: torch.device) -> None:
+        self.seed = seed
+        self.device = device
+        self.num_parts = 0
+        self.taken: list[Part] = []  # the parts as the graph sees them
+        self.reseed()
+
+    def reseed(self) -> None:
+        """Begin the random sequence of the next part."""
+        seed = self.seed + 1_000_003 * self.num_parts
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+        self.choices = np.random.default_rng((self.seed, self.num_parts))
+
+    def take(self, part: Part) -> None:
+        """Let the graph and the model grow by a part; nothing is learned yet."""
+        self.reseed()
+        self.taken.append(self._add(part))
+        self._grow()
+        self.num_parts += 1
+
+    def recall(self, parts: Iterable[Part], model: KnowledgeModel | NetworkModel) -> None:
+        """Take in parts that a model has learned already."""
+        for part in parts:
+            self.taken.append(self._add(part))
+            self.num_parts += 1
+        self.model = model
+
+    @property
+    def newest(self) -> int:
+        """Number of the newest part."""
+        return self.num_parts - 1
+
+    @abstractmethod
+    def _add(self, part: Part) -> Part:
+        """Let the graph grow; gives the part in the graph's own ids."""
+
+    @abstractmethod
+    def _grow(self) -> None:
+        """Let the model grow by what the newest part brought."""
+
+    @abstractmethod
+    def rebuild(self) -> None:
+        """Begin with a new model of the size of the graph."""
+
+    @abstractmethod
+    def count(self, split: str, first: int = 0, last: int | None = None) -> int:
+        """Examples of a split that arrived with parts [first, last)."""
+
+    @abstractmethod
+    def examples(self, split: str, first: int = 0, last: int | None = None) -> Tensor:
+        """The same examples, oldest first, on the model's device."""
+
+    @abstractmethod
+    def old_examples(self, chosen: IntArray) -> Tensor:
+        """Training examples by their positions in the history."""
+
+    @abstractmethod
+    def objective(self, examples: Tensor, *, old: bool = False, shield: bool = False) -> Objective:
+        """The loss of batches of the examples.
+
+        Args:
+            examples: All that will be asked for.
+            old: Use the attention of before the part, and let gradients reach only what is open.
+            shield: Compare with what is new only.
+        """
+
+    @abstractmethod
+    def activate(self, budget: int) -> Replay:
+        """Old examples that the newest part concerns, at most `budget`; opens their components."""
+
+    @abstractmethod
+    def old_rows(self) -> dict[str, int]:
+        """How many rows each of the model's tables had before the newest part."""
+
+    @abstractmethod
+    def open_new(self) -> None:
+        """Let only what arrived with the newest part change."""
+
+    @abstractmethod
+    def open_all(self) -> None:
+        """Let everything change."""
+
+    @abstractmethod
+    def outcome(self, examples: Tensor) -> tuple[dict[str, float], Tensor]:
+        """Metrics of examples, and for each question whether it was answered (top 10, class)."""
+
+    def measure(self, examples: Tensor) -> dict[str, float]:
+        """Metrics of examples."""
+        return self.outcome(examples)[0]
+
+    @abstractmethod
+    def judge(self, examples: Tensor) -> float:
+        """What a model is selected by, higher is better."""
+
+    @abstractmethod
+    def chance(self) -> float:
+        """The metric that a blind guess reaches."""
+
+    @abstractmethod
+    def describe_protocol(self) -> dict[str, Any]:
+        """How it is measured, for the results."""
+
+    def sample(self, count: int, first: int = 0, last: int | None = None) -> Tensor:
+        """Training examples of parts [first, last), drawn evenly without repeats."""
+        begin = self.count("train", 0, first)
+        available = self.count("train", first, last)
+        chosen = self.choices.choice(available, min(count, available), replace=False)
+        return self.old_examples(np.sort(chosen) + begin)
+
+    def fit(
+        self,
+        lesson: Lesson,
+        monitor: Monitor | None = None,
+        schedule: Schedule | None = None,
+    ) -> FitReport:
+        """Train with early stopping on validation data."""
+        first = self.newest == 0 or self.settings.validate_on == "seen"
+        watched = self._watched(self.examples("valid", 0 if first else self.newest))
+        if schedule is None:
+            later = self.newest > 0
+            schedule = self.settings.later_schedule() if later else self.settings.schedule()
+        if not schedule.batch:
+            schedule = replace(schedule, batch=1 << 30)  # all at once
+        return fit(
+            self.model,
+            lesson,
+            schedule,
+            self.generator,
+            validate=(lambda: self.judge(watched)) if len(watched) else None,
+            monitor=monitor,
+        )
+
+    def _watched(self, valid: Tensor) -> Tensor:
+        """The validation examples that are looked at in training."""
+        return valid

@@ -1,0 +1,99 @@
+"""Where new entities and relations start: at what the graph already says about them.
+
+An entity that arrives with the triple (h, r, e) should lie where the scorer would look for it, at
+`place(h, r)`: for TransE h + r. Its start is the mean over its triples, component by component, as
+each relation speaks of its own components only. Chains of new entities are reached pass by pass,
+and a new relation is the mean of what fits between its known ends. What nothing is said about
+keeps its random start.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from dicgrl.models import KnowledgeModel
+from dicgrl.models.table import Table
+
+PASSES = 3
+
+
+@torch.no_grad()
+def start_from_neighbours(
+    model: KnowledgeModel, triples: Tensor, first_entity: int, first_relation: int
+) -> None:
+    """Set the rows of new entities and relations from triples [m, 3] that mention them.
+
+    Args:
+        model: The model, already grown.
+        triples: The new training triples.
+        first_entity: The first new entity; all before it are known.
+        first_relation: The first new relation.
+    """
+    entities = torch.arange(model.num_entities, device=triples.device) < first_entity
+    relations = torch.arange(model.num_relations, device=triples.device) < first_relation
+    for _ in range(PASSES):
+        before = int(entities.sum() + relations.sum())
+        _place_relations(model, triples, entities, relations)
+        _place_entities(model, triples, entities, relations)
+        if int(entities.sum() + relations.sum()) == before:
+            break
+
+
+def _place_entities(
+    model: KnowledgeModel, triples: Tensor, entities: Tensor, relations: Tensor
+) -> None:
+    means = _Means(model.entities)
+    asked = torch.zeros_like(entities)
+    for side, target, other in (("head", 0, 2), ("tail", 2, 0)):
+        usable = ~entities[triples[:, target]] & entities[triples[:, other]]
+        chosen = triples[usable & relations[triples[:, 1]]]
+        route = model.route(*chosen.unbind(1))
+        placed = model.scorer.place(
+            model.entity_vectors(chosen[:, other], route),
+            model.relation_vectors(chosen[:, 1], route),
+            side,
+        )
+        if placed is None:
+            return
+        means.add(model.entity_rows(chosen[:, target], route), placed)
+        asked[chosen[:, target]] = True
+    means.store()
+    entities |= asked
+
+
+def _place_relations(
+    model: KnowledgeModel, triples: Tensor, entities: Tensor, relations: Tensor
+) -> None:
+    usable = ~relations[triples[:, 1]] & entities[triples[:, 0]] & entities[triples[:, 2]]
+    chosen = triples[usable]
+    route = model.route(*chosen.unbind(1))
+    placed = model.scorer.between(
+        model.entity_vectors(chosen[:, 0], route), model.entity_vectors(chosen[:, 2], route)
+    )
+    if placed is None:
+        return
+    means = _Means(model.relations)
+    means.add(model.relation_rows(chosen[:, 1], route), placed)
+    means.store()
+    relations[chosen[:, 1]] = True
+
+
+class _Means:
+    """Means of what is said about rows of a table; the cost follows what is said."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._ids: list[Tensor] = []
+        self._values: list[Tensor] = []
+
+    def add(self, ids: Tensor, vectors: Tensor) -> None:
+        """Vectors [m, n width] say something about rows [m, n]."""
+        self._ids.append(ids.reshape(-1))
+        self._values.append(vectors.reshape(-1, self._table.width))
+
+    def store(self) -> None:
+        ids, group = torch.unique(torch.cat(self._ids), return_inverse=True)
+        total = torch.zeros(len(ids), self._table.width, device=ids.device)
+        total.index_add_(0, group, torch.cat(self._values))
+        self._table.rows[ids] = total / torch.bincount(group, minlength=len(ids))[:, None]
