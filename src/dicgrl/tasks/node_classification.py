@@ -11,7 +11,7 @@ from dicgrl.errors import UserError
 from dicgrl.evaluation import accuracy_metrics
 from dicgrl.graph import NetworkGraph, NetworkPart
 from dicgrl.graph.network import Scope
-from dicgrl.models import NetworkModel
+from dicgrl.models import NetworkModel, PreparedEdges
 from dicgrl.recipes import Recipe
 from dicgrl.settings import NodeSettings
 from dicgrl.training import FitReport, NodeObjective, fit
@@ -65,6 +65,7 @@ class NodeRun:
         self.x = scaled(torch.from_numpy(graph.features.copy()), settings.features).to(device)
         scope: Scope = "part" if settings.graph == "part" else "accumulated"
         self.edge_index = torch.from_numpy(graph.edge_index(scope)).to(device)
+        self.edges = PreparedEdges(self.edge_index, len(self.x))  # once, not in every step
         self.labels = torch.from_numpy(graph.labels.copy()).to(device)
         self.train, self.valid, self.test = (
             torch.from_numpy(nodes.copy()).to(device)
@@ -87,7 +88,7 @@ class NodeRun:
     def learn(self, monitor: Monitor | None = None) -> FitReport:
         """Train, with early stopping on the loss of the validation nodes."""
         settings, model = self.settings, self.model
-        neighbourhood: Neighbourhood = WholeNetwork(self.x, self.edge_index)
+        neighbourhood: Neighbourhood = WholeNetwork(self.x, self.edges)
         if settings.batch:
             neighbourhood = SampledNeighbourhood(
                 self.x, self.edge_index, settings.layers, settings.neighbours, self.generator
@@ -111,6 +112,6 @@ class NodeRun:
         was_training = self.model.training
         self.model.eval()
         with torch.no_grad():
-            scores = self.model(self.x, self.edge_index)[nodes]
+            scores = self.model(self.x, self.edges)[nodes]
         self.model.train(was_training)
         return accuracy_metrics(scores, self.labels[nodes])

@@ -12,11 +12,13 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from dicgrl.models.edges import PreparedEdges
+
 
 class Neighbourhood(Protocol):
     """Gives the part of the network that a batch of nodes needs."""
 
-    def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor | PreparedEdges, Tensor]:
         """Features [m, F], edges [2, e] in positions of those, and the positions of `nodes`."""
 
 
@@ -25,15 +27,15 @@ class WholeNetwork:
 
     Args:
         x: Features of all nodes, [N, F].
-        edge_index: All edges with self loops, [2, E].
+        edges: All edges with self loops, [2, E], best prepared: they stay the same.
     """
 
-    def __init__(self, x: Tensor, edge_index: Tensor) -> None:
-        self.x, self.edge_index = x, edge_index
+    def __init__(self, x: Tensor, edges: Tensor | PreparedEdges) -> None:
+        self.x, self.edges = x, edges
 
-    def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor | PreparedEdges, Tensor]:
         """See `Neighbourhood`."""
-        return self.x, self.edge_index, nodes
+        return self.x, self.edges, nodes
 
 
 class SampledNeighbourhood:

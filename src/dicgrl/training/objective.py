@@ -71,8 +71,8 @@ class NodeObjective:
 
     def __call__(self, model: NetworkModel, nodes: Tensor, weight: Tensor) -> Tensor:
         """Loss of nodes [b] with weights [b]."""
-        x, edge_index, positions = self.neighbourhood(nodes)
-        scores = model(x, edge_index)[positions]
+        x, edges, positions = self.neighbourhood(nodes)
+        scores = model(x, edges)[positions]
         each = F.cross_entropy(scores, self.labels[nodes], reduction="none")
         total = (each * weight).sum() / weight.sum().clamp(min=1e-12)
         return total + self.beta * model.take_concentration()
