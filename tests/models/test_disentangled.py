@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dicgrl.models import Components
-from dicgrl.models.disentangled import ComponentGAT, ComponentSAGE, EdgeRouter, RoutedEdges
+from dicgrl.models.disentangled import ComponentGAT, ComponentSAGE, EdgeRouter
+from dicgrl.models.edges import PreparedEdges
 
 Layer = ComponentGAT | ComponentSAGE
 LAYERS: dict[str, type[Layer]] = {"gat": ComponentGAT, "sage": ComponentSAGE}
@@ -28,9 +29,24 @@ class Case(NamedTuple):
     def leaves(self) -> list[Tensor]:
         return [self.parts, *self.layer.parameters(), self.router.weight]
 
+    @property
+    def edges(self) -> PreparedEdges:
+        return PreparedEdges(self.edge_index, len(self.parts))
+
     def forward(self) -> tuple[Tensor, Tensor]:
-        edges, missing = self.router(self.parts, self.edge_index)
-        return self.layer(self.parts, edges), missing
+        new, missing = self.layer(self.parts, self.edges, self.router)
+        return new, missing
+
+    def chosen(self) -> list[list[int]]:
+        """Components of each edge that is no self loop, in the given order."""
+        edges = self.edges
+        found = self.router.choose(self.parts, edges)
+        return found[edges.order.argsort()].tolist()  # type: ignore[no-any-return]
+
+    def in_blocks(self, size: int) -> Case:
+        """The same with blocks of at most so many bytes, or one node."""
+        self.layer.block_bytes = {"cpu": size}  # type: ignore[misc]
+        return self
 
 
 def make(
@@ -62,7 +78,7 @@ def make(
 def cases(draw: st.DrawFn, name: str) -> Case:
     nodes, count = draw(st.integers(1, 5)), draw(st.integers(1, 4))
     node = st.integers(0, nodes - 1)
-    return make(
+    case = make(
         name,
         draw(st.lists(st.tuples(node, node), max_size=10)),
         nodes=nodes,
@@ -73,6 +89,8 @@ def cases(draw: st.DrawFn, name: str) -> Case:
         routing=draw(st.sampled_from(["learned", "published"])),
         seed=draw(st.integers(0, 1000)),
     )
+    # A block for each node with edges, blocks of several nodes, one block.
+    return case.in_blocks(draw(st.sampled_from([1, 200, 1 << 20])))
 
 
 # The slow reference: one edge, one node and one component at a time.
@@ -90,8 +108,7 @@ def slow_edges(case: Case) -> list[SlowEdge]:
     router, found = case.router, []
     pairs = [(v, u) for v, u in case.edge_index.T.tolist() if v != u]
     top, count = router.components.top, router.components.count
-    rows = case.router(case.parts, case.edge_index)[0].source[: len(pairs) * top].tolist()
-    for number, (v, u) in enumerate(pairs):
+    for (v, u), chosen in zip(pairs, case.chosen(), strict=True):
         exponents = []
         for k in range(count):
             seen = torch.cat([case.parts[u, k], case.parts[v, k]]).detach()
@@ -99,8 +116,7 @@ def slow_edges(case: Case) -> list[SlowEdge]:
             exponents.append((logit if logit > 0 else logit * 0).exp())
         alpha = [value / sum(exponents) for value in exponents]
         # ReLU makes ties, which may be broken either way; whatever is chosen must be a top n.
-        chosen = [row % count for row in rows[number * top : (number + 1) * top]]
-        assert len(set(chosen)) == top
+        assert chosen == sorted(set(chosen)) and len(chosen) == top
         least = min(alpha[k].item() for k in chosen)
         assert all(alpha[k].item() <= least + 1e-12 for k in range(count) if k not in chosen)
         found.append(SlowEdge(v, u, alpha, chosen))
@@ -250,19 +266,12 @@ def test_a_step_down_l_norm_concentrates_the_weights(name: str) -> None:
     assert case.forward()[1] < before
 
 
-def chosen_by_edge(case: Case) -> list[list[int]]:
-    edges = case.router(case.parts, case.edge_index)[0]
-    top, count = case.router.components.top, case.router.components.count
-    loops = case.parts.shape[0] * count
-    return (edges.source[:-loops].view(-1, top) % count).tolist()  # type: ignore[no-any-return]
-
-
 @every_layer
 @pytest.mark.parametrize("routing", ["learned", "published"])
 def test_component_k_hears_only_edges_that_chose_k(name: str, routing: str) -> None:
     # With outside=1 a LayerNorm gives a constant; with 3 every input is heard.
     case = make(name, RING, outside=3, routing=routing)
-    chosen = chosen_by_edge(case)
+    chosen = case.chosen()
     speaks = {(v, u, k) for (v, u), ks in zip(RING, chosen, strict=True) for k in ks}
     assert 0 < len(speaks) < len(RING) * 4
     heard = set()
@@ -271,8 +280,7 @@ def test_component_k_hears_only_edges_that_chose_k(name: str, routing: str) -> N
         for k in range(4):
             pull = torch.arange(1.0, 4.0, dtype=torch.float64)
             if name == "sage":  # past the ReLU, so that a silent unit does not hide an edge
-                edges, _ = case.router(case.parts, case.edge_index)
-                output = before_relu(case.layer, case.parts, edges)
+                output = before_relu(case)
             (slope,) = torch.autograd.grad(
                 (output[u, k] * pull).sum(), case.parts, retain_graph=True
             )
@@ -282,12 +290,11 @@ def test_component_k_hears_only_edges_that_chose_k(name: str, routing: str) -> N
     assert heard == speaks | {(u, u, k) for u in range(6) for k in range(4)}
 
 
-def before_relu(layer: Layer, parts: Tensor, edges: RoutedEdges) -> Tensor:
+def before_relu(case: Case) -> Tensor:
     """The layer with a ReLU that lets everything pass."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("torch.nn.functional.relu", lambda x: x)
-        new: Tensor = layer(parts, edges)
-    return new
+        return case.forward()[0]
 
 
 @every_layer
@@ -297,13 +304,13 @@ def test_a_change_of_a_component_outside_the_top_n_is_not_heard(name: str) -> No
     with torch.no_grad():
         case.router.weight.abs_()  # every weight above 0: no ties
     case = case._replace(parts=parts)
-    (chosen,) = chosen_by_edge(case)
+    (chosen,) = case.chosen()
     output = case.forward()[0]
     for k in range(5):
         changed = parts.clone()
         changed[0, k] *= 0.5 if k not in chosen else 1.5  # stays outside, stays inside
         other = case._replace(parts=changed)
-        assert chosen_by_edge(other) == [chosen]
+        assert other.chosen() == [chosen]
         assert torch.equal(other.forward()[0][1], output[1]) == (k not in chosen)
 
 
@@ -378,9 +385,10 @@ class Largest(TorchDispatchMode):
         return result
 
 
-def largest(name: str, nodes: int, edges: int) -> int:
+def largest(name: str, nodes: int, edges: int, block: int = 1 << 30) -> int:
+    """Numbers in the largest tensor of a step."""
     generator = torch.Generator().manual_seed(0)
-    case = make(name, [], nodes=nodes, count=4, top=2, inside=2, outside=2)
+    case = make(name, [], nodes=nodes, count=4, top=2, inside=2, outside=2).in_blocks(block)
     index = torch.randint(0, nodes, (2, edges), generator=generator)
     case = case._replace(edge_index=index)
     with Largest() as seen:
@@ -394,6 +402,75 @@ def largest(name: str, nodes: int, edges: int) -> int:
 def test_memory_follows_the_edges_and_not_the_square_of_the_nodes(name: str) -> None:
     nodes, edges = 20_000, 40_000
     size = largest(name, nodes, edges)
-    rows = edges * 2 + nodes * 4  # E n + N K messages of length 2
-    assert size <= 2 * rows
+    assert size <= 2 * 4 * edges  # messages of length 2 in 4 components
     assert largest(name, 2 * nodes, 2 * edges) <= 2.01 * size
+
+
+@every_layer
+def test_in_blocks_memory_follows_the_nodes(name: str) -> None:
+    nodes = 5_000
+    for edges in (20_000, 100_000):
+        size = largest(name, nodes, edges, block=1 << 16)
+        assert size <= max(2 * 4 * nodes, 2 * edges)  # messages of all nodes, or the edges' ends
+
+
+@every_layer
+@pytest.mark.parametrize("training", [False, True])
+def test_blocks_give_what_one_block_gives(name: str, training: bool) -> None:
+    generator = torch.Generator().manual_seed(4)
+    edges = pairs_of(torch.randint(0, 30, (2, 200), generator=generator))
+    found = []
+    for size in (1 << 20, 1000, 1):
+        case = make(name, edges, nodes=30, count=4).in_blocks(size)
+        case.layer.train(training)
+        output, missing = case.forward()
+        found.append([output, missing, *gradients(output, case.leaves())])
+        found[-1] += gradients(missing, [case.router.weight])
+    for blocked in found[1:]:
+        assert all(close(*pair) for pair in zip(found[0], blocked, strict=True))
+
+
+def test_only_what_needs_a_gradient_gets_one_in_blocks() -> None:
+    for frozen in ("router", "layer", "parts"):
+        case = make("gat", RING).in_blocks(1)
+        getattr(case, frozen).requires_grad_(False)
+        output, missing = case.forward()
+        (output.sum() + missing).backward()  # type: ignore[no-untyped-call]
+        assert [leaf.grad is not None for leaf in case.leaves()] == [
+            leaf.requires_grad for leaf in case.leaves()
+        ]
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_what_is_dropped_is_the_same_in_both_passes(size: int) -> None:
+    """A gradient is the slope of the very output that was computed, whatever was dropped."""
+    case = make("gat", RING, routing="published").in_blocks(size)
+    assert isinstance(case.layer, ComponentGAT)
+    case.layer.dropout = 0.5
+
+    def output(step: float) -> Tensor:
+        torch.manual_seed(3)
+        moved = case._replace(parts=case.parts.detach() + step * direction)
+        return moved.forward()[0].sum()
+
+    direction = torch.randn(case.parts.shape, dtype=torch.float64) * 1e-3
+    torch.manual_seed(3)
+    (slope,) = torch.autograd.grad(case.forward()[0].sum(), case.parts)
+    expected = (output(1) - output(-1)) / 2
+    assert torch.allclose((slope * direction).sum(), expected, rtol=1e-4)
+    torch.manual_seed(4)
+    assert not torch.allclose(case.forward()[0].sum(), output(0))
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_the_dropped_share_is_the_one_asked_for(size: int) -> None:
+    star = [(leaf, 0) for leaf in range(1, 400)]
+    case = make("gat", star, nodes=400, count=2, top=2, outside=1).in_blocks(size)
+    assert isinstance(case.layer, ComponentGAT)
+    case.layer.dropout = 0.3
+    with torch.no_grad():
+        case.layer.attention.zero_()  # all neighbours weigh the same
+        case.layer.weight.fill_(1 / 3)
+    output = case._replace(parts=torch.ones_like(case.parts)).forward()[0]
+    kept = output[0] * 400 * 0.7  # of 400 messages of 1 / 400 each
+    assert ((kept - 280).abs() < 5 * (400 * 0.3 * 0.7) ** 0.5).all() and kept.unique().numel() == 2

@@ -12,7 +12,9 @@ from torch.nn import functional as F
 from torch_geometric.nn import GATConv, SAGEConv
 
 from dicgrl import UserError
-from dicgrl.models import BACKBONES, Components, NetworkModel
+from dicgrl.models import BACKBONES, Components, NetworkModel, PreparedEdges
+from dicgrl.models.blockwise import Heard
+from dicgrl.models.disentangled import ComponentLayer, EdgeRouter
 from dicgrl.models.network import Backbone
 
 FORMS: dict[str, Components | None] = {
@@ -154,8 +156,7 @@ def test_the_disentangled_form_is_its_layers_one_after_the_other(name: str) -> N
     parts, missing = F.linear(x, model.projection.weight, model.projection.bias), []
     parts = parts.view(9, 4, 3)
     for layer, router in zip(model.stack, model.routers, strict=True):
-        routed, loss = router(parts, edges)
-        parts = layer(parts, routed)
+        parts, loss = layer(parts, PreparedEdges(edges, 9), router)
         missing.append(loss.item())
     expected = parts.reshape(9, 12) @ model.class_weight.T + model.class_bias
     assert torch.allclose(model(x, edges), expected, atol=1e-6)
@@ -291,7 +292,7 @@ class Plain(nn.Module):
         return torch.zeros(len(x), sent.shape[1]).index_add(0, target, sent)
 
 
-class Divided(nn.Module):
+class Divided(ComponentLayer):
     def __init__(self, count: int, inside: int, outside: int, dropout: float) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(count, inside, outside))
@@ -299,15 +300,19 @@ class Divided(nn.Module):
     def initialise(self, generator: torch.Generator) -> None:
         nn.init.normal_(self.weight, generator=generator)
 
-    def forward(self, parts: Tensor, edges: Any) -> Tensor:
-        new = torch.einsum("nki,kio->nko", parts, self.weight)
-        summed: Tensor = edges.sum(new.flatten(0, 1), torch.ones(len(edges.source)))
-        return summed.view(new.shape)
+    def send(self, parts: Tensor) -> tuple[Tensor, ...]:
+        return (torch.einsum("nki,kio->nko", parts, self.weight),)
+
+    def hear(self, heard: Heard) -> Tensor:
+        return heard.sum(heard.own[0], heard.sent[0], heard.chosen.float())
+
+    def finish(self, parts: Tensor, heard: Tensor) -> Tensor:
+        return heard
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_backbone_of_ones_own(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    backbone = Backbone(Plain, Divided)  # type: ignore[arg-type]
+    backbone = Backbone(Plain, Divided)
     monkeypatch.setitem(BACKBONES, "mine", backbone)
     model = made("mine", form)
     x, edges = network()
@@ -322,3 +327,98 @@ def test_a_backbone_of_ones_own(form: str, monkeypatch: pytest.MonkeyPatch) -> N
         assert isinstance(model.stack[0], Divided) and len(model.routers) == 2
     if form == "learned":
         assert all(router.weight.grad.abs().max() > 0 for router in model.routers)  # type: ignore[union-attr]
+
+
+# Components of nodes that are closed, and components that edges choose.
+
+divided = pytest.mark.parametrize(
+    ("name", "form"), [(name, form) for name in BACKBONES for form in ("learned", "published")]
+)
+
+
+@every_model
+def test_prepared_edges_are_the_edges(name: str, form: str) -> None:
+    model = made(name, form)
+    x, edges = network()
+    assert torch.equal(model(x, PreparedEdges(edges, 9)), model(x, edges))
+
+
+@divided
+def test_a_closed_component_hands_no_gradient_on(name: str, form: str) -> None:
+    model = made(name, form)
+    x, edges = network()
+    x.requires_grad_()
+
+    def slope(mask: Tensor | None) -> Tensor:
+        scores = model(x, edges, open=mask)
+        assert torch.equal(scores, model(x, edges))  # the value is the same, closed or not
+        (found,) = torch.autograd.grad(scores.square().sum(), x)
+        return found
+
+    generator = torch.Generator().manual_seed(2)
+    mask = torch.rand(9, 4, generator=generator) < 0.5
+    # Closing splits the gradient: what is open and what is not add up to all.
+    assert torch.allclose(slope(mask) + slope(~mask), slope(None), atol=1e-5)
+    assert slope(mask).abs().max() > 0
+    assert torch.equal(slope(torch.ones(9, 4, dtype=torch.bool)), slope(None))
+    assert slope(torch.zeros(9, 4, dtype=torch.bool)).abs().max() == 0
+
+
+@divided
+def test_a_closed_component_moves_no_weight_before_the_class_layer(name: str, form: str) -> None:
+    model = made(name, form)
+    scores = model(*network(), open=torch.zeros(9, 4, dtype=torch.bool))
+    F.cross_entropy(scores, torch.arange(9) % 3).backward()
+    for key, parameter in model.named_parameters():
+        moved = parameter.grad is not None and parameter.grad.abs().max() > 0
+        assert moved == key.startswith("class_"), key
+
+
+@divided
+def test_an_open_component_is_the_only_way_through(name: str, form: str) -> None:
+    """Layers do not mix components: with component 2 open, only its weights move."""
+    model = made(name, form)
+    mask = torch.zeros(9, 4, dtype=torch.bool)
+    mask[:, 2] = True
+    F.cross_entropy(model(*network(), open=mask), torch.arange(9) % 3).backward()
+    assert model.projection is not None and model.projection.weight.grad is not None
+    moved = model.projection.weight.grad.view(4, -1).abs().amax(1) > 0
+    assert moved.tolist() == [False, False, True, False]
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_a_plain_model_has_no_components_to_close_or_to_choose(name: str) -> None:
+    x, edges = network()
+    with pytest.raises(ValueError, match="plain model"):
+        made(name)(x, edges, open=torch.ones(9, 4, dtype=torch.bool))
+    with pytest.raises(ValueError, match="plain model"):
+        made(name).edge_components(x, edges)
+
+
+def test_a_mask_of_another_shape_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"shape \[4, 9\], expected \[9, 4\]"):
+        made("gat", "learned")(*network(), open=torch.ones(4, 9, dtype=torch.bool))
+
+
+@divided
+def test_edges_name_the_components_that_they_choose(name: str, form: str) -> None:
+    model = made(name, form)
+    x, edges = network()
+    shuffled = edges[:, torch.randperm(edges.shape[1], generator=torch.Generator().manual_seed(3))]
+    model.train()  # nothing is dropped all the same
+    chosen = model.edge_components(x, shuffled)
+    assert torch.equal(model.edge_components(x, PreparedEdges(shuffled, 9)), chosen)
+    assert model.training and not chosen.requires_grad
+    assert model.projection is not None
+    parts = model.projection(x).detach().view(9, 4, -1)
+    router = model.routers[0]
+    assert isinstance(router, EdgeRouter)
+    own, other = router.weight.detach()
+    pairs = [(v, u) for v, u in shuffled.T.tolist() if v != u]
+    assert chosen.shape == (len(pairs), 2)
+    for (v, u), row in zip(pairs, chosen.tolist(), strict=True):
+        logits = [max(0.0, float(parts[u, k] @ own + parts[v, k] @ other)) for k in range(4)]
+        assert row == sorted(set(row)) and len(row) == 2
+        assert (
+            min(logits[k] for k in row) >= max(logits[k] for k in range(4) if k not in row) - 1e-5
+        )

@@ -2,6 +2,7 @@
 
 from dicgrl.models.components import Components, Route
 from dicgrl.models.convkb import ConvKB
+from dicgrl.models.edges import PreparedEdges
 from dicgrl.models.knowledge import KnowledgeModel
 from dicgrl.models.network import BACKBONES, NetworkModel
 from dicgrl.models.scorer import Scorer, scorer
@@ -14,6 +15,7 @@ __all__ = [
     "ConvKB",
     "KnowledgeModel",
     "NetworkModel",
+    "PreparedEdges",
     "Route",
     "Scorer",
     "Table",

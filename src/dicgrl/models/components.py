@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from dicgrl.errors import UserError
@@ -80,6 +81,16 @@ class Components:
             top = log_alpha.gather(-1, chosen)
         gate = (top - top.detach()).exp() if self.learned else None
         return Route(chosen, top.exp(), gate)
+
+    def mask(self, logits: Tensor) -> Tensor:
+        """Whether each of K components is among the top n for attention logits [..., K].
+
+        Example:
+            >>> Components(4, 2).mask(torch.tensor([0.1, 0.3, 0.0, 0.2]))
+            tensor([False,  True, False,  True])
+        """
+        top = logits.topk(self.top, dim=-1, sorted=False).indices
+        return torch.zeros_like(logits, dtype=torch.bool).scatter_(-1, top, True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,48 +1,28 @@
 """Message passing in K components: the paper's disentangled layer (equations 4 and 5).
 
 An edge (v -> u) attends to the components with alpha^k = softmax_k ReLU(W2 [u^k; v^k]) and takes
-part only in its top n. So a network of N nodes and E edges becomes N K nodes, one per component,
-and E n edges between them; each layer below is an ordinary sparse operation on that graph. Cost and
-memory follow E n, never N^2 or a dense adjacency.
+part only in its top n: component k of u hears component k of those neighbours whose edge chose k.
+Time follows E K for E edges; there is no dense adjacency and no loop over components.
 
 A node is its own neighbour in every component, whatever the routing: otherwise a component that no
 edge chooses would be empty.
+
+A large network is worked off in blocks of nodes (`models/blockwise.py`), as large as
+`ComponentLayer.block_bytes` allows; memory then follows N K, not E K.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch_geometric.utils import softmax
 
-from dicgrl.models.components import Components, Route
-
-
-@dataclass(frozen=True, slots=True)
-class RoutedEdges:
-    """Edges between components of nodes; component k of node i is row i * K + k.
-
-    Attributes:
-        source: Row that a message comes from, [m].
-        target: Row that it goes to, [m].
-        gate: Ones that carry the task's gradient to the attention, [m]; None if it is not to learn.
-        rows: Number of rows, N K.
-    """
-
-    source: Tensor
-    target: Tensor
-    gate: Tensor | None
-    rows: int
-
-    def sum(self, messages: Tensor, weight: Tensor) -> Tensor:
-        """Sum of weighted messages at every row: [rows, size] from rows [rows, size] and [m]."""
-        if self.gate is not None:
-            weight = weight * self.gate
-        sent = messages[self.source] * weight[:, None]
-        return torch.zeros_like(messages).index_add_(0, self.target, sent)
+from dicgrl.models.blockwise import Heard, MessagePass, edge_logits
+from dicgrl.models.components import Components
+from dicgrl.models.edges import PreparedEdges
 
 
 class EdgeRouter(nn.Module):
@@ -63,32 +43,81 @@ class EdgeRouter(nn.Module):
         with torch.no_grad():
             self.weight.normal_(generator=generator)
 
-    def forward(self, parts: Tensor, edge_index: Tensor) -> tuple[RoutedEdges, Tensor]:
-        """Route edges [2, E] (source, target; self loops are left out here and added to all).
+    def forward(self, parts: Tensor) -> tuple[Tensor, Tensor]:
+        """W2 [u^k; v^k] as a sum: what a node adds as target and as source, [N, K] each."""
+        # Attention reads the vectors and does not move them (see `Components`).
+        own, other = (parts.detach() @ self.weight.T).unbind(-1)
+        return own.contiguous(), other.contiguous()
+
+    @torch.no_grad()
+    def choose(self, parts: Tensor, edges: PreparedEdges, most: int = 1 << 18) -> Tensor:
+        """Numbers of the components that each edge chooses, rising, [E, n], in order of `edges`.
+
+        Args:
+            parts: Components of all nodes, [N, K, size].
+            edges: The edges.
+            most: Edges looked at in one go.
+        """
+        own, other = self(parts)
+        masks = [
+            self.components.mask(
+                edge_logits(block, own[block.first : block.stop], other[block.source])
+            )
+            for block in edges.blocks(most)
+        ]
+        return torch.cat(masks).nonzero()[:, 1].view(-1, self.components.top)
+
+
+class ComponentLayer(nn.Module, ABC):
+    """A layer of message passing in components: what is sent, what is made of it.
+
+    Attributes:
+        block_bytes: Bytes that the messages of one block may take (a few tensors of that size
+            exist at a time), by the kind of device. On a CPU blocks that stay in its cache are
+            fastest; a GPU wants few and large ones. A node that hears more is a block of its own.
+    """
+
+    block_bytes: ClassVar = {"cpu": 1 << 25, "cuda": 1 << 30}
+
+    @abstractmethod
+    def initialise(self, generator: torch.Generator) -> None:
+        """Set start values."""
+
+    @abstractmethod
+    def send(self, parts: Tensor) -> tuple[Tensor, ...]:
+        """What components [N, K, inside] send: tables [N, K, ...], the messages first."""
+
+    @abstractmethod
+    def hear(self, heard: Heard) -> Tensor:
+        """What the nodes of a block make of it, [b, K, size]; reads no parameter, only `heard`."""
+
+    @abstractmethod
+    def finish(self, parts: Tensor, heard: Tensor) -> Tensor:
+        """New components [N, K, outside] from old ones and what they heard, [N, K, size]."""
+
+    def forward(
+        self, parts: Tensor, edges: PreparedEdges, router: EdgeRouter
+    ) -> tuple[Tensor, Tensor]:
+        """Route the edges and pass messages along them.
+
+        Args:
+            parts: Components of all nodes, [N, K, inside].
+            edges: The edges.
+            router: The attention of edges over components.
 
         Returns:
-            The routed edges, and L_norm (equation 8) as a mean over edges.
+            New components [N, K, outside], and L_norm (equation 8) as a mean over edges.
         """
-        nodes, count, _ = parts.shape
-        source, target = edge_index[:, edge_index[0] != edge_index[1]]
-        # Attention reads the vectors and does not move them (see `Components`).
-        own, other = (parts.detach() @ self.weight.T).unbind(-1)  # [N, K] each
-        route: Route = self.components.route((own[target] + other[source]).relu())  # [E, n]
-        loops = torch.arange(nodes * count, device=parts.device)
-        gate = None
-        if route.gate is not None:
-            gate = torch.cat([route.gate.flatten(), route.gate.new_ones(len(loops))])
-        edges = RoutedEdges(
-            torch.cat([(source[:, None] * count + route.chosen).flatten(), loops]),
-            torch.cat([(target[:, None] * count + route.chosen).flatten(), loops]),
-            gate,
-            nodes * count,
-        )
-        missing = route.concentration_loss()
-        return edges, missing.mean() if len(missing) else missing.sum()
+        sent = self.send(parts)
+        width = sent[0][:1].numel() * parts.element_size()  # of the messages of one edge
+        limit = self.block_bytes.get(parts.device.type, self.block_bytes["cpu"])
+        blocks = edges.blocks(max(limit // max(width, 1), 1))
+        messages = MessagePass(self.hear, router.components, blocks, self.training)
+        heard, missing = messages(*router(parts), *sent)
+        return self.finish(parts, heard), missing / max(len(edges), 1)
 
 
-class ComponentGAT(nn.Module):
+class ComponentGAT(ComponentLayer):
     """u^k = sum over neighbours v of softmax_v(W3 v^k) W4^k v^k (equation 5).
 
     Args:
@@ -110,17 +139,37 @@ class ComponentGAT(nn.Module):
             self.attention.normal_(0, len(self.attention) ** -0.5, generator=generator)
             _glorot(self.weight, generator)
 
-    def forward(self, parts: Tensor, edges: RoutedEdges) -> Tensor:
-        """New components [N, K, outside] from old ones [N, K, inside]."""
-        logits = (parts @ self.attention).flatten()[edges.source]  # [m]
-        share = softmax(logits, edges.target, num_nodes=edges.rows)
-        share = F.dropout(share, self.dropout, self.training)
+    def send(self, parts: Tensor) -> tuple[Tensor, ...]:
+        """Messages [N, K, outside] and logits of the neighbour weights [N, K]."""
         messages = torch.einsum("nki,kio->nko", parts, self.weight)
-        summed = edges.sum(messages.flatten(0, 1), share)
-        return F.elu(summed.view(messages.shape))
+        return messages.contiguous(), parts @ self.attention
+
+    def hear(self, heard: Heard) -> Tensor:
+        """Sums of messages, weighted by a softmax over the neighbours and the node itself."""
+        (own, own_logit), (sent, logit), target = heard.own, heard.sent, heard.target
+        logit = logit.masked_fill(~heard.chosen, -torch.inf)
+        # The highest logit goes off all that share a softmax: no exponential overflows.
+        index = target[:, None].expand_as(logit)
+        peak = own_logit.detach().scatter_reduce(0, index, logit.detach(), "amax")
+        own_share = (own_logit - peak).exp()
+        share = (logit - peak.index_select(0, target)).exp()
+        total = own_share.index_add(0, target, share)
+        own_share = self._drop(own_share / total, heard.generator)
+        share = self._drop(share / total.index_select(0, target), heard.generator)
+        return heard.sum(own * own_share[..., None], sent, share)
+
+    def finish(self, parts: Tensor, heard: Tensor) -> Tensor:  # noqa: ARG002
+        """What was heard, through an ELU."""
+        return F.elu(heard)
+
+    def _drop(self, share: Tensor, generator: torch.Generator | None) -> Tensor:
+        if not self.training or not self.dropout:
+            return share
+        drawn = torch.empty_like(share).uniform_(generator=generator)
+        return share * (drawn >= self.dropout) / (1 - self.dropout)
 
 
-class ComponentSAGE(nn.Module):
+class ComponentSAGE(ComponentLayer):
     """u^k = LayerNorm(A^k u^k + B^k mean over neighbours v^k): GraphSAGE in each component.
 
     Args:
@@ -142,13 +191,21 @@ class ComponentSAGE(nn.Module):
             _glorot(self.own, generator)
             _glorot(self.neighbours, generator)
 
-    def forward(self, parts: Tensor, edges: RoutedEdges) -> Tensor:
-        """New components [N, K, outside] from old ones [N, K, inside]."""
-        degree = torch.bincount(edges.target, minlength=edges.rows).clamp(min=1)
-        flat = parts.flatten(0, 1)
-        mean = edges.sum(flat, degree.to(flat.dtype).reciprocal()[edges.target]).view(parts.shape)
+    def send(self, parts: Tensor) -> tuple[Tensor, ...]:
+        """The components themselves, [N, K, inside]."""
+        return (parts.contiguous(),)
+
+    def hear(self, heard: Heard) -> Tensor:
+        """Means over the neighbours and the node itself."""
+        (own,), (sent,) = heard.own, heard.sent
+        part = heard.chosen.to(own.dtype)
+        degree = own.new_ones(own.shape[:2]).index_add(0, heard.target, part)
+        return heard.sum(own, sent, part) / degree[..., None]
+
+    def finish(self, parts: Tensor, heard: Tensor) -> Tensor:
+        """The node and its neighbours' mean, each through its own weights."""
         new = torch.einsum("nki,kio->nko", parts, self.own)
-        new = new + torch.einsum("nki,kio->nko", mean, self.neighbours)
+        new = new + torch.einsum("nki,kio->nko", heard, self.neighbours)
         return F.relu(self.norm(new))
 
 

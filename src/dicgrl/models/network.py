@@ -18,7 +18,13 @@ from torch_geometric.nn import GATConv, SAGEConv
 
 from dicgrl.errors import unknown_name
 from dicgrl.models.components import Components
-from dicgrl.models.disentangled import ComponentGAT, ComponentSAGE, EdgeRouter
+from dicgrl.models.disentangled import (
+    ComponentGAT,
+    ComponentLayer,
+    ComponentSAGE,
+    EdgeRouter,
+)
+from dicgrl.models.edges import PreparedEdges, prepared
 from dicgrl.models.table import Table
 
 
@@ -54,11 +60,11 @@ class Backbone:
 
     Attributes:
         plain: Makes a layer (inside, hidden, heads, dropout) from x, edges to [N, hidden heads].
-        divided: Makes a layer (K, inside, outside, dropout) that maps parts, routed edges.
+        divided: Makes a layer of components from (K, inside, outside, dropout).
     """
 
     plain: Callable[[int, int, int, float], nn.Module]
-    divided: Callable[[int, int, int, float], ComponentGAT | ComponentSAGE]
+    divided: Callable[[int, int, int, float], ComponentLayer]
 
 
 BACKBONES = {
@@ -87,6 +93,8 @@ class NetworkModel(nn.Module):
         >>> edges = torch.tensor([[0, 1, 0, 1], [1, 0, 0, 1]])
         >>> model(torch.ones(2, 5), edges).shape
         torch.Size([2, 3])
+        >>> model.edge_components(torch.ones(2, 5), edges).shape  # of the edges 0 -> 1 and 1 -> 0
+        torch.Size([2, 2])
     """
 
     def __init__(
@@ -155,26 +163,80 @@ class NetworkModel(nn.Module):
         """No tables: a network's nodes are described by their features."""
         return {}
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """Class scores [N, C] of features [N, F] and edges [2, E] with one self loop per node."""
+    def forward(
+        self,
+        x: Tensor,
+        edges: Tensor | PreparedEdges,
+        open: Tensor | None = None,  # noqa: A002
+    ) -> Tensor:
+        """Class scores [N, C].
+
+        Args:
+            x: Features of the nodes, [N, F].
+            edges: Edges [2, E] with one self loop per node. For more than one call with the same
+                edges, prepare them once: `PreparedEdges(edge_index, len(x))`.
+            open: Where it is False, [N, K], no gradient flows through that component of that node
+                where it enters the class layer; None for all open. For disentangled models only.
+
+        Raises:
+            ValueError: `open` has another shape, or the model has no components.
+        """
         x = F.dropout(x, self.dropout, self.training)
         if self.projection is None:
+            if open is not None:
+                raise ValueError("open: a plain model has no components to open or close")
+            edge_index = edges.index if isinstance(edges, PreparedEdges) else edges
             for number, layer in enumerate(self.stack):
                 x = F.dropout(x, self.dropout, self.training) if number else x
                 x = layer(x, edge_index)
         else:
+            ready = prepared(edges, len(x))
             parts = self.projection(x).unflatten(1, (-1, self.hidden))  # [N, K, hidden]
+            if open is not None and open.shape != parts.shape[:2]:
+                raise ValueError(
+                    f"open: shape {list(open.shape)}, expected {list(parts.shape[:2])} "
+                    "(nodes, components)"
+                )
             missing = []
             for number, (layer, router) in enumerate(zip(self.stack, self.routers, strict=True)):
                 parts = F.dropout(parts, self.dropout, self.training) if number else parts
-                edges, loss = router(parts, edge_index)
-                parts = layer(parts, edges)
+                parts, loss = layer(parts, ready, router)
                 missing.append(loss)
             self._concentration = torch.stack(missing).mean()
+            if open is not None:
+                parts = torch.where(open[..., None], parts, parts.detach())
             x = parts.flatten(1)
         return F.linear(
             F.dropout(x, self.dropout, self.training), self.class_weight, self.class_bias
         )
+
+    @torch.no_grad()
+    def edge_components(self, x: Tensor, edges: Tensor | PreparedEdges) -> Tensor:
+        """The components that the first layer's router chooses for each edge, [E, n].
+
+        Nothing is dropped and no gradient is kept, whatever mode the model is in. Rows follow the
+        edges as they were given, without the self loops; in a row stand numbers of components.
+
+        Args:
+            x: Features of the nodes, [N, F].
+            edges: Edges [2, E], prepared or not.
+
+        Raises:
+            ValueError: The model has no components.
+        """
+        if self.projection is None:
+            raise ValueError("edge_components: a plain model has no components")
+        ready = prepared(edges, len(x))
+        parts = self.projection(x).unflatten(1, (-1, self.hidden))
+        router = self.routers[0]
+        assert isinstance(router, EdgeRouter)
+        chosen = router.choose(parts, ready)
+        return torch.empty_like(chosen).index_copy_(0, ready.order, chosen)
+
+    def attention_now(self) -> dict[str, Tensor]:
+        """Copies of what attention over components is made from, by parameter name."""
+        routers = self.routers.named_parameters(prefix="routers")
+        return {name: parameter.detach().clone() for name, parameter in routers}
 
     def take_concentration(self) -> Tensor:
         """L_norm of the last call, a mean over edges and layers; 0 for a plain model.

@@ -1,0 +1,94 @@
+"""Edges made ready for message passing, once per graph.
+
+Sorted by the node that hears them, the edges of some nodes are one slice. So a layer can work on a
+block of nodes at a time, reads and writes what lies close together, and filters nothing in a step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some nodes that follow one another, with all edges that they hear.
+
+    Attributes:
+        first: The first of the nodes.
+        stop: One behind the last of them.
+        source: Where each message comes from, [e].
+        target: Who hears it, counted from `first`, [e], rising.
+        edges: Which of the sorted edges these are.
+    """
+
+    first: int
+    stop: int
+    source: Tensor
+    target: Tensor
+    edges: slice
+
+
+class PreparedEdges:
+    """Edges of a network in the order of their targets; self loops stand apart.
+
+    Args:
+        edge_index: Source and target of each edge, [2, E]; self loops may be among them.
+        num_nodes: Number of nodes, N.
+
+    Attributes:
+        index: The edges as they were given.
+        source: Sources of the edges that are no self loops, by rising target.
+        target: Their targets.
+        order: Where each of them stood among the given edges without self loops.
+
+    Example:
+        >>> edges = PreparedEdges(torch.tensor([[2, 1, 0, 1], [1, 1, 1, 0]]), num_nodes=3)
+        >>> edges.source.tolist(), edges.target.tolist(), edges.order.tolist()
+        ([1, 2, 0], [0, 1, 1], [2, 0, 1])
+        >>> [(block.first, block.stop) for block in edges.blocks(most=2)]
+        [(0, 1), (1, 3)]
+    """
+
+    def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
+        self.index = edge_index
+        self.num_nodes = num_nodes
+        source, target = edge_index[:, edge_index[0] != edge_index[1]]
+        self.target, self.order = target.sort(stable=True)
+        self.source = source[self.order]
+        self._blocks: dict[int, list[Block]] = {}
+
+    def __len__(self) -> int:
+        """Edges that are no self loops."""
+        return len(self.source)
+
+    def blocks(self, most: int) -> list[Block]:
+        """All nodes in blocks of at most `most` edges, or of one node that hears more.
+
+        A node's own edges stay together, since its neighbours share one softmax.
+        """
+        if most not in self._blocks:
+            self._blocks[most] = self._cut(most)
+        return self._blocks[most]
+
+    def _cut(self, most: int) -> list[Block]:
+        if len(self) <= most:  # the usual case: nothing is asked of the device
+            return [Block(0, self.num_nodes, self.source, self.target, slice(0, len(self)))]
+        end = torch.bincount(self.target, minlength=self.num_nodes).cumsum(0).cpu()
+        blocks, first, begin = [], 0, 0
+        while first < self.num_nodes:
+            # The last node whose edges still fit; nodes without edges cost nothing.
+            stop = max(int(torch.searchsorted(end, begin + most, right=True)), first + 1)
+            edges = slice(begin, int(end[stop - 1]))
+            blocks.append(Block(first, stop, self.source[edges], self.target[edges] - first, edges))
+            first, begin = stop, edges.stop
+        return blocks
+
+
+def prepared(edges: Tensor | PreparedEdges, num_nodes: int) -> PreparedEdges:
+    """Edges [2, E] made ready; those that are ready stay as they are."""
+    if isinstance(edges, PreparedEdges):
+        return edges
+    return PreparedEdges(edges, num_nodes)
