@@ -7,6 +7,8 @@ Example:
     <Task.LINK_PREDICTION: 'link-prediction'>
 """
 
+from typing import TYPE_CHECKING, Any
+
 from dicgrl.datasets import load_stream
 from dicgrl.errors import DataError, DicgrlError, FailureError, UserError
 from dicgrl.graph import (
@@ -24,6 +26,9 @@ from dicgrl.graph import (
 )
 from dicgrl.readers import read_stream, write_stream
 
+if TYPE_CHECKING:
+    from dicgrl.learner import Learner
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -33,6 +38,7 @@ __all__ = [
     "KnowledgeGraph",
     "KnowledgePart",
     "KnowledgeStream",
+    "Learner",
     "NetworkGraph",
     "NetworkPart",
     "NetworkStream",
@@ -46,3 +52,11 @@ __all__ = [
     "read_stream",
     "write_stream",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Learner":  # PyTorch takes seconds to import: only those who learn wait for it
+        from dicgrl.learner import Learner
+
+        return Learner
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,8 +6,10 @@ import io
 import json
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,7 +18,7 @@ from rich.text import Text
 import dicgrl
 from dicgrl.datasets import load_stream, paper_dataset
 from dicgrl.datasets.fetch import fetch as fetch_dataset
-from dicgrl.errors import DicgrlError, UserError
+from dicgrl.errors import DicgrlError, UserError, unknown_name
 from dicgrl.readers import read_timed, write_stream
 from dicgrl.report.datasets import (
     dataset_rows,
@@ -25,6 +27,9 @@ from dicgrl.report.datasets import (
     statistics_tables,
 )
 from dicgrl.report.terminal import is_terminal
+
+if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
+    from dicgrl.recipes import Recipe
 
 app = typer.Typer(
     name="dicgrl",
@@ -146,50 +151,261 @@ def split(
     _console().print(f"{out}: {len(parts)} parts. Next: dicgrl datasets show {out}", soft_wrap=True)
 
 
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run (--out).")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Count = Annotated[int, typer.Option("-k", min=1, help="How many answers.")]
+
+
 @app.command()
 def run(
     source: Source,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="All parts merged: the setting that is not continual.")
-    ] = False,
     model: Annotated[
         str | None, typer.Option(help="transe, convkb for links; gat, sage for nodes.")
     ] = None,
-    disentangled: Annotated[
-        bool, typer.Option("--disentangled/--plain", help="Divide vectors into components.")
+    strategy: Annotated[
+        str,
+        typer.Option(
+            help="frozen, lower, upper, ewc, emr, gem or dicgrl; several with commas between them."
+        ),
+    ] = "dicgrl",
+    whole: Annotated[
+        bool, typer.Option("--whole", help="All parts merged: the setting that is not continual.")
     ] = False,
+    disentangled: Annotated[
+        bool | None,
+        typer.Option(
+            "--disentangled/--plain",
+            help="Divide vectors into components, as dicgrl always does.",
+            show_default=False,
+        ),
+    ] = None,
     recipe: Annotated[str, typer.Option(help="Named settings: best or paper.")] = "best",
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
     ] = None,
     seed: Seed = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    out: Annotated[Path | None, typer.Option(help="Folder for the model and the results.")] = None,
+    device: Device = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder: checkpoints, results, curves.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     valid: Valid = 0.0,
     test: Test = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Learn a stream and measure what was learned."""
-    from dicgrl.recipes import Recipe, load_recipe  # PyTorch is imported only when it is needed
+    """Learn a stream part by part and measure what is known after each."""
+    stream = load_stream(source, valid=valid, test=test, seed=seed)
+    model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
+    if resume and (out is None or whole):
+        raise UserError("--resume goes on with the run in a folder: give --out, without --whole")
+    if whole:
+        _run_whole(stream, model, recipe, disentangled, changes, seed, device, out, as_json)
+        return
+    from dicgrl.report.continual import comparison_table, draw_curves, part_table
+    from dicgrl.strategies import Strategy
+
+    strategies = list(dict.fromkeys(name.strip() for name in strategy.split(",")))
+    for name in strategies:
+        if name not in Strategy.registry:
+            raise unknown_name("strategy", name, Strategy.registry)
+    every = []
+    for name in strategies:
+        chosen = _recipe(stream, model, recipe, disentangled, changes, name)
+        place = out / name if out is not None and len(strategies) > 1 else out
+
+        def show(results: dict[str, Any]) -> None:
+            if not as_json:
+                _console().print(part_table(results))
+
+        results = _run_parts(stream, chosen, seed, device, place, resume, show)
+        every.append(results)
+        if place is not None:
+            draw_curves([results], place / "curves.png")
+    if len(every) > 1 and out is not None:
+        draw_curves(every, out / "curves.png")
+    if as_json:
+        typer.echo(json.dumps(every if len(every) > 1 else every[0]))
+        return
+    if len(every) > 1:
+        _console().print(comparison_table(every))
+    if out is not None:
+        _console().print(f"The curves are in {out / 'curves.png'}", soft_wrap=True)
+
+
+@app.command()
+def predict(
+    folder: RunFolder,
+    head: Annotated[str | None, typer.Option(help="Label or name of the head.")] = None,
+    relation: Annotated[str | None, typer.Option(help="Label or name of the relation.")] = None,
+    tail: Annotated[str | None, typer.Option(help="Label or name of the tail.")] = None,
+    node: Annotated[str | None, typer.Option(help="A network's node: what class?")] = None,
+    k: Count = 10,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Answer a question: leave out what you ask for, head, relation or tail."""
+    from dicgrl.learner import Learner
+    from dicgrl.report.continual import predictions_table
+
+    learner = Learner.load(folder, device=device)
+    answers = learner.predict(head, relation, tail, node=node, k=k)
+    if as_json:
+        typer.echo(json.dumps([asdict(answer) for answer in answers]))
+        return
+    asked = (head, relation, tail) if node is None else (node, "class", None)
+    question = " -- ".join("?" if text is None else text for text in asked)
+    _console().print(predictions_table(question, answers))
+
+
+@app.command()
+def score(
+    folder: RunFolder,
+    file: Annotated[Path, typer.Argument(help="Triples: head TAB relation TAB tail.")],
+    device: Device = "auto",
+) -> None:
+    """Score labelled triples: the same lines with a score, to standard output."""
+    from dicgrl.learner import Learner
+    from dicgrl.scoring import scored
+
+    learner = Learner.load(folder, device=device)
+    for line in scored(learner, file):
+        typer.echo(line)
+
+
+@app.command()
+def export(
+    folder: RunFolder,
+    to: Annotated[Path, typer.Option(help="Folder to write.")],
+) -> None:
+    """Write the vectors as safetensors and NumPy arrays, the labels as TSV."""
+    from dicgrl.export import export as write
+    from dicgrl.learner import Learner
+
+    names = write(Learner.load(folder, device="cpu"), to)
+    _console().print(f"{to}: {', '.join(names)}", soft_wrap=True)
+
+
+@app.command()
+def explain(
+    folder: RunFolder,
+    triple: Annotated[
+        tuple[str, str, str], typer.Option(metavar="HEAD RELATION TAIL", help="The triple.")
+    ],
+    k: Count = 10,
+    as_json: Json = False,
+) -> None:
+    """The components that a triple uses, and the old triples that it would activate and why."""
+    from dicgrl.explain import explain as explained
+    from dicgrl.learner import Learner
+    from dicgrl.report.explain import explanation_tables
+
+    found = explained(Learner.load(folder, device="cpu"), *triple, k=k)
+    if as_json:
+        typer.echo(json.dumps(asdict(found)))
+        return
+    for table in explanation_tables(found):
+        _console().print(table)
+
+
+@app.command()
+def compare(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.")],
+    out: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")] = Path(
+        "comparison.png"
+    ),
+    as_json: Json = False,
+) -> None:
+    """One table and one figure over several runs."""
+    from dicgrl.report.continual import comparison_table, draw_curves
+    from dicgrl.storage import read_results
+
+    if out.suffix not in (".png", ".svg", ".pdf"):
+        raise UserError(f"--out {out}: expected a name that ends with .png, .svg or .pdf")
+    runs = [read_results(folder) for folder in folders]
+    if len({run["task"] for run in runs}) > 1:
+        raise UserError("these runs are of different tasks; compare those of one task")
+    draw_curves(runs, out)
+    if as_json:
+        typer.echo(json.dumps(runs))
+        return
+    _console().print(comparison_table(runs))
+    _console().print(f"The curves are in {out}", soft_wrap=True)
+
+
+def _recipe(
+    stream: dicgrl.Stream,
+    model: str,
+    name: str,
+    disentangled: bool | None,
+    changes: list[str] | None,
+    strategy: str | None = None,
+) -> Recipe:
+    from dicgrl.recipes import Recipe, load_recipe
+
+    divided = strategy == "dicgrl" if disentangled is None else disentangled
+    chosen = load_recipe(name, stream.name, model, disentangled=divided, strategy=strategy)
+    return Recipe(chosen.name, chosen.settings.parsed(changes or []), chosen.published)
+
+
+def _run_whole(
+    stream: dicgrl.Stream,
+    model: str,
+    recipe: str,
+    disentangled: bool | None,
+    changes: list[str] | None,
+    seed: int,
+    device: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
     from dicgrl.report.progress import training_bar
     from dicgrl.report.tables import whole_table
     from dicgrl.whole import run_whole
 
-    if not whole:
-        raise UserError("learning part by part is not there yet; use --whole")
-    stream = load_stream(source, valid=valid, test=test, seed=seed)
-    links = isinstance(stream, dicgrl.KnowledgeStream)
-    model = model or ("transe" if links else "gat")
-    chosen = load_recipe(recipe, stream.name, model, disentangled=disentangled)
-    settings = chosen.settings.parsed(changes or [])
-    chosen = Recipe(chosen.name, settings, chosen.published)
-    unit, metric = ("triples", "MRR") if links else ("nodes", "-loss")
-    with training_bar(f"{stream.name} {model}", settings.epochs, metric, unit) as monitor:
+    chosen = _recipe(stream, model, recipe, disentangled, changes)
+    title = f"{stream.name} {model}"
+    with training_bar(title, chosen.settings.epochs, *_units(stream)) as monitor:
         results = run_whole(stream, chosen, seed=seed, device=device, out=out, monitor=monitor)
     if as_json:
         typer.echo(json.dumps(results))
     else:
         _console().print(whole_table(results))
+
+
+def _run_parts(
+    stream: dicgrl.Stream,
+    recipe: Recipe,
+    seed: int,
+    device: str,
+    out: Path | None,
+    resume: bool,
+    show: Callable[[dict[str, Any]], None],
+) -> dict[str, Any]:
+    from dicgrl.jobs import run_stream
+    from dicgrl.report.progress import parts_bar
+
+    title = f"{stream.name} {recipe.settings.model} {recipe.settings.strategy}"
+    with parts_bar(title, len(stream), *_units(stream)) as (on_epoch, pause):
+
+        def on_part(results: dict[str, Any]) -> None:
+            with pause():
+                show(results)
+
+        return run_stream(
+            stream,
+            recipe,
+            seed=seed,
+            device=device,
+            out=out,
+            resume=resume,
+            on_part=on_part,
+            on_epoch=on_epoch,
+        )
+
+
+def _units(stream: dicgrl.Stream) -> tuple[str, str]:
+    """Name of the validation metric, and what is counted per second."""
+    return ("MRR", "triples") if isinstance(stream, dicgrl.KnowledgeStream) else ("-loss", "nodes")
 
 
 def _console() -> Console:

@@ -17,6 +17,7 @@ from dicgrl.devices import pick_device
 from dicgrl.errors import UserError, shown
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
 from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Vocabulary
+from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.readers import read_stream
 from dicgrl.recipes import default_settings
 from dicgrl.settings import LinkSettings, NodeSettings
@@ -231,11 +232,25 @@ class Learner:
 
     def score(self, triples: Iterable[tuple[str, str, str]]) -> list[float]:
         """Scores of labelled triples; higher means more likely."""
+        return self.score_rows(self._ids(self._links("score"), list(triples)))
+
+    @torch.no_grad()
+    def score_rows(self, rows: IntArray) -> list[float]:
+        """Scores of triples by ids, [n, 3]."""
         run = self._links("score")
-        rows = self._ids(run, list(triples))
-        with torch.no_grad():
-            run.model.eval()
-            return [float(s) for s in run.model.score(*rows.to(run.device).unbind(1))]
+        run.model.eval()
+        blocks = torch.split(torch.from_numpy(rows).to(run.device), 1 << 14)
+        return [s for block in blocks for s in run.model.score(*block.unbind(1)).tolist()]
+
+    def readable(self, row: IntArray) -> tuple[str, str, str]:
+        """Names of a triple by ids, [3]; labels where there are no names."""
+        graph = self._links("readable").graph
+        (head, tail), (relation,) = (
+            graph.entities.labels([int(row[0]), int(row[2])]),
+            graph.relations.labels([int(row[1])]),
+        )
+        name = self.names.get
+        return name(head, head), name(relation, relation), name(tail, tail)
 
     def save(self, folder: str | Path) -> None:
         """Write the learner to a folder; see `dicgrl.storage`."""
@@ -271,7 +286,7 @@ class Learner:
     def _predict_link(
         self, run: LinkRun, question: tuple[str | None, str | None, str | None], k: int
     ) -> list[Prediction]:
-        model, graph = run.model, run.graph
+        graph = run.graph
         asked = question.index(None)
         vocabularies = (graph.entities, graph.relations, graph.entities)
         given = [
@@ -280,13 +295,9 @@ class Learner:
         ]
         rows = np.tile(np.array(given, dtype=np.int64), (len(vocabularies[asked]), 1))
         rows[:, asked] = np.arange(len(rows))
-        model.eval()
-        with torch.no_grad():
-            blocks = torch.split(torch.from_numpy(rows).to(run.device), 1 << 14)
-            scores = torch.cat([model.score(*block.unbind(1)) for block in blocks])
-            best = scores.topk(min(k, len(scores)))
-        known = graph.contains(rows[best.indices.cpu().numpy()])
-        labels = vocabularies[asked].labels(best.indices.cpu().numpy())
+        best = torch.tensor(self.score_rows(rows)).topk(min(k, len(rows)))
+        known = graph.contains(rows[best.indices.numpy()])
+        labels = vocabularies[asked].labels(best.indices.numpy())
         return [
             Prediction(label, self.names.get(label, label), float(score), bool(is_known))
             for label, score, is_known in zip(labels, best.values.tolist(), known, strict=True)
@@ -337,13 +348,13 @@ class Learner:
             raise UserError(f"{what} is about triples; this learner classifies nodes")
         return self.run
 
-    def _ids(self, run: LinkRun, triples: list[tuple[str, str, str]]) -> torch.Tensor:
+    def _ids(self, run: LinkRun, triples: list[tuple[str, str, str]]) -> IntArray:
         entity, relation = run.graph.entities, run.graph.relations
         rows = [
             (self.label_id(h, entity), self.label_id(r, relation), self.label_id(t, entity))
             for h, r, t in triples
         ]
-        return torch.tensor(rows, dtype=torch.long).reshape(-1, 3)
+        return as_triples(rows)
 
 
 def part_results(learner: Learner, part: int) -> dict[str, Any]:

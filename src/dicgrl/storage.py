@@ -144,6 +144,22 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
+def read_results(folder: Path) -> dict[str, Any]:
+    """The `results.json` of a run.
+
+    Raises:
+        DataError: There is none, or no part was finished.
+    """
+    read_config(folder)
+    path = folder / "results.json"
+    if not path.exists():
+        raise DataError(folder, "this run has no results yet; --resume goes on with it")
+    results = _read_json(path)
+    if not results.get("parts"):
+        raise DataError(path, "this run has no results yet")
+    return results
+
+
 def saved_parts(folder: Path) -> int:
     """How many parts of a run are complete."""
     number = 0

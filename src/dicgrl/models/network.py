@@ -169,7 +169,17 @@ class NetworkModel(nn.Module):
         edges: Tensor | PreparedEdges,
         open: Tensor | None = None,  # noqa: A002
     ) -> Tensor:
-        """Class scores [N, C].
+        """Class scores [N, C]; for the arguments see `embed`."""
+        x = F.dropout(self.embed(x, edges, open), self.dropout, self.training)
+        return F.linear(x, self.class_weight, self.class_bias)
+
+    def embed(
+        self,
+        x: Tensor,
+        edges: Tensor | PreparedEdges,
+        open: Tensor | None = None,  # noqa: A002
+    ) -> Tensor:
+        """What the class layer sees of each node, [N, width].
 
         Args:
             x: Features of the nodes, [N, F].
@@ -206,9 +216,7 @@ class NetworkModel(nn.Module):
             if open is not None:
                 parts = torch.where(open[..., None], parts, parts.detach())
             x = parts.flatten(1)
-        return F.linear(
-            F.dropout(x, self.dropout, self.training), self.class_weight, self.class_bias
-        )
+        return x
 
     @torch.no_grad()
     def edge_components(self, x: Tensor, edges: Tensor | PreparedEdges) -> Tensor:

@@ -1,7 +1,8 @@
 """Recipes: named, complete settings of a dataset and model with the published numbers beside.
 
-One TOML file each: `[settings]`, `[disentangled]` with what differs in the disentangled form, and
-`[published]`.
+One TOML file each: `[settings]`, `[disentangled]` with what differs in the disentangled form,
+`[continual]` with what later parts need, `[strategies.NAME]` with what differs for one strategy,
+and `[published]`.
 """
 
 from __future__ import annotations
@@ -33,8 +34,22 @@ class Recipe:
     published: dict[str, Any] = field(default_factory=dict)
 
 
-def load_recipe(name: str, dataset: str, model: str, *, disentangled: bool = False) -> Recipe:
+def load_recipe(
+    name: str,
+    dataset: str,
+    model: str,
+    *,
+    disentangled: bool = False,
+    strategy: str | None = None,
+) -> Recipe:
     """The recipe of a dataset and model; `best` falls back to the package's defaults.
+
+    Args:
+        name: paper or best.
+        dataset: Name of the stream.
+        model: Name of the model.
+        disentangled: Whether vectors are divided into components.
+        strategy: How parts are learned; None for the setting that is not continual.
 
     Example:
         >>> load_recipe("best", "my-own-graph", "transe").name
@@ -49,13 +64,20 @@ def load_recipe(name: str, dataset: str, model: str, *, disentangled: bool = Fal
         settings = _defaults(model).changed(content["settings"])
         if disentangled:
             settings = settings.changed(content["disentangled"])
-        return Recipe(name, settings, content.get("published", {}).get(form, {}))
+        published = content.get("published", {}).get(strategy or form, {})
+        if strategy is not None:
+            own = content.get("strategies", {}).get(strategy, {})
+            settings = settings.changed(content.get("continual", {}) | own)
+            settings = settings.changed({"strategy": strategy})
+        return Recipe(name, settings, published)
     if name != "best":
         raise UserError(
             f"there is no recipe {name!r} for {dataset} with {model}; use --recipe best"
         )
-    settings = _defaults(model)
-    return Recipe("default", settings.changed({"components": 8}) if disentangled else settings)
+    settings = _defaults(model).changed({"components": 8} if disentangled else {})
+    return Recipe(
+        "default", settings if strategy is None else settings.changed({"strategy": strategy})
+    )
 
 
 def default_settings(model: str, strategy: str) -> LinkSettings | NodeSettings:

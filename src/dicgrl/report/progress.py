@@ -46,3 +46,45 @@ def training_bar(
             bar.update(task, completed=report.epoch, status=status)
 
         yield update
+
+
+OnEpoch = Callable[[int, EpochReport], None]
+Pause = Callable[[], contextlib.AbstractContextManager[None]]
+
+
+@contextlib.contextmanager
+def parts_bar(title: str, parts: int, metric: str, unit: str) -> Iterator[tuple[OnEpoch, Pause]]:
+    """Show how many parts are learned, and the epochs of the one that is being learned.
+
+    Args:
+        title: What is trained.
+        parts: How many parts there are.
+        metric: Name of the validation metric.
+        unit: What is counted per second.
+
+    Yields:
+        What to tell about every epoch, and a context in which the bar is out of the way.
+    """
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[status]}"),
+        console=Console(stderr=True),
+        disable=not is_terminal(sys.stderr),
+    ) as bar:
+        task = bar.add_task(title, total=parts, status="")
+
+        def update(part: int, report: EpochReport) -> None:
+            status = f"part {part}, epoch {report.epoch}  loss {report.loss:.4f}"
+            status += f"  {report.rate:,.0f} {unit}/s"
+            if report.validation is not None:
+                status += f"  valid {metric} {report.validation:.4f}"
+            bar.update(task, completed=part, status=status)
+
+        @contextlib.contextmanager
+        def pause() -> Iterator[None]:
+            bar.stop()
+            yield
+            bar.start()
+
+        yield update, pause

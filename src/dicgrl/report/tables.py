@@ -6,15 +6,15 @@ from typing import Any
 
 from rich.table import Table
 
-_RANKING = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10"}
-_ACCURACY = {"accuracy": "accuracy"}
+from dicgrl.report.continual import SHOWN
 
 
 def whole_table(results: dict[str, Any]) -> Table:
     """Metrics in per cent on validation and test data, the published ones below."""
     form = "disentangled" if results["settings"]["components"] else "plain"
     title = f"{results['dataset']}, {results['model']} ({form}), all parts merged, in per cent"
-    columns = _RANKING if results["task"] == "link-prediction" else _ACCURACY
+    links = results["task"] == "link-prediction"
+    columns = {k: v for k, v in SHOWN.items() if (k != "accuracy") == links}
     table = Table(title=title, title_justify="left", min_width=len(title))
     table.add_column("")
     for heading in columns.values():

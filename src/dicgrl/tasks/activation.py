@@ -97,18 +97,18 @@ def component_bits(chosen: IntArray) -> IntArray:
     return bits
 
 
-def activate(graph: LinkGraph, new: IntArray, orders: int = 2) -> Activation:
+def activate(graph: LinkGraph, ends: IntArray, bits: IntArray, orders: int = 2) -> Activation:
     """Old links that new ones concern, up to an order of neighbourhood.
 
     Args:
-        graph: The links, old and new.
-        new: Rows of the new links.
+        graph: The old links.
+        ends: The two nodes of each new link, [m, 2].
+        bits: The components that each new link uses, [m].
         orders: 1 for direct neighbours, 2 for their neighbours as well.
     """
     found: list[Activation] = []
     seen = np.empty(0, np.int64)
-    ends, bits = graph.ends(new), graph.components(new)
-    strength = np.ones(len(new))
+    strength = np.ones(len(ends))
     for order in range(1, orders + 1):
         nodes, concerned, evidence = _gather(ends, bits, strength)
         step = _neighbours(graph, nodes, concerned, evidence, order)

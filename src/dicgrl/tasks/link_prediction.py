@@ -130,7 +130,7 @@ class LinkRun(Run):
         settings = self.settings
         links = _Links(self)
         new = np.arange(links.old, len(self.graph.train))
-        found = activate(links, new, settings.orders)
+        found = activate(links, links.ends(new), links.components(new), settings.orders)
         chosen = found.within(budget, settings.selection, self.choices)
         self._open(links, new, chosen)
         weight = np.where(chosen.order == 1, settings.weight1, settings.weight2)
@@ -141,6 +141,22 @@ class LinkRun(Run):
             found.candidates,
             len(found),
         )
+
+    def concerned(self, triple: IntArray) -> tuple[Activation, IntArray, list[float]]:
+        """What a triple [3] would activate, if it arrived now.
+
+        Returns:
+            The activation, the components of the triple, and their attention weights.
+        """
+        links = _Links(self, old=len(self.graph.train))
+        with torch.no_grad():
+            route = self.model.route(*self._on_device(triple[None]).unbind(1))
+        if route is None:
+            raise UserError("a plain model has no components to explain; use a disentangled one")
+        chosen = route.chosen.cpu().numpy().reshape(-1)
+        bits = component_bits(chosen)[None]
+        found = activate(links, triple[None][:, [0, 2]], bits, self.settings.orders)
+        return found, chosen, route.alpha.reshape(-1).tolist()
 
     def _open(self, links: _Links, new: IntArray, activation: Activation) -> None:
         """Let new rows change, and of old ones the components that are concerned."""
@@ -226,9 +242,10 @@ class LinkRun(Run):
 class _Links:
     """The triples of a run as activation sees them: old ones by the attention of before."""
 
-    def __init__(self, run: LinkRun) -> None:
+    def __init__(self, run: LinkRun, old: int | None = None) -> None:
         self._run, self._graph = run, run.graph
-        self.old = run.count("train", 0, run.newest)
+        self.old = run.count("train", 0, run.newest) if old is None else old
+        self._kept = run._kept if old is None else None
         self._bits: dict[bool, IntArray] = {}
 
     def ends(self, rows: IntArray) -> IntArray:
@@ -237,7 +254,7 @@ class _Links:
     def components(self, rows: IntArray) -> IntArray:
         triples = self._graph.train[rows]
         is_old = bool(len(rows)) and bool(rows[-1] < self.old)
-        model, kept = self._run.model, self._run._kept if is_old else None
+        model, kept = self._run.model, self._kept if is_old else None
         if model.attention is None:  # routes of triples differ
             blocks = np.array_split(triples, max(len(triples) // _ROUTE_BLOCK, 1))
             return np.concatenate([self._route(block, kept) for block in blocks])

@@ -174,7 +174,7 @@ class NodeRun(Run):
         settings, graph = self.settings, self.graph
         links = _Links(self)
         new = np.arange(links.old, len(graph.edges))
-        found = activate(links, new, settings.orders)
+        found = activate(links, links.ends(new), links.components(new), settings.orders)
         nodes = _at_ends(found, links.ends(found.rows))
         trained = np.isin(nodes.rows, self._nodes("train", 0, self.newest))
         chosen = nodes.at(trained).within(budget, settings.selection, self.choices)
@@ -225,6 +225,15 @@ class NodeRun(Run):
         scores: Tensor = self.model(self.x, self.edges)[nodes]
         self.model.train(was_training)
         return scores
+
+    @torch.no_grad()
+    def vectors(self) -> Tensor:
+        """What the class layer sees of every node, [N, width]; nothing dropped."""
+        was_training = self.model.training
+        self.model.eval()
+        vectors: Tensor = self.model.embed(self.x, self.edges)
+        self.model.train(was_training)
+        return vectors
 
     def judge(self, examples: Tensor) -> float:
         """See `Run`."""

@@ -1,0 +1,94 @@
+"""Why a triple matters: the components it uses and the old triples that it would activate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dicgrl.errors import UserError
+from dicgrl.learner import Learner
+from dicgrl.tasks import LinkRun
+
+
+@dataclass(frozen=True, slots=True)
+class Activated:
+    """An old triple that a new one would activate.
+
+    Attributes:
+        triple: Its labels, readable where there are names.
+        order: 1 for a neighbour of the new triple, 2 for a neighbour of those.
+        shared: Components that both use.
+        merit: How much the new triple says about it; higher is more.
+    """
+
+    triple: tuple[str, str, str]
+    order: int
+    shared: list[int]
+    merit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a triple uses and concerns.
+
+    Attributes:
+        triple: Its labels, readable where there are names.
+        score: The model's score.
+        known: Whether it is a training fact already.
+        components: Components that it uses, with their attention weights.
+        candidates: Old triples in the neighbourhood.
+        activated: How many of them share a component, by order.
+        best: Those of highest merit.
+    """
+
+    triple: tuple[str, str, str]
+    score: float
+    known: bool
+    components: dict[int, float]
+    candidates: int
+    activated: dict[int, int]
+    best: list[Activated]
+
+
+def explain(learner: Learner, head: str, relation: str, tail: str, k: int = 10) -> Explanation:
+    """Explain a triple of known entities, as if it arrived now.
+
+    Args:
+        learner: A learner of a knowledge graph with a disentangled model.
+        head: Label or name of the head.
+        relation: Label or name of the relation.
+        tail: Label or name of the tail.
+        k: How many old triples to list.
+    """
+    run = learner.run
+    if not isinstance(run, LinkRun):
+        raise UserError("explain is about triples; this learner classifies nodes")
+    graph = run.graph
+    row = np.array(
+        [
+            learner.label_id(head, graph.entities),
+            learner.label_id(relation, graph.relations),
+            learner.label_id(tail, graph.entities),
+        ]
+    )
+    found, chosen, alpha = run.concerned(row)
+    best = np.argsort(-found.merit, kind="stable")[:k]
+    listed = [
+        Activated(
+            learner.readable(graph.train[found.rows[i]]),
+            int(found.order[i]),
+            [c for c in range(run.model.count) if found.common[i] >> c & 1],
+            float(found.merit[i]),
+        )
+        for i in best
+    ]
+    return Explanation(
+        learner.readable(row),
+        learner.score_rows(row[None])[0],
+        bool(graph.contains(row[None])[0]),
+        dict(zip(chosen.tolist(), alpha, strict=True)),
+        found.candidates,
+        {order: int((found.order == order).sum()) for order in range(1, run.settings.orders + 1)},
+        listed,
+    )

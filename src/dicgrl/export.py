@@ -1,0 +1,61 @@
+"""A learner's arrays for other programs: safetensors and NumPy, with labels as TSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from safetensors.torch import save_file
+from torch import Tensor
+
+from dicgrl.errors import UserError
+from dicgrl.files import new_folder
+from dicgrl.graph import Vocabulary
+from dicgrl.learner import Learner
+from dicgrl.tasks import LinkRun
+
+
+def export(learner: Learner, folder: Path) -> list[str]:
+    """Write a learner's vectors and labels to a new folder.
+
+    Knowledge graphs give `entities` [E, K, size], `relations` [R, K or 1, size] and `attention`
+    [R, K]; networks give `nodes` [N, width] and `classes` [C, width]. Each is an array of
+    `vectors.safetensors` and a `.npy` file; row i belongs to line i + 1 of the `.tsv` of that name.
+
+    Returns:
+        Names of the files.
+    """
+    if folder.exists():
+        raise UserError(f"{folder}: is there already; choose another folder")
+    if not learner.reports:
+        raise UserError("nothing was learned yet")
+    run = learner.run
+    labels: dict[str, Vocabulary]
+    if isinstance(run, LinkRun):
+        model = run.model
+        arrays = {
+            "entities": model.entities.rows.view(model.num_entities, model.count, -1),
+            "relations": model.relations.rows.view(model.num_relations, model.relation_count, -1),
+        }
+        if model.attention is not None:
+            arrays["attention"] = model.attention.rows.softmax(-1)
+        labels = {"entities": run.graph.entities, "relations": run.graph.relations}
+    else:
+        assert run.graph is not None
+        arrays = {"nodes": run.vectors(), "classes": run.model.class_weight.detach()}
+        labels = {"nodes": run.graph.nodes, "classes": run.graph.classes}
+    with new_folder(folder) as temporary:
+        _write(learner, arrays, labels, temporary)
+        return sorted(path.name for path in temporary.iterdir())
+
+
+def _write(
+    learner: Learner, arrays: dict[str, Tensor], labels: dict[str, Vocabulary], place: Path
+) -> None:
+    held = {name: array.cpu().contiguous() for name, array in arrays.items()}
+    save_file(held, place / "vectors.safetensors")
+    for name, array in held.items():
+        np.save(place / f"{name}.npy", array.numpy(), allow_pickle=False)
+    for name, vocabulary in labels.items():
+        lines = (f"{label}\t{learner.names.get(label, label)}" for label in vocabulary)
+        (place / f"{name}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
