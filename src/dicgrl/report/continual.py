@@ -118,7 +118,7 @@ def draw_curves(runs: Sequence[Results], path: Path) -> None:
 
     metrics = main_metrics(runs[0])
     figure = Figure(figsize=(5 * 2, 3.6 * max(len(metrics), 1)), layout="constrained")
-    FigureCanvasAgg(figure)  # type: ignore[no-untyped-call]
+    FigureCanvasAgg(figure)
     grid = figure.subplots(max(len(metrics), 1), 2, squeeze=False)
     for row, metric in zip(grid, metrics, strict=False):
         for axes, scope in zip(row, ("average", "whole"), strict=True):
