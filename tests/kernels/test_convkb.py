@@ -1,16 +1,12 @@
 """The Triton kernel of ConvKB against `ConvKB.score` in PyTorch, forward and backward.
 
-Triton decides at import whether it interprets, so the comparison on a CPU is a process of its own:
-this file run as a module.
+On a CPU the comparison is this file run as a module, by the interpreter.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +19,7 @@ from dicgrl.models.convkb import ConvKB
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings
 from dicgrl.whole import run_whole
+from tests.kernels.interpreter import interpreted
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,17 +130,7 @@ def test_kernel_on_the_gpu(case: Case) -> None:
 
 
 def test_kernel_in_the_interpreter() -> None:
-    pytest.importorskip("triton")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.kernels.test_convkb"],
-        cwd=Path(__file__).resolve().parents[2],
-        env={**os.environ, "TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [str(case) for case in CASES]
+    assert interpreted(__name__) == [str(case) for case in CASES]
 
 
 SMALL: dict[str, Any] = {

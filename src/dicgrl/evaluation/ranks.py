@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dicgrl.evaluation.fused import fused_counts, supported
 from dicgrl.models.knowledge import KnowledgeModel, Side
 from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
 
@@ -86,6 +87,9 @@ class Ranker:
     def _rank_side(
         self, model: KnowledgeModel, triples: Tensor, side: Side, candidates: range
     ) -> tuple[Tensor, Tensor, Tensor]:
+        if supported(model):
+            known = self._known[side]
+            return fused_counts(model, triples, side, candidates, known, self.memory_bound)
         column = TAIL if side == "tail" else HEAD
         higher = torch.zeros(len(triples), dtype=torch.long, device=triples.device)
         equal = torch.zeros_like(higher)

@@ -21,7 +21,7 @@ def available(*tensors: Tensor) -> bool:
     With `TRITON_INTERPRET=1` they run on the CPU too, slowly, for tests. `DICGRL_KERNELS=0`
     switches them off.
     """
-    if any(tensor.dtype != torch.float32 for tensor in tensors):
+    if any(t.is_floating_point() and t.dtype != torch.float32 for t in tensors):
         return False  # they accumulate in single precision
     if not _FOUND or os.environ.get("DICGRL_KERNELS") == "0":
         return False

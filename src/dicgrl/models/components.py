@@ -113,6 +113,12 @@ class Route:
             parts = parts * self.gate[..., None]
         return parts.flatten(-2)
 
+    def unsqueeze(self, dim: int) -> Route:
+        """The same for one more axis before that of the components."""
+        assert dim >= 0
+        gate = None if self.gate is None else self.gate.unsqueeze(dim)
+        return Route(self.chosen.unsqueeze(dim), self.alpha.unsqueeze(dim), gate)
+
     def concentration_loss(self) -> Tensor:
         """What is missing to 1 in the weights of the chosen components (L_norm, equation 8)."""
         return 1 - self.alpha.sum(-1)

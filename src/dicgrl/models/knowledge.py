@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from dicgrl.models.components import Components, Route
 from dicgrl.models.scorer import Scorer, scorer
 from dicgrl.models.table import Table
+from dicgrl.models.transe import TransE
+from dicgrl.models.translation import translation_scores
 
 Side = Literal["head", "tail"]
 
@@ -116,12 +118,46 @@ class KnowledgeModel(nn.Module):
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """Scores of triples given by ids whose shapes broadcast; higher means more likely."""
+        return self._routed_score(heads, relations, tails, self.route(heads, relations, tails))
+
+    def score_links(
+        self, triples: Tensor, other_heads: Tensor, other_tails: Tensor
+    ) -> tuple[Tensor, Tensor, Route | None]:
+        """Scores of triples and of the same triples with another head or another tail.
+
+        Args:
+            triples: [b, 3].
+            other_heads: Entities, [b, m].
+            other_tails: Entities, [b, k].
+
+        Returns:
+            Scores [b] of the triples, [b, m + k] of the others, heads first, and the components
+            that the triples use.
+        """
+        heads, relations, tails = triples.unbind(1)
         route = self.route(heads, relations, tails)
-        return self.scorer.score(
-            self.entity_vectors(heads, route),
-            self.relation_vectors(relations, route),
-            self.entity_vectors(tails, route),
-        )
+        if self.attention_weight is None and type(self.scorer) is TransE:
+            others = torch.cat([other_heads, other_tails], 1)
+            scores = translation_scores(
+                self.entities,
+                self.relations,
+                (triples, others, other_heads.shape[1]),
+                route,
+                (self.count, self.relation_count),
+                self.scorer.p,
+            )
+            return *scores, route
+        # With attention on relations a negative has the route of its triple, else one of its own.
+        wide = None if route is None or self.attention is None else route.unsqueeze(1)
+        negative = [
+            self._routed_score(*ids, wide or self.route(*ids))
+            for ids in (
+                (other_heads, relations[:, None], tails[:, None]),
+                (heads[:, None], relations[:, None], other_tails),
+            )
+        ]
+        positive = self._routed_score(heads, relations, tails, route)
+        return positive, torch.cat(negative, 1), route
 
     def route(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Route | None:
         """The components that triples use; None for a plain model.
@@ -177,6 +213,22 @@ class KnowledgeModel(nn.Module):
             return self.scorer.score_tails(self.entity_vectors(heads, route), relation, vectors)
         return self.scorer.score_heads(vectors, relation, self.entity_vectors(tails, route))
 
+    def translation_queries(self, triples: Tensor, side: Side) -> tuple[Tensor, Tensor | None]:
+        """What TransE compares the candidates for the head or tail of triples [q, 3] with.
+
+        Returns:
+            Vectors [q, l], and the components of candidates that they look at, [q, n]; None for
+            plain vectors.
+        """
+        heads, relations, tails = triples.unbind(1)
+        route = self.route(heads, relations, tails)
+        relation = self.relation_vectors(relations, route)
+        if side == "tail":
+            vectors = self.entity_vectors(heads, route) + relation
+        else:
+            vectors = self.entity_vectors(tails, route) - relation
+        return vectors, None if route is None else route.chosen.contiguous()
+
     @property
     def one_relation_per_block(self) -> bool:
         """Whether `candidate_scores` takes triples of one relation only."""
@@ -187,6 +239,15 @@ class KnowledgeModel(nn.Module):
         if self.attention_weight is not None:
             return 4 * (3 * self.active + 4 * self.count) + Scorer.pair_bytes(self.scorer)
         return self.scorer.pair_bytes()
+
+    def _routed_score(
+        self, heads: Tensor, relations: Tensor, tails: Tensor, route: Route | None
+    ) -> Tensor:
+        return self.scorer.score(
+            self.entity_vectors(heads, route),
+            self.relation_vectors(relations, route),
+            self.entity_vectors(tails, route),
+        )
 
     def entity_rows(self, ids: Tensor, route: Route | None) -> Tensor:
         """Rows of `entities` that make up entities' vectors, [...] or [..., n] where routed."""

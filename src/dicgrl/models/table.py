@@ -46,8 +46,9 @@ class Table:
         }
         self._touched: list[Tensor] = []
         self._open: Tensor | None = None
-        # Autograd calls our backward only if some input asks for a gradient.
-        self._anchor = torch.zeros((), device=device, dtype=dtype, requires_grad=True)
+        self._claims: Tensor | None = None
+        #: Autograd calls our backward only if some input asks for a gradient.
+        self.anchor = torch.zeros((), device=device, dtype=dtype, requires_grad=True)
 
     def grow(self, rows: Tensor) -> None:
         """Append rows [m, width]; their optimiser state starts at zero and they may change."""
@@ -69,26 +70,28 @@ class Table:
                 them until this is called again.
         """
         if self._open is not None:
-            self._open_mask().index_fill_(0, self._open, 0)
+            self._mask().index_fill_(0, self._open, 0)
         self._open = ids
         if ids is not None:
-            self._open_mask().index_fill_(0, ids, 1)
+            self._mask().index_fill_(0, ids, 1)
 
     def is_open(self, ids: Tensor | None = None) -> Tensor | None:
         """Whether rows (all for None) may change, as a column [m, 1]; None where every row may."""
-        if self._open is None:
-            return None
-        mask = self._open_mask()
-        return (mask if ids is None else mask[ids]) > 0
+        mask = self.open_mask()
+        return None if mask is None else (mask if ids is None else mask[ids]) > 0
 
-    def _open_mask(self) -> Tensor:
+    def open_mask(self) -> Tensor | None:
+        """Numbers above 0 where a row may change, [n, 1]; None where every row may."""
+        return None if self._open is None else self._mask()
+
+    def _mask(self) -> Tensor:
         return self.state("open", width=1)
 
     def gather(self, ids: Tensor) -> Tensor:
         """Rows of the ids, [*ids.shape, width], differentiable."""
         if not torch.is_grad_enabled():
             return self.rows[ids]
-        gathered: Tensor = _Gather.apply(self._anchor, self, ids)  # type: ignore[no-untyped-call]
+        gathered: Tensor = _Gather.apply(self.anchor, self, ids)  # type: ignore[no-untyped-call]
         return gathered
 
     def state(self, name: str, width: int | None = None) -> Tensor:
@@ -107,7 +110,11 @@ class Table:
         """Add gradients of rows; an id may occur more than once."""
         flat = ids.reshape(-1)
         self._buffers["gradient"].index_add_(0, flat, gradient.reshape(-1, self.width))
-        self._touched.append(flat)
+        self.touch(flat)
+
+    def touch(self, ids: Tensor) -> None:
+        """Record rows [m] whose gradient was added to `gradient` directly."""
+        self._touched.append(ids)
 
     def touched(self) -> Tensor | None:
         """Ids of the rows with a gradient, with repeats; None where there are none."""
@@ -124,7 +131,18 @@ class Table:
             self._buffers["gradient"].index_fill_(0, ids, 0)
         else:
             self._buffers["gradient"].zero_()
+        self.forget()
+
+    def forget(self) -> None:
+        """Take the touched rows off the record; their gradients were cleared already."""
         self._touched = []
+
+    def claims(self) -> Tensor:
+        """Zeros for the optimiser's kernel to mark rows in, [n]; they are no state."""
+        if self._claims is None or len(self._claims) < self._length:
+            rows = self._buffers["rows"]
+            self._claims = torch.zeros(len(rows), device=rows.device, dtype=torch.int32)
+        return self._claims
 
     def snapshot(self) -> dict[str, Tensor]:
         """Copies of the rows and the optimiser's state."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from dicgrl.kernels import available
 from dicgrl.models.table import Table
 
 
@@ -43,6 +44,7 @@ class RowAdam:
     ) -> None:
         self.tables = list(tables)
         self.parameters = list(parameters)
+        self._rates: dict[torch.device, Tensor] = {}
         self.lr = lr
         self.betas = betas
         self.eps = eps
@@ -61,8 +63,14 @@ class RowAdam:
     def step(self) -> None:
         """Update what has a gradient, then clear the gradients."""
         for table in self.tables:
-            self._step_table(table)
-            table.clear()
+            ids = table.touched()
+            if ids is None:
+                continue
+            if available(table.rows):
+                self._launch(table, ids)
+            else:
+                self._step_table(table, ids)
+                table.clear()
         if self._dense is not None:
             if self.clip:
                 nn.utils.clip_grad_norm_(self.parameters, self.clip)
@@ -70,10 +78,40 @@ class RowAdam:
             self._dense.step()
             self._dense.zero_grad()
 
-    def _step_table(self, table: Table) -> None:
-        ids = table.touched()
-        if ids is None:
-            return
+    @property
+    def lr(self) -> float:
+        """Learning rate."""
+        return self._lr
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        self._lr = value
+        for rate in self._rates.values():
+            rate.fill_(value)
+
+    def _launch(self, table: Table, ids: Tensor) -> None:
+        from dicgrl.kernels.adam import adam  # needs Triton
+
+        device = table.rows.device
+        if device not in self._rates:
+            # A step that is recorded and replayed must see a rate that changes: keep it there.
+            self._rates[device] = torch.tensor(self.lr, device=device)
+        adam(
+            table.rows,
+            table.gradient,
+            (table.state("moment1"), table.state("moment2")),
+            table.state("steps", width=1),
+            table.open_mask(),
+            table.claims(),
+            ids,
+            self._rates[device],
+            self.betas,
+            self.eps,
+            self.weight_decay,
+        )
+        table.forget()
+
+    def _step_table(self, table: Table, ids: Tensor) -> None:
         first, second = table.state("moment1"), table.state("moment2")
         steps = table.state("steps", width=1)
         if len(ids) < len(table):

@@ -7,65 +7,105 @@ weights [b], and returns the weighted mean over the examples.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 from torch.nn import functional as F
 
 from dicgrl.errors import unknown_name
+from dicgrl.kernels import available
 
 Loss = Callable[[Tensor, Tensor, Tensor | None, Tensor], Tensor]
 
 
-def soft_margin(margin: float = 0.0) -> Loss:
+@dataclass(frozen=True, slots=True)
+class _PairLoss:
+    """A loss that is computed by one kernel where there is one, else by PyTorch."""
+
+    margin: float
+    name: ClassVar[str]
+
+    def __call__(
+        self, positive: Tensor, negative: Tensor, mask: Tensor | None, weight: Tensor
+    ) -> Tensor:
+        """Weighted mean over the examples."""
+        if available(positive, negative, weight) and not weight.requires_grad:
+            from dicgrl.kernels import losses  # needs Triton
+
+            temperature = self.temperature if isinstance(self, SelfAdversarial) else 0.0
+            return losses.loss(
+                self.name, self.margin, temperature, positive, negative, mask, weight
+            )
+        each = self.each(positive, negative, mask)
+        return (each * weight).sum() / weight.sum().clamp(min=1e-12)
+
+    def each(self, positive: Tensor, negative: Tensor, mask: Tensor | None) -> Tensor:
+        """Loss of each example, [b]."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class SoftMargin(_PairLoss):
     """log(1 + exp(-y f)) over each positive and its negatives (equation 6, its sign put right).
 
-    Args:
+    Attributes:
         margin: Added to every score; distances need it, since they are never above zero.
     """
 
-    def loss(positive: Tensor, negative: Tensor, mask: Tensor | None, weight: Tensor) -> Tensor:
-        wrong = _masked(F.softplus(negative + margin), mask)
-        both = F.softplus(-positive - margin) + wrong.sum(-1)
-        return _mean(both / (1 + negative.shape[-1]), weight)
+    margin: float = 0.0
+    name: ClassVar[str] = "softmargin"
 
-    return loss
-
-
-def margin_ranking(margin: float = 5.0) -> Loss:
-    """max(0, margin - f(positive) + f(negative)), averaged over the negatives of each positive."""
-
-    def loss(positive: Tensor, negative: Tensor, mask: Tensor | None, weight: Tensor) -> Tensor:
-        each = _masked(F.relu(margin - positive[:, None] + negative), mask)
-        exist = each.shape[-1] if mask is None else mask.sum(-1).clamp(min=1)
-        return _mean(each.sum(-1) / exist, weight)
-
-    return loss
+    def each(self, positive: Tensor, negative: Tensor, mask: Tensor | None) -> Tensor:
+        """See `_PairLoss`."""
+        wrong = _masked(F.softplus(negative + self.margin), mask)
+        both = F.softplus(-positive - self.margin) + wrong.sum(-1)
+        return both / (1 + negative.shape[-1])
 
 
-def self_adversarial(margin: float = 9.0, temperature: float = 1.0) -> Loss:
+@dataclass(frozen=True, slots=True)
+class MarginRanking(_PairLoss):
+    """max(0, margin - f(positive) + f(negative)), averaged over the negatives of each positive.
+
+    Attributes:
+        margin: How far a positive must be ahead.
+    """
+
+    margin: float = 5.0
+    name: ClassVar[str] = "margin"
+
+    def each(self, positive: Tensor, negative: Tensor, mask: Tensor | None) -> Tensor:
+        """See `_PairLoss`."""
+        wrong = _masked(F.relu(self.margin - positive[:, None] + negative), mask)
+        exist = wrong.shape[-1] if mask is None else mask.sum(-1).clamp(min=1)
+        return wrong.sum(-1) / exist
+
+
+@dataclass(frozen=True, slots=True)
+class SelfAdversarial(_PairLoss):
     """Negatives weighted by how likely the model finds them (Sun et al. 2019, RotatE).
 
-    Args:
+    Attributes:
         margin: Added to every score.
         temperature: How strongly hard negatives count more; 0 counts all alike.
     """
 
-    def loss(positive: Tensor, negative: Tensor, mask: Tensor | None, weight: Tensor) -> Tensor:
-        logits = negative.detach() * temperature
+    margin: float = 9.0
+    temperature: float = 1.0
+    name: ClassVar[str] = "selfadversarial"
+
+    def each(self, positive: Tensor, negative: Tensor, mask: Tensor | None) -> Tensor:
+        """See `_PairLoss`."""
+        logits = negative.detach() * self.temperature
         if mask is not None:
             logits = logits.masked_fill(~mask, -1e30)
         share = logits.softmax(-1)
-        wrong = _masked(F.softplus(negative + margin), mask)
-        both = F.softplus(-positive - margin) + (share * wrong).sum(-1)
-        return _mean(both / 2, weight)
-
-    return loss
+        wrong = _masked(F.softplus(negative + self.margin), mask)
+        return (F.softplus(-positive - self.margin) + (share * wrong).sum(-1)) / 2
 
 
 LOSSES: dict[str, Callable[..., Loss]] = {
-    "softmargin": soft_margin,
-    "margin": margin_ranking,
-    "selfadversarial": self_adversarial,
+    kind.name: kind for kind in (SoftMargin, MarginRanking, SelfAdversarial)
 }
 
 
@@ -74,13 +114,9 @@ def make_loss(name: str, margin: float, temperature: float) -> Loss:
     if name not in LOSSES:
         raise unknown_name("loss", name, LOSSES)
     if name == "selfadversarial":
-        return self_adversarial(margin, temperature)
+        return SelfAdversarial(margin, temperature)
     return LOSSES[name](margin)
 
 
 def _masked(values: Tensor, mask: Tensor | None) -> Tensor:
     return values if mask is None else values.masked_fill(~mask, 0.0)
-
-
-def _mean(values: Tensor, weight: Tensor) -> Tensor:
-    return (values * weight).sum() / weight.sum().clamp(min=1e-12)

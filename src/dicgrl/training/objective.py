@@ -34,23 +34,14 @@ class LinkObjective:
 
     def __call__(self, model: KnowledgeModel, triples: Tensor, weight: Tensor) -> Tensor:
         """Loss of triples [b, 3] with weights [b]."""
-        heads, relations, tails = triples.unbind(1)
         other_heads, other_tails = self.sampler.corrupt(triples, self.negatives)
         mask = None
         if self.sampler.saturated:
             mask = torch.cat([other_heads >= 0, other_tails >= 0], 1)
             other_heads, other_tails = other_heads.clamp(min=0), other_tails.clamp(min=0)
-        positive = model.score(heads, relations, tails)  # [b]
-        negative = torch.cat(
-            [
-                model.score(other_heads, relations[:, None], tails[:, None]),
-                model.score(heads[:, None], relations[:, None], other_tails),
-            ],
-            1,
-        )  # [b, negatives]
+        positive, negative, route = model.score_links(triples, other_heads, other_tails)
         total = self.loss(positive, negative, mask, weight)
-        route = model.route(heads, relations, tails) if self.beta else None
-        if route is not None:
+        if route is not None and self.beta:
             missing = route.concentration_loss() * weight
             total = total + self.beta * missing.sum() / weight.sum().clamp(min=1e-12)
         return total

@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from dicgrl.kernels import available
 from dicgrl.training.known import HEAD, TAIL, KnownAnswers
 
 
@@ -41,8 +42,7 @@ class NegativeSampler:
         self.generator = generator
         self._sides = {
             asked: _Side(
-                KnownAnswers.of(self._within(known, asked), asked, num_relations),
-                len(self.entities),
+                KnownAnswers.of(self._within(known, asked), asked, num_relations), self.entities
             )
             for asked in (HEAD, TAIL)
         }
@@ -54,10 +54,7 @@ class NegativeSampler:
 
         Where every entity answers the question there is nothing to draw: -1.
         """
-        drawn = self._sides[asked].draw(triples, count, self.generator)
-        if not self.entities.start:
-            return drawn
-        return torch.where(drawn >= 0, drawn + self.entities.start, -1)
+        return self._sides[asked].draw(triples, count, self.generator)
 
     def _within(self, known: Tensor, asked: int) -> Tensor:
         """Triples whose answer can be drawn, counted from the first entity that can."""
@@ -74,28 +71,49 @@ class NegativeSampler:
 
 
 class _Side:
-    def __init__(self, known: KnownAnswers, num_entities: int) -> None:
+    def __init__(self, known: KnownAnswers, entities: range) -> None:
         self.known = known
-        self.num_entities = num_entities
+        self.entities = entities
         counts = known.start[1:] - known.start[:-1]
-        self.saturated = bool((counts >= num_entities).any()) if len(counts) else num_entities == 0
+        self.longest = int(counts.max()) if len(counts) else 0
+        self.saturated = self.longest >= len(entities)
         # a_i - i, made unique to its question so that one search serves all questions.
         group = torch.repeat_interleave(counts)
         rank = torch.arange(len(group), device=group.device) - known.start[:-1][group]
-        self.shifted = group * num_entities + (known.answers - rank)
+        self.shifted = group * len(entities) + (known.answers - rank)
 
     def draw(self, triples: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        first, last = self.known.find(triples)
-        free = self.num_entities - (last - first)
         shape = (len(triples), count)
         # 62 random bits: the bias of the remainder is below 2^-38 for 16 million entities.
         raw = torch.randint(1 << 62, shape, generator=generator, device=triples.device)
+        return self._launch(triples, raw) if available(raw) else self._mapped(triples, raw)
+
+    def _mapped(self, triples: Tensor, raw: Tensor) -> Tensor:
+        first, last = self.known.find(triples)
+        free = len(self.entities) - (last - first)
         number = raw % free.clamp(min=1)[:, None]
         if len(self.shifted):
             group = torch.searchsorted(self.known.start, first, right=True) - 1
-            key = group[:, None] * self.num_entities + number
+            key = group[:, None] * len(self.entities) + number
             below = torch.searchsorted(self.shifted, key, right=True) - first[:, None]
             number = torch.where((last > first)[:, None], number + below, number)
+        number = number + self.entities.start
         if self.saturated:
             number = torch.where((free > 0)[:, None], number, -1)
         return number
+
+    def _launch(self, triples: Tensor, raw: Tensor) -> Tensor:
+        from dicgrl.kernels.sampling import draw  # needs Triton
+
+        known = self.known
+        return draw(
+            triples,
+            raw,
+            known.questions,
+            known.start,
+            known.answers,
+            self.longest,
+            HEAD if known.asked == TAIL else TAIL,
+            known.num_relations,
+            self.entities,
+        )

@@ -1,0 +1,195 @@
+"""TransE's ranks without its scores: distances to all candidates are compared where they are made.
+
+A program holds a tile of queries x candidates and walks over the dimensions; of the distances only
+two counts per query leave it. One launch serves all relations: a tile of queries has one relation,
+whose chosen components say which rows of the transposed candidates to read. Answers that are known
+are bits of a mask.
+
+Ties must be exact, so the distance of the true answer, which `_truth` computes beforehand, is made
+by the same operations in the same order as those of the candidates: one dimension after the other,
+with explicit fused multiply-adds where there is a product. For p = 2 squares are compared. The
+reference is `Ranker` in PyTorch.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+QUERIES, CANDIDATES = 64, 128  # tile of a program
+_WARPS = 4
+_ROWS = 128  # queries of a program of `_truth`
+_ANSWERS = 128  # known answers that a program of `_mask` marks at a time
+
+
+def truth(
+    queries: Tensor, entities: Tensor, answers: Tensor, chosen: Tensor | None, size: int, p: int
+) -> Tensor:
+    """Distances of the true answers, [q]; squared for p = 2.
+
+    Args:
+        queries: What the answers' vectors are compared with, [q, l].
+        entities: Vectors of all entities, [N, d].
+        answers: Entities, [q].
+        chosen: Components of an entity that a query looks at, [q, n]; None for all of it.
+        size: Length of a component.
+        p: Norm, 1 or 2.
+    """
+    found = torch.empty(len(queries), device=queries.device, dtype=queries.dtype)
+    _truth[(triton.cdiv(len(queries), _ROWS),)](
+        queries, entities, answers, chosen, found, len(queries),
+        stride=entities.shape[1], size=size, parts=queries.shape[1] // size,
+        ROUTED=chosen is not None, SQUARED=p == 2, ROWS=_ROWS,
+    )  # fmt: skip
+    return found
+
+
+def mask(
+    first: Tensor, last: Tensor, known: Tensor, answers: Tensor, candidates: range
+) -> tuple[Tensor, Tensor]:
+    """Bits of the candidates that do not compete, [q, words], and how many known ones they are.
+
+    Args:
+        first: Where the known answers of each query begin, [q].
+        last: Where they end, [q].
+        known: Known answers of all questions.
+        answers: The true answer of each query, [q]; it is marked and not counted.
+        candidates: The entities of bits 0, 1, ...
+    """
+    words = triton.cdiv(len(candidates), 32)
+    bits = torch.zeros(len(answers), words, device=answers.device, dtype=torch.int32)
+    counted = torch.empty(len(answers), device=answers.device, dtype=torch.int32)
+    _mask[(len(answers),)](
+        first, last, known, answers, bits, counted, words, candidates.start, candidates.stop,
+        BLOCK=_ANSWERS,
+    )  # fmt: skip
+    return bits, counted
+
+
+def count(
+    queries: Tensor,
+    candidates: Tensor,
+    threshold: Tensor,
+    bits: Tensor,
+    chosen: Tensor | None,
+    size: int,
+    tiles: tuple[Tensor, Tensor],
+    higher: Tensor,
+    equal: Tensor,
+    p: int,
+) -> None:
+    """Add the numbers of candidates that are nearer than the true answer, and as near.
+
+    Args:
+        queries: [q, l], those of one relation side by side.
+        candidates: Their vectors transposed, [d, c].
+        threshold: Distances of the true answers, [q].
+        bits: Candidates that do not compete, [q, words].
+        chosen: Components that a query looks at, [q, n], alike within a tile; None for all.
+        size: Length of a component.
+        tiles: First query of each tile and the one after its last.
+        higher: Counts, [q], int32, added to.
+        equal: Likewise.
+        p: Norm, 1 or 2.
+    """
+    grid = (len(tiles[0]), triton.cdiv(candidates.shape[1], CANDIDATES))
+    _count[grid](
+        queries, candidates, threshold, bits, chosen, *tiles, higher, equal,
+        candidates.shape[1], bits.shape[1],
+        size=size, parts=queries.shape[1] // size, ROUTED=chosen is not None, SQUARED=p == 2,
+        QUERIES=QUERIES, CANDIDATES=CANDIDATES,
+        UNROLL=next(step for step in (8, 5, 4, 3, 2, 1) if size % step == 0), num_warps=_WARPS,
+    )  # fmt: skip
+
+
+@triton.jit
+def _added(total, difference, SQUARED: tl.constexpr):  # type: ignore[no-untyped-def]
+    """A distance with one more dimension; the one place that decides how it is rounded."""
+    return tl.fma(difference, difference, total) if SQUARED else total + tl.abs(difference)
+
+
+@triton.jit
+def _truth(  # type: ignore[no-untyped-def]
+    queries, entities, answers, chosen, found, count,
+    stride: tl.constexpr, size: tl.constexpr, parts: tl.constexpr,
+    ROUTED: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    inside = row < count
+    entity = tl.load(answers + row, mask=inside, other=0)
+    total = tl.zeros([ROWS], dtype=tl.float32)
+    for part in range(parts):
+        at = entity * stride
+        if ROUTED:
+            at += tl.load(chosen + row * parts + part, mask=inside, other=0) * size
+        for k in range(size):
+            q = tl.load(queries + (row * parts + part) * size + k, mask=inside, other=0.0)
+            c = tl.load(entities + at + k, mask=inside, other=0.0)
+            total = _added(total, q - c, SQUARED)
+    tl.store(found + row, total, mask=inside)
+
+
+@triton.jit
+def _mask(  # type: ignore[no-untyped-def]
+    first, last, known, answers, bits, counted, words, start, stop, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0).to(tl.int64)
+    answer = tl.load(answers + row)
+    stop_at = tl.load(last + row)
+    number = 0
+    at = tl.load(first + row)
+    while at < stop_at:
+        place = at + tl.arange(0, BLOCK)
+        entity = tl.load(known + place, mask=place < stop_at, other=-1)
+        marked = (entity >= start) & (entity < stop) & (entity != answer) & (place < stop_at)
+        bit = entity - start
+        one = tl.full([BLOCK], 1, dtype=tl.int32) << (bit % 32).to(tl.int32)
+        tl.atomic_or(bits + row * words + bit // 32, one, mask=marked, sem="relaxed")
+        number += tl.sum(marked.to(tl.int32), 0)
+        at += BLOCK
+    tl.store(counted + row, number)
+    if (answer >= start) & (answer < stop):
+        bit = answer - start
+        one = tl.full([], 1, dtype=tl.int32) << (bit % 32).to(tl.int32)
+        tl.atomic_or(bits + row * words + bit // 32, one, sem="relaxed")
+
+
+@triton.jit
+def _count(  # type: ignore[no-untyped-def]
+    queries, candidates, threshold, bits, chosen, tile_first, tile_stop, higher, equal,
+    candidate_count, words,
+    size: tl.constexpr, parts: tl.constexpr, ROUTED: tl.constexpr, SQUARED: tl.constexpr,
+    QUERIES: tl.constexpr, CANDIDATES: tl.constexpr, UNROLL: tl.constexpr,
+):  # fmt: skip
+    first = tl.load(tile_first + tl.program_id(0))
+    stop = tl.load(tile_stop + tl.program_id(0))
+    if first >= stop:
+        return
+    # Rows beyond the tile repeat its last one, and are not counted: no mask inside the loop.
+    row = first + tl.arange(0, QUERIES)
+    at = tl.minimum(row, stop - 1)
+    column = tl.program_id(1) * CANDIDATES + tl.arange(0, CANDIDATES)
+    candidate = tl.minimum(column, candidate_count - 1)
+    total = tl.zeros([QUERIES, CANDIDATES], dtype=tl.float32)
+    for part in range(parts):
+        line = candidates
+        if ROUTED:
+            line += tl.load(chosen + first * parts + part) * size * candidate_count
+        begin = queries + (at * parts + part) * size
+        for k in range(0, size, UNROLL):
+            for j in tl.static_range(UNROLL):
+                c = tl.load(line + (k + j) * candidate_count + candidate[None, :])
+                q = tl.load(begin[:, None] + (k + j))
+                total = _added(total, q - c, SQUARED)
+    limit = tl.load(threshold + at)[:, None]
+    word = tl.load(bits + at[:, None] * words + (candidate // 32)[None, :])
+    competes = ((word >> (candidate % 32)[None, :]) & 1) == 0
+    competes = competes & (column < candidate_count)[None, :]
+    # Not `<`: a distance that is not a number must not make the true answer look good.
+    above = (total >= limit) == 0
+    tl.atomic_add(higher + row, tl.sum((above & competes).to(tl.int32), 1), mask=row < stop,
+                  sem="relaxed")  # fmt: skip
+    same = (total == limit) & competes
+    tl.atomic_add(equal + row, tl.sum(same.to(tl.int32), 1), mask=row < stop, sem="relaxed")

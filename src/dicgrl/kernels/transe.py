@@ -1,0 +1,240 @@
+"""TransE on a batch of triples and their negatives: scores, and gradients into the tables.
+
+A program takes one triple and one side: the head side has the negatives with another head, the tail
+side those with another tail and the triple itself. It gathers a tile of negatives x dimensions,
+and only the scores leave it. The backward pass gathers the tile again, which costs less than
+keeping it, and adds the gradients into the tables' buffers by atomic additions. The reference is
+`TransE.score` on gathered vectors in PyTorch.
+
+With n of K components, `chosen` says which rows of an entity make its vector; they are the same for
+all entities of a triple.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from dicgrl.kernels.batch import Batch
+
+_TILE = 4096  # negatives x dimensions that a program holds
+_WARPS = 4
+
+
+def scores(batch: Batch) -> tuple[Tensor, Tensor]:
+    """Scores of the triples, [b], and of their negatives, [b, m]."""
+    positive = torch.empty(
+        len(batch.triples), device=batch.entities.device, dtype=batch.entities.dtype
+    )
+    negative = torch.empty(batch.others.shape, device=positive.device, dtype=positive.dtype)
+    if len(batch.triples):
+        _forward[(len(batch.triples), 2)](*_pointers(batch), positive, negative, **_sizes(batch))
+    return positive, negative
+
+
+def scatter(
+    batch: Batch,
+    negative: Tensor,
+    d_positive: Tensor,
+    d_negative: Tensor,
+    d_entities: Tensor,
+    d_relations: Tensor,
+    gated: bool,
+) -> Tensor | None:
+    """Add the gradients of all vectors to the tables' buffers.
+
+    Args:
+        batch: As in the forward pass.
+        negative: Scores of the negatives, [b, m].
+        d_positive: Gradients of the scores, [b].
+        d_negative: Likewise, [b, m].
+        d_entities: Gradients of the entities' rows, added to.
+        d_relations: Likewise of the relations.
+        gated: Whether the components' gates want a gradient.
+
+    Returns:
+        Gradient of the gates, [b, n]; None where they want none.
+    """
+    parts = 1 if batch.chosen is None else batch.chosen.shape[1]
+    d_gate = torch.empty(2, len(batch.triples), parts, device=negative.device) if gated else None
+    if len(batch.triples):
+        _backward[(len(batch.triples), 2)](
+            *_pointers(batch), negative, d_positive.contiguous(), d_negative.contiguous(),
+            d_entities, d_relations, d_gate, len(batch.triples), **_sizes(batch), GATED=gated,
+        )  # fmt: skip
+    return None if d_gate is None else d_gate.sum(0)
+
+
+def _pointers(batch: Batch) -> tuple[Tensor | None, ...]:
+    others = batch.others.contiguous()
+    chosen = None if batch.chosen is None else batch.chosen.contiguous()
+    return batch.entities, batch.relations, batch.triples.contiguous(), others, chosen
+
+
+def _sizes(batch: Batch) -> dict[str, int | bool]:
+    size = batch.entities.shape[1]
+    parts = 1 if batch.chosen is None else batch.chosen.shape[1]
+    dims = triton.next_power_of_2(size * parts)
+    return {
+        "heads": batch.heads, "total": batch.others.shape[1],
+        "size": size, "parts": parts, "count": batch.count, "ROUTED": batch.chosen is not None,
+        "DIVIDED": batch.divided, "SQUARED": batch.p == 2, "DIMS": dims,
+        "NEGATIVES": max(_TILE // dims, 1), "num_warps": _WARPS,
+    }  # fmt: skip
+
+
+@triton.jit
+def _columns(chosen, triple, dims, size: tl.constexpr, parts: tl.constexpr, ROUTED: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Where the coordinates of a triple's vectors lie within an entity's rows."""
+    columns = dims
+    if ROUTED:
+        part = tl.minimum(dims // size, parts - 1)
+        columns = tl.load(chosen + triple * parts + part) * size + dims % size
+    return columns
+
+
+@triton.jit
+def _forward(  # type: ignore[no-untyped-def]
+    entities, relations, triples, others, chosen, positive, negative,
+    heads: tl.constexpr, total: tl.constexpr,
+    size: tl.constexpr, parts: tl.constexpr, count: tl.constexpr,
+    ROUTED: tl.constexpr, DIVIDED: tl.constexpr, SQUARED: tl.constexpr,
+    DIMS: tl.constexpr, NEGATIVES: tl.constexpr,
+):  # fmt: skip
+    triple = tl.program_id(0).to(tl.int64)
+    dims = tl.arange(0, DIMS)
+    real = dims < size * parts
+    columns = _columns(chosen, triple, dims, size, parts, ROUTED)
+    stride: tl.constexpr = size * count
+    relation = tl.load(triples + triple * 3 + 1)
+    at_relation = relation * stride + columns if DIVIDED else relation * (size * parts) + dims
+    r = tl.load(relations + at_relation, mask=real, other=0.0)
+    if tl.program_id(1) == 0:
+        t = tl.load(entities + tl.load(triples + triple * 3 + 2) * stride + columns, mask=real,
+                    other=0.0)  # fmt: skip
+        for first in range(0, heads, NEGATIVES):
+            number = first + tl.arange(0, NEGATIVES)
+            there = number < heads
+            ids = tl.load(others + triple * total + number, mask=there, other=0)
+            both = there[:, None] & real[None, :]
+            x = tl.load(entities + ids[:, None] * stride + columns[None, :], mask=both, other=0.0)
+            difference = tl.where(both, (x + r[None, :]) - t[None, :], 0.0)
+            if SQUARED:
+                distance = tl.sqrt(tl.sum(difference * difference, 1))
+            else:
+                distance = tl.sum(tl.abs(difference), 1)
+            tl.store(negative + triple * total + number, -distance, mask=there)
+    else:
+        h = tl.load(entities + tl.load(triples + triple * 3) * stride + columns, mask=real,
+                    other=0.0)  # fmt: skip
+        t = tl.load(entities + tl.load(triples + triple * 3 + 2) * stride + columns, mask=real,
+                    other=0.0)  # fmt: skip
+        target = h + r
+        difference = target - t
+        if SQUARED:
+            tl.store(positive + triple, -tl.sqrt(tl.sum(difference * difference, 0)))
+        else:
+            tl.store(positive + triple, -tl.sum(tl.abs(difference), 0))
+        for first in range(heads, total, NEGATIVES):
+            number = first + tl.arange(0, NEGATIVES)
+            there = number < total
+            ids = tl.load(others + triple * total + number, mask=there, other=0)
+            both = there[:, None] & real[None, :]
+            x = tl.load(entities + ids[:, None] * stride + columns[None, :], mask=both, other=0.0)
+            difference = tl.where(both, target[None, :] - x, 0.0)
+            if SQUARED:
+                distance = tl.sqrt(tl.sum(difference * difference, 1))
+            else:
+                distance = tl.sum(tl.abs(difference), 1)
+            tl.store(negative + triple * total + number, -distance, mask=there)
+
+
+@triton.jit
+def _slope(difference, distance, upstream, SQUARED: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Gradient of a difference: that of -|x| or of -||x||, 0 where x is 0."""
+    if SQUARED:
+        slope = difference * (-upstream / tl.where(distance > 0.0, distance, 1.0))
+    else:
+        slope = tl.where(difference > 0.0, -upstream, tl.where(difference < 0.0, upstream, 0.0))
+    return slope
+
+
+@triton.jit
+def _backward(  # type: ignore[no-untyped-def]
+    entities, relations, triples, others, chosen, negative, d_positive, d_negative,
+    d_entities, d_relations, d_gate, triple_count,
+    heads: tl.constexpr, total: tl.constexpr,
+    size: tl.constexpr, parts: tl.constexpr, count: tl.constexpr,
+    ROUTED: tl.constexpr, DIVIDED: tl.constexpr, SQUARED: tl.constexpr,
+    DIMS: tl.constexpr, NEGATIVES: tl.constexpr, GATED: tl.constexpr,
+):  # fmt: skip
+    triple = tl.program_id(0).to(tl.int64)
+    side = tl.program_id(1)
+    dims = tl.arange(0, DIMS)
+    real = dims < size * parts
+    columns = _columns(chosen, triple, dims, size, parts, ROUTED)
+    stride: tl.constexpr = size * count
+    at_head = tl.load(triples + triple * 3) * stride + columns
+    at_tail = tl.load(triples + triple * 3 + 2) * stride + columns
+    relation = tl.load(triples + triple * 3 + 1)
+    at_relation = relation * stride + columns if DIVIDED else relation * (size * parts) + dims
+    r = tl.load(relations + at_relation, mask=real, other=0.0)
+    t = tl.load(entities + at_tail, mask=real, other=0.0)
+    summed = tl.zeros([DIMS], dtype=tl.float32)  # gradient of r, and of the end that stays
+    gate = tl.zeros([DIMS], dtype=tl.float32)
+    if side == 0:
+        for first in range(0, heads, NEGATIVES):
+            number = first + tl.arange(0, NEGATIVES)
+            there = number < heads
+            ids = tl.load(others + triple * total + number, mask=there, other=0)
+            distance = -tl.load(negative + triple * total + number, mask=there, other=0.0)
+            upstream = tl.load(d_negative + triple * total + number, mask=there, other=0.0)
+            both = there[:, None] & real[None, :]
+            place = ids[:, None] * stride + columns[None, :]
+            x = tl.load(entities + place, mask=both, other=0.0)
+            difference = tl.where(both, (x + r[None, :]) - t[None, :], 0.0)
+            slope = _slope(difference, distance[:, None], upstream[:, None], SQUARED)
+            # A negative beyond the margin has no gradient: nothing to add.
+            tl.atomic_add(d_entities + place, slope, mask=both & (upstream != 0.0)[:, None],
+                          sem="relaxed")  # fmt: skip
+            summed += tl.sum(slope, 0)
+            if GATED:
+                gate += tl.sum(slope * difference, 0)
+        tl.atomic_add(d_entities + at_tail, -summed, mask=real, sem="relaxed")
+    else:
+        h = tl.load(entities + at_head, mask=real, other=0.0)
+        target = h + r
+        for first in range(heads, total, NEGATIVES):
+            number = first + tl.arange(0, NEGATIVES)
+            there = number < total
+            ids = tl.load(others + triple * total + number, mask=there, other=0)
+            distance = -tl.load(negative + triple * total + number, mask=there, other=0.0)
+            upstream = tl.load(d_negative + triple * total + number, mask=there, other=0.0)
+            both = there[:, None] & real[None, :]
+            place = ids[:, None] * stride + columns[None, :]
+            x = tl.load(entities + place, mask=both, other=0.0)
+            difference = tl.where(both, target[None, :] - x, 0.0)
+            slope = _slope(difference, distance[:, None], upstream[:, None], SQUARED)
+            tl.atomic_add(d_entities + place, -slope, mask=both & (upstream != 0.0)[:, None],
+                          sem="relaxed")  # fmt: skip
+            summed += tl.sum(slope, 0)
+            if GATED:
+                gate += tl.sum(slope * difference, 0)
+        difference = target - t
+        distance = 0.0
+        if SQUARED:
+            distance = tl.sqrt(tl.sum(difference * difference, 0))
+        slope = _slope(difference, distance, tl.load(d_positive + triple), SQUARED)
+        tl.atomic_add(d_entities + at_tail, -slope, mask=real, sem="relaxed")
+        summed += slope
+        if GATED:
+            gate += slope * difference
+        tl.atomic_add(d_entities + at_head, summed, mask=real, sem="relaxed")
+    tl.atomic_add(d_relations + at_relation, summed, mask=real, sem="relaxed")
+    if GATED:
+        # The score is homogeneous in a component: its gate gets gradient times difference.
+        for part in range(parts):
+            share = tl.sum(tl.where(dims // size == part, gate, 0.0), 0)
+            tl.store(d_gate + (side * triple_count + triple) * parts + part, share)

@@ -1,0 +1,201 @@
+"""TransE's scores of triples and their negatives, with gradients that are written down.
+
+What autograd would keep and pass through memory, [b, m, l] several times over, is made here block
+by block and used while it is in the cache: the negatives' rows are gathered, subtracted and summed
+in the forward pass, and gathered again in the backward pass, where their gradients go straight to
+the table. On a GPU with Triton the same is done by `dicgrl.kernels.transe`. The reference is
+`TransE.score` on gathered vectors.
+
+For a query q (t - r where the head is replaced, h + r where the tail is) a replacement x has the
+score -||x - q||, and everything follows from the gradient u of x - q: that of x is u, that of q is
+the sum of -u.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dicgrl.kernels import available
+from dicgrl.kernels.batch import Batch
+from dicgrl.models.components import Route
+from dicgrl.models.table import Table
+
+_BLOCK = 1 << 18  # numbers of a block on a CPU: a megabyte, about its second-level cache
+
+
+def translation_scores(
+    entities: Table,
+    relations: Table,
+    links: tuple[Tensor, Tensor, int],
+    route: Route | None,
+    counts: tuple[int, int],
+    p: int,
+) -> tuple[Tensor, Tensor]:
+    """Scores of triples, [b], and of their negatives, [b, m], differentiable.
+
+    Args:
+        entities: A row for each component of each entity.
+        relations: Likewise, or a row for each relation.
+        links: Triples [b, 3], entities that replace their heads, then tails, [b, m], and how many
+            of these replace heads.
+        route: Components that each triple uses, [b, n]; None for plain vectors.
+        counts: Rows of an entity and of a relation.
+        p: Norm of the distance, 1 or 2.
+    """
+    triples, others, heads = links
+    batch = Batch(
+        entities.rows,
+        relations.rows,
+        triples,
+        others,
+        heads,
+        None if route is None else route.chosen,
+        counts[0],
+        counts[1] > 1,
+        p,
+    )
+    gate = None if route is None else route.gate
+    scores: tuple[Tensor, Tensor] = _Scores.apply(  # type: ignore[no-untyped-call]
+        entities.anchor, gate, entities, relations, batch
+    )
+    return scores
+
+
+class _Scores(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, _anchor: Tensor, gate: Tensor | None, entities: Table, relations: Table, b: Batch
+    ) -> tuple[Tensor, Tensor]:
+        if available(b.entities):
+            from dicgrl.kernels import transe  # needs Triton
+
+            positive, negative = transe.scores(b)
+        else:
+            positive, negative = _scores(b)
+        ctx.tables, ctx.batch = (entities, relations), b
+        ctx.gated = gate is not None and gate.requires_grad
+        ctx.save_for_backward(positive, negative)
+        return positive, negative
+
+    @staticmethod
+    def backward(
+        ctx: Any, d_positive: Tensor, d_negative: Tensor
+    ) -> tuple[None, Tensor | None, None, None, None]:
+        positive, negative = ctx.saved_tensors
+        b: Batch = ctx.batch
+        entities, relations = ctx.tables
+        into = (entities.gradient, relations.gradient)
+        if available(b.entities):
+            from dicgrl.kernels import transe  # needs Triton
+
+            d_gate = transe.scatter(b, negative, d_positive, d_negative, *into, ctx.gated)
+        else:
+            d_gate = _scatter(b, (positive, negative), (d_positive, d_negative), into, ctx.gated)
+        heads, ids, tails = b.triples.unbind(1)
+        every = torch.cat([heads[:, None], tails[:, None], b.others], 1)
+        entities.touch(_rows(every, b).reshape(-1))
+        relations.touch(_rows(ids, b).reshape(-1) if b.divided else ids)
+        return None, d_gate, None, None, None
+
+
+def _rows(ids: Tensor, b: Batch) -> Tensor:
+    """Rows of entities [b] or [b, m], or of divided relations: [..., n], or the ids where plain."""
+    if b.chosen is None:
+        return ids
+    chosen = b.chosen if ids.dim() == 1 else b.chosen[:, None]
+    return ids[..., None] * b.count + chosen
+
+
+def _queries(b: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """The tails, and what the heads and the tails are compared with, [b, l] each."""
+    heads, ids, tails = b.triples.unbind(1)
+    r = b.relations[_rows(ids, b) if b.divided else ids].flatten(1)
+    h, t = (b.entities[_rows(end, b)].flatten(1) for end in (heads, tails))
+    return t, t - r, h + r
+
+
+def _norm(differences: Tensor, p: int) -> Tensor:
+    norm: Tensor = torch.linalg.vector_norm(differences, p, dim=-1)
+    return norm
+
+
+def _blocks(b: Batch, queries: Tensor, columns: slice) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Triples, rows of their replacements and these minus the query, [block, m, l], in turn."""
+    others = b.others[:, columns]
+    width = queries.shape[1]
+    height = len(others)
+    if not others.is_cuda:  # a GPU would only wait for the launches
+        height = max(_BLOCK // max(others.shape[1] * width, 1), 1)
+    for first in range(0, len(others) if others.shape[1] else 0, height):
+        block = slice(first, first + height)
+        ids = others[block]
+        chosen = None if b.chosen is None else b.chosen[block]
+        rows = ids if chosen is None else ids[..., None] * b.count + chosen[:, None]
+        rows = rows.reshape(-1)
+        x = b.entities.index_select(0, rows).view(*ids.shape, width)
+        yield block, rows, x.sub_(queries[block, None])
+
+
+def _sides(b: Batch) -> tuple[slice, slice]:
+    return slice(0, b.heads), slice(b.heads, None)
+
+
+def _scores(b: Batch) -> tuple[Tensor, Tensor]:
+    t, *queries = _queries(b)
+    negative = b.entities.new_empty(b.others.shape)
+    for query, side in zip(queries, _sides(b), strict=True):
+        for block, _, difference in _blocks(b, query, side):
+            negative[block, side] = _norm(difference, b.p)
+    return -_norm(t - queries[1], b.p), negative.neg_()
+
+
+def _scatter(
+    b: Batch,
+    scores: tuple[Tensor, Tensor],
+    upstream: tuple[Tensor, Tensor],
+    into: tuple[Tensor, Tensor],
+    gated: bool,
+) -> Tensor | None:
+    t, *queries = _queries(b)
+    d_entities, d_relations = into
+    parts = 1 if b.chosen is None else b.chosen.shape[1]
+    d_gate = t.new_zeros(len(t), parts) if gated else None
+    factor = [_factor(score, up, b.p) for score, up in zip(scores, upstream, strict=True)]
+    d_query = [torch.zeros_like(t), torch.zeros_like(t)]
+    for number, side in enumerate(_sides(b)):
+        for block, rows, x in _blocks(b, queries[number], side):
+            pull = factor[1][block, side]
+            if d_gate is not None:
+                d_gate[block] += _by_part(x, pull, parts, b.p)
+            slope = x.sign_() if b.p == 1 else x
+            torch.bmm(pull[:, None], slope, out=d_query[number][block].unsqueeze(1))
+            slope.mul_(pull[..., None])
+            d_entities.index_add_(0, rows, slope.view(-1, d_entities.shape[1]))
+    # The triple itself: t takes the place of a replaced tail.
+    difference = (t - queries[1])[:, None]
+    if d_gate is not None:
+        d_gate += _by_part(difference, factor[0][:, None], parts, b.p)
+    slope = (difference[:, 0].sign() if b.p == 1 else difference[:, 0]) * factor[0][:, None]
+    heads, ids, tails = b.triples.unbind(1)
+    d_heads = -(d_query[1] + slope)
+    for end, gradient in ((heads, d_heads), (tails, slope - d_query[0])):
+        d_entities.index_add_(0, _rows(end, b).reshape(-1), gradient.view(-1, d_entities.shape[1]))
+    at = _rows(ids, b).reshape(-1) if b.divided else ids
+    d_relations.index_add_(0, at, (d_heads + d_query[0]).view(-1, d_relations.shape[1]))
+    return d_gate
+
+
+def _factor(scores: Tensor, upstream: Tensor, p: int) -> Tensor:
+    """What the signs (p = 1) or differences (p = 2) are multiplied by to give their gradient."""
+    return -upstream if p == 1 else torch.where(scores < 0, upstream / scores, 0.0)
+
+
+def _by_part(difference: Tensor, factor: Tensor, parts: int, p: int) -> Tensor:
+    """Gradient of the gates: a score is homogeneous in a component."""
+    divided = difference.view(*difference.shape[:-1], parts, difference.shape[-1] // parts)
+    each = _norm(divided, p)  # [b, m, n]
+    return torch.einsum("bm,bmn->bn", factor, each if p == 1 else each.square())

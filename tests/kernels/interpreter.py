@@ -1,0 +1,28 @@
+"""Runs a test module in Triton's interpreter.
+
+Triton decides at import whether it interprets, so this is a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def interpreted(module: str) -> list[str]:
+    """Lines that a module prints when it is run on the CPU by the interpreter; it must succeed."""
+    pytest.importorskip("triton")
+    done = subprocess.run(
+        [sys.executable, "-m", module],
+        cwd=Path(__file__).resolve().parents[2],
+        env={**os.environ, "TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()

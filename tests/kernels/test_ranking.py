@@ -1,0 +1,153 @@
+"""The ranking kernels against the PyTorch path of `Ranker`.
+
+On a CPU the comparison is this file run as a module, by the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+import torch
+from torch import Tensor
+
+import dicgrl.kernels
+from dicgrl.evaluation import Ranker, Ranks
+from dicgrl.evaluation.fused import supported
+from dicgrl.models import Components, KnowledgeModel
+from tests.kernels.interpreter import interpreted
+from tests.kernels.test_training import kernels, made
+
+DIVISIONS = {
+    "plain": None,
+    "learned": Components(4, 2),
+    "published": Components(4, 2, routing="published"),
+    "by weight": Components(5, 3, order="weight"),
+}
+RELATIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Questions, candidates, and the model that ranks."""
+
+    division: str
+    p: int
+    dim: int = 20
+    entities: int = 150  # a tile is 128 candidates
+    questions: int = 70  # and 64 questions
+    candidates: range | None = None
+    bound: int = 1 << 20
+
+    def __str__(self) -> str:
+        some = self.candidates
+        bounds = "" if some is None else f"-{some.start}-to-{some.stop}"
+        shape = f"{self.dim}-{self.entities}-{self.questions}"
+        return f"{self.division}-{self.p}-{shape}{bounds}-{self.bound}"
+
+    def model(self, device: str) -> KnowledgeModel:
+        options = {"p": self.p}
+        model = KnowledgeModel("transe", self.dim, DIVISIONS[self.division], options, device=device)
+        model.grow(self.entities, RELATIONS)
+        return model
+
+    def triples(self, count: int, seed: int) -> Tensor:
+        highs = (self.entities, RELATIONS, self.entities)
+        # Most questions are of relation 0: some relations need several tiles, some none.
+        columns = [torch.randint(high, (count,), generator=made(seed + i)) for i, high in
+                   enumerate(highs)]  # fmt: skip
+        columns[1] = torch.where(columns[1] == 3, 0, columns[1])
+        columns[0][::3] = 1  # questions with many answers
+        return torch.stack(columns, 1)
+
+
+CASES = [
+    *(Case(division, p) for division in DIVISIONS for p in (1, 2)),
+    Case("plain", 1, dim=7, entities=3, questions=1),
+    Case("plain", 2, dim=25, questions=129, candidates=range(9, 140)),
+    Case("learned", 1, questions=129, candidates=range(64, 97)),
+    Case("learned", 1, candidates=range(5, 5)),
+    Case("plain", 1, questions=0),
+    Case("learned", 1, bound=1000),  # few questions and few candidates at a time
+    Case("plain", 2, bound=2000),
+]
+
+
+def ranked(case: Case, model: KnowledgeModel, device: str, switch: str) -> Ranks:
+    known = torch.cat([case.triples(600, 1), case.triples(case.questions, 5)])
+    candidates = range(case.entities) if case.candidates is None else case.candidates
+    with kernels(switch):
+        assert supported(model) is (switch == "1")
+        ranker = Ranker(known.to(device), RELATIONS, case.bound)
+        asked = torch.cat([case.triples(case.questions // 2, 5), case.triples(0, 6)])
+        asked = torch.cat([asked, case.triples(case.questions - len(asked), 7)])
+        return ranker.rank(model, asked.to(device), candidates)
+
+
+def compare_whole_numbers(case: Case, device: str) -> None:
+    """Small whole numbers have no rounding, so that ranks and ties are the same in any order."""
+    model = case.model(device)
+    for table in (model.entities, model.relations):
+        table.rows.copy_(torch.randint(-1, 2, table.rows.shape, generator=made(len(table))))
+    expected, found = (ranked(case, model, device, switch) for switch in "01")
+    for name in ("higher", "equal", "candidates"):
+        assert torch.equal(getattr(found, name), getattr(expected, name)), f"{case}: {name}"
+    if case.questions > 1 and case.candidates is None:
+        assert (expected.equal > 0).any() and (expected.higher > 0).any()
+
+
+def compare_twins(case: Case, device: str) -> None:
+    """Entities with equal vectors have equal scores, wherever they are; and ranks are right."""
+    model = case.model(device)
+    rows = model.entities.rows.view(case.entities, -1)
+    half = case.entities // 2
+    rows[case.entities - half :] = rows[:half]
+    expected, found = (ranked(case, model, device, switch) for switch in "01")
+    assert torch.equal(found.candidates, expected.candidates)
+    assert torch.equal(found.equal, expected.equal), case
+    # Rounding may swap two candidates that are as good as equally far away.
+    assert ((found.higher - expected.higher).abs() <= 1).all()
+
+
+def not_a_number(device: str) -> None:
+    model = Case("plain", 1, entities=11).model(device)
+    model.entities.rows[4] = torch.nan
+    triples = torch.tensor([[0, 0, 4], [1, 0, 2]], device=device)
+    with kernels("1"):
+        ranks = Ranker(triples[:0], 1).rank(model, triples, range(11))
+    assert ranks.realistic[1].tolist()[0] == 11 and ranks.higher[1, 1] >= 1
+
+
+CHECKS: list[tuple[str, Callable[[str], None]]] = [
+    *((f"whole {case}", partial(compare_whole_numbers, case)) for case in CASES),
+    *((f"twins {case}", partial(compare_twins, case)) for case in CASES),
+    ("not a number", not_a_number),
+]
+each = pytest.mark.parametrize("check", [c for _, c in CHECKS], ids=[name for name, _ in CHECKS])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@each
+def test_kernels_on_the_gpu(check: Callable[[str], None]) -> None:
+    pytest.importorskip("triton")
+    check("cuda")
+
+
+def test_kernels_in_the_interpreter() -> None:
+    assert interpreted(__name__) == [name for name, _ in CHECKS]
+
+
+@pytest.mark.skipif(not dicgrl.kernels._FOUND, reason="needs Triton")
+def test_other_models_are_ranked_by_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert supported(KnowledgeModel("transe", 8))
+    assert not supported(KnowledgeModel("convkb", 8))
+    assert not supported(KnowledgeModel("transe", 8, Components(4, 2, "nodes")))
+
+
+if __name__ == "__main__":
+    for label, check in CHECKS:
+        check("cpu")
+        print(label)

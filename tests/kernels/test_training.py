@@ -1,0 +1,315 @@
+"""The kernels of a training step against PyTorch: negatives, TransE, losses, Adam.
+
+On a CPU the comparison is this file run as a module, by the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+import torch
+from torch import Tensor
+
+import dicgrl.kernels
+from dicgrl.models import Components, KnowledgeModel, Table
+from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
+from dicgrl.training.known import HEAD, TAIL
+from tests.kernels.interpreter import interpreted
+
+DIVISIONS = {
+    "plain": None,
+    "learned": Components(4, 2),
+    "published": Components(4, 2, routing="published"),
+    "by weight": Components(4, 3, order="weight"),
+    "all": Components(2, 2),
+}
+ENTITIES, RELATIONS = 23, 3
+
+
+def made(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@contextmanager
+def kernels(switch: str) -> Iterator[None]:
+    """With or without kernels; memory that is not written to is NaN, and would show."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DICGRL_KERNELS", switch)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(False)
+
+
+def close(found: Tensor, expected: Tensor, what: str, tolerance: float = 1e-5) -> None:
+    assert found.shape == expected.shape, what
+    off = (found.double().cpu() - expected.double().cpu()).abs().max() if found.numel() else 0
+    assert off <= tolerance * max(1.0, expected.abs().max() if found.numel() else 0), (
+        f"{what}: {off}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """A batch of triples with their negatives, and the model that scores them."""
+
+    division: str
+    p: int
+    dim: int = 24
+    batch: int = 7
+    heads: int = 5
+    tails: int = 4
+
+    def __str__(self) -> str:
+        return f"{self.division}-{self.p}-{self.dim}-{self.batch}-{self.heads}-{self.tails}"
+
+    def model(self, device: str) -> KnowledgeModel:
+        """Vectors in eighths: a sign at the kink does not depend on rounding, and 0 occurs."""
+        model = KnowledgeModel(
+            "transe", self.dim, DIVISIONS[self.division], {"p": self.p}, device=device
+        )
+        model.grow(ENTITIES, RELATIONS)
+        for table in (model.entities, model.relations):
+            values = torch.randint(-8, 9, table.rows.shape, generator=made(len(table))) / 8
+            table.rows.copy_(values)
+        # A triple at distance 0, of which neither norm has a gradient.
+        model.entities.rows[: model.count] = 0
+        model.relations.rows[: model.relation_count] = 0
+        return model
+
+    def ids(self, device: str) -> tuple[Tensor, Tensor, Tensor]:
+        highs = (ENTITIES, RELATIONS, ENTITIES)
+        columns = [torch.randint(high, (self.batch,), generator=made(i)) for i, high in
+                   enumerate(highs)]  # fmt: skip
+        triples = torch.stack(columns, 1)
+        triples[:1] = 0
+        others = [torch.randint(ENTITIES, (self.batch, m), generator=made(9 + m)) for m in
+                  (self.heads, self.tails)]  # fmt: skip
+        return triples.to(device), others[0].to(device), others[1].to(device)
+
+
+LINKS = [
+    *(Links(division, p) for division in DIVISIONS for p in (1, 2)),
+    Links("plain", 1, dim=5, batch=1, heads=0, tails=1),
+    Links("plain", 2, dim=200, batch=3, heads=17, tails=33),  # a tile is 16 negatives
+    Links("learned", 1, dim=200, batch=3, heads=16, tails=48),
+    Links("learned", 2, dim=20, batch=2, heads=2, tails=0),
+    Links("plain", 1, batch=0),
+]
+
+
+def gradients(model: KnowledgeModel, total: Tensor) -> dict[str, Tensor]:
+    total.backward()  # type: ignore[no-untyped-call]
+    found = {}
+    for name, table in model.tables().items():
+        found[name] = table.gradient.clone()
+        touched = table.touched()
+        rows = torch.zeros(len(table), device=found[name].device)
+        if touched is not None:
+            rows[touched] = 1
+        found[f"touched {name}"] = rows
+    return found
+
+
+def pulled(positive: Tensor, negative: Tensor) -> Tensor:
+    pull = [torch.randn(s.shape, generator=made(s.dim())).to(s) for s in (positive, negative)]
+    pull[1][..., ::3] = 0  # negatives without a gradient
+    return (positive * pull[0]).sum() + (negative * pull[1]).sum()
+
+
+def outcome(case: Links, device: str, *, slow: bool = False) -> dict[str, Tensor]:
+    model = case.model(device)
+    triples, other_heads, other_tails = case.ids(device)
+    if slow:  # TransE.score and autograd
+        h, r, t = triples.unbind(1)
+        positive = model.score(h, r, t)
+        negative = torch.cat(
+            [
+                model.score(other_heads, r[:, None], t[:, None]),
+                model.score(h[:, None], r[:, None], other_tails),
+            ],
+            1,
+        )
+    else:
+        positive, negative, _ = model.score_links(triples, other_heads, other_tails)
+    found = {"positive": positive.detach(), "negative": negative.detach()}
+    return found | gradients(model, pulled(positive, negative))
+
+
+def compare_links(case: Links, device: str) -> None:
+    with kernels("0"):
+        expected = outcome(case, "cpu", slow=True)
+        blocked = outcome(case, device)
+    with kernels("1"):
+        assert dicgrl.kernels.available(torch.zeros(1, device=device))
+        found = outcome(case, device)
+    for name, values in expected.items():
+        close(blocked[name], values, f"{case}, PyTorch: {name}")
+        close(found[name], values, f"{case}: {name}")
+
+
+LOSS_CASES = [
+    (name, rows, width, masked)
+    for name in ("softmargin", "margin", "selfadversarial")
+    for rows, width, masked in ((5, 3, True), (1, 64, False), (70, 33, True), (3, 1, False))
+]
+
+
+def compare_loss(case: tuple[str, int, int, bool], device: str) -> None:
+    name, rows, width, masked = case
+    loss = make_loss(name, 2.0, 0.7)
+    positive = 9 * torch.randn(rows, generator=made(1))
+    negative = 9 * torch.randn(rows, width, generator=made(2))
+    mask = torch.rand(rows, width, generator=made(3)) > 0.4 if masked else None
+    if mask is not None:
+        mask[0] = False  # a question that every entity answers
+    weight = torch.rand(rows, generator=made(4))
+    for scale in (1.0, -2.5):
+        found = []
+        for switch in "01":
+            with kernels(switch):
+                given = [s.to(device).detach().requires_grad_() for s in (positive, negative)]
+                there = None if mask is None else mask.to(device)
+                total = loss(given[0], given[1], there, weight.to(device))
+                found.append([total.detach(), *torch.autograd.grad(scale * total, given)])
+        for what, expected, got in zip(("loss", "positive", "negative"), *found, strict=True):
+            close(got, expected, f"{case}: {what}", 2e-6)
+    negative = negative.detach().clone()
+    negative[-1, 0] = torch.nan  # shows in the loss
+    with kernels("1"):
+        assert loss(positive.to(device), negative.to(device), None, weight.to(device)).isnan()
+
+
+ADAM_CASES = [
+    (rows, width, listed, decay, restricted)
+    for rows, width, listed in ((40, 5, 12), (9, 33, 30), (300, 3, 299), (5, 200, 5))
+    for decay in (0.0, 0.2)
+    for restricted in (False, True)
+]
+
+
+def compare_adam(case: tuple[int, int, int, float, bool], device: str) -> None:
+    rows, width, listed, decay, restricted = case
+    found = []
+    for switch in "01":
+        with kernels(switch):
+            table = Table(width, device)
+            table.grow(torch.randn(rows, width, generator=made(1)).to(device))
+            if restricted:
+                table.restrict(torch.arange(0, rows, 2, device=device))
+            optimiser = RowAdam([table], lr=0.1, weight_decay=decay)
+            for step in range(4):
+                ids = torch.randint(rows, (listed,), generator=made(step))
+                pull = torch.randn(listed, width, generator=made(9 + step))
+                # Added in one order, so that both paths are given the same gradient.
+                total = torch.zeros(rows, width).index_add_(0, ids, pull)
+                table.gradient.copy_(total)
+                strided = ids[:, None].expand(-1, 2).contiguous()[:, 0]  # a column of triples
+                table.touch(strided.to(device) if step % 2 else ids.to(device))
+                optimiser.lr = 0.1 / (1 + step)
+                optimiser.step()
+                assert table.touched() is None and not table.gradient.any()
+            found.append(table.snapshot())
+    for name, values in found[0].items():
+        close(found[1][name], values, f"{case}: {name}", 2e-6)
+        if restricted and name == "rows":
+            start = torch.randn(rows, width, generator=made(1))
+            assert torch.equal(found[1][name][1::2].cpu(), start[1::2])
+
+
+def known_triples(entities: int, count: int) -> Tensor:
+    columns = [torch.randint(h, (count,), generator=made(h)) for h in (entities, 2, entities)]
+    return torch.stack(columns, 1)
+
+
+SAMPLER_CASES = [  # entities, known triples, the first entity that may be drawn
+    (1, 1, 0),
+    (3, 40, 0),  # saturated
+    (50, 0, 0),
+    (50, 400, 0),
+    (50, 400, 20),
+    (400, 7, 399),
+]
+
+
+def compare_sampler(case: tuple[int, int, int], device: str) -> None:
+    entities, count, start = case
+    known = known_triples(entities, count)
+    asked = torch.cat([known[::2], known_triples(entities, 9)])
+    found = []
+    for switch in "01":
+        with kernels(switch):
+            generator = torch.Generator(device).manual_seed(1)
+            sampler = NegativeSampler(known.to(device), range(start, entities), 2, generator)
+            sides = [sampler.draw(asked.to(device), side, 5) for side in (HEAD, TAIL)]
+            found.append([*sides, *sampler.corrupt(asked.to(device), 1)])
+    for expected, got in zip(*found, strict=True):
+        assert torch.equal(got, expected), case
+
+
+def compare_step(division: str, device: str) -> None:
+    """A few steps of everything together end where PyTorch ends."""
+    known = known_triples(ENTITIES, 40)
+    found = []
+    for switch in "01":
+        with kernels(switch):
+            model = KnowledgeModel("transe", 24, DIVISIONS[division], seed=1, device=device)
+            model.grow(ENTITIES, 2)
+            generator = torch.Generator(device).manual_seed(3)
+            sampler = NegativeSampler(known.to(device), ENTITIES, 2, generator)
+            objective = LinkObjective(sampler, make_loss("selfadversarial", 4.0, 1.0), 6)
+            optimiser = RowAdam(model.tables().values(), lr=0.02)
+            losses = []
+            for _ in range(5):
+                loss = objective(model, known.to(device), torch.ones(40, device=device))
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+                losses.append(loss.detach())
+            rows = {name: table.rows.clone() for name, table in model.tables().items()}
+            found.append(rows | {"losses": torch.stack(losses)})
+    assert found[0]["losses"][-1] < found[0]["losses"][0]
+    for name, values in found[0].items():
+        close(found[1][name], values, f"{division}: {name}", 1e-4)
+
+
+CHECKS: list[tuple[str, Callable[[str], None]]] = [
+    *((f"links {case}", partial(compare_links, case)) for case in LINKS),
+    *((f"loss {case}", partial(compare_loss, case)) for case in LOSS_CASES),
+    *((f"adam {case}", partial(compare_adam, case)) for case in ADAM_CASES),
+    *((f"sampler {case}", partial(compare_sampler, case)) for case in SAMPLER_CASES),
+    *((f"step {name}", partial(compare_step, name)) for name in ("plain", "learned", "published")),
+]
+each = pytest.mark.parametrize("check", [c for _, c in CHECKS], ids=[name for name, _ in CHECKS])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@each
+def test_kernels_on_the_gpu(check: Callable[[str], None]) -> None:
+    pytest.importorskip("triton")
+    check("cuda")
+
+
+def test_kernels_in_the_interpreter() -> None:
+    assert interpreted(__name__) == [name for name, _ in CHECKS]
+
+
+@pytest.mark.parametrize("case", LINKS, ids=str)
+def test_scores_in_blocks_are_those_of_autograd(
+    case: Links, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dicgrl.models.translation._BLOCK", 2 * 5 * 24)
+    with kernels("0"):
+        expected, found = outcome(case, "cpu", slow=True), outcome(case, "cpu")
+    for name, values in expected.items():
+        close(found[name], values, f"{case}: {name}")
+
+
+if __name__ == "__main__":
+    for label, check in CHECKS:
+        check("cpu")
+        print(label)
