@@ -124,7 +124,8 @@ def pykeen(part: KnowledgePart, arguments: argparse.Namespace) -> float | None:
 def floor(arguments: argparse.Namespace, device: torch.device) -> float:
     """Positives per second if rows moved through memory at the speed of a copy."""
     rows = arguments.negatives + 3
-    return bandwidth(device) / (rows * 4 * arguments.dim * 4)
+    bytes_moved: int = rows * 4 * arguments.dim * 4
+    return bandwidth(device) / bytes_moved
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ class Declared(Adjusted):
 
 
 def test_only_plain_lessons_and_those_that_say_so_may_be_recorded() -> None:
-    given = (lambda examples, weight: weight.sum(), torch.zeros(3, 3))
+    given = (lambda _, weight: weight.sum(), torch.zeros(3, 3))
     assert Lesson(*given).capturable
     assert not Adjusted(*given).capturable
     assert Declared(*given).capturable
