@@ -6,7 +6,9 @@ longer than the device needs to run them. A CUDA graph hands them over together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -25,7 +27,8 @@ class Stepper:
     Args:
         adjust: Changes the gradients before the update.
         optimiser: Makes the update.
-        generator: Source of all randomness where steps may be recorded; None where not.
+        generator: Source of all randomness where steps may be recorded; None where not. A step that
+            makes the host wait for the device is noticed before, and never recorded.
     """
 
     def __init__(
@@ -46,17 +49,16 @@ class Stepper:
             return self._step(objective, examples, weight)
         key = (objective, examples.shape, *(table.open for table in self._optimiser.tables))
         self._seen[key] = self._seen.get(key, 0) + 1
-        if self._seen[key] <= _WARM_UP:  # also compiles kernels and makes the optimiser's state
+        if self._seen[key] < _WARM_UP:  # also compiles kernels and makes the optimiser's state
             return self._step(objective, examples, weight)
-        if key not in self._records:
-            try:
-                self._records[key] = self._record(objective, examples, weight, self._generator)
-            except RuntimeError:
-                # The objective waits for the device, or draws from another generator.
+        if self._seen[key] == _WARM_UP:
+            with _waits() as waits:
+                loss = self._step(objective, examples, weight)
+            if waits:  # it cannot be recorded, and others of this lesson are likely to be alike
                 self._generator = None
-                for table in self._optimiser.tables:
-                    table.forget()  # nothing ran
-                return self._step(objective, examples, weight)
+            return loss
+        if key not in self._records:
+            self._records[key] = self._record(objective, examples, weight, self._generator)
         record = self._records[key]
         record.examples.copy_(examples)
         record.weight.copy_(weight)
@@ -79,6 +81,21 @@ class Stepper:
         with torch.cuda.graph(graph):
             loss = self._step(objective, examples, weight)
         return _Record(graph, examples, weight, loss)
+
+
+@contextmanager
+def _waits() -> Iterator[list[str]]:
+    """Collects what PyTorch says about operations that make the host wait for the device."""
+    before = torch.cuda.get_sync_debug_mode()
+    found: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            yield found
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
+            found += [str(w.message) for w in caught if "synchronizing CUDA" in str(w.message)]
 
 
 @dataclass(frozen=True, slots=True)
