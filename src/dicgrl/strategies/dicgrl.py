@@ -26,7 +26,8 @@ from dicgrl.settings import ContinualSettings, examples_within
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
 from dicgrl.training import FitReport, Lesson
-from dicgrl.training.loop import Monitor, Objective, shuffled
+from dicgrl.training.loop import Monitor, shuffled
+from dicgrl.training.stepper import Objective
 
 
 class DiCGRL(Strategy, name="dicgrl"):

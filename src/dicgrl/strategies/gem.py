@@ -18,7 +18,8 @@ from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
 from dicgrl.training import Lesson
 from dicgrl.training.gradients import inner, put_gradients, take_gradients
-from dicgrl.training.loop import Monitor, Objective
+from dicgrl.training.loop import Monitor
+from dicgrl.training.stepper import Objective
 
 
 class GEM(Strategy, name="gem"):

@@ -20,7 +20,8 @@ from dicgrl.graph.arrays import IntArray
 from dicgrl.models import KnowledgeModel, NetworkModel
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.training import FitReport, Lesson, Schedule, fit
-from dicgrl.training.loop import Monitor, Objective
+from dicgrl.training.loop import Monitor
+from dicgrl.training.stepper import Objective
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,7 +20,7 @@ from dicgrl.tasks.activation import MAX_COMPONENTS, Activation, activate, compon
 from dicgrl.tasks.base import Replay, Run
 from dicgrl.tasks.start import start_from_neighbours
 from dicgrl.training import LinkObjective, NegativeSampler, make_loss
-from dicgrl.training.loop import Objective
+from dicgrl.training.stepper import Objective
 
 PROTOCOL = {
     "ranking": "filtered, head and tail side, realistic ties",

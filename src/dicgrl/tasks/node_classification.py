@@ -27,8 +27,8 @@ from dicgrl.tasks.activation import (
 )
 from dicgrl.tasks.base import Replay, Run
 from dicgrl.training import NodeObjective
-from dicgrl.training.loop import Objective
 from dicgrl.training.neighbours import Neighbourhood, SampledNeighbourhood, WholeNetwork
+from dicgrl.training.stepper import Objective
 
 PROTOCOL = {
     "metric": "accuracy",
