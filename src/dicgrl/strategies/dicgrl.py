@@ -88,6 +88,10 @@ class _Mixed(Lesson):
         self.old = examples[:0]
         self.old_weight = self.weight[:0]
 
+    @property
+    def capturable(self) -> bool:
+        return True  # the two objectives are the same in every step; only their turns differ
+
     def batches(
         self, epoch: int, size: int, generator: torch.Generator
     ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
