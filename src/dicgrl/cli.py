@@ -45,7 +45,7 @@ Source = Annotated[str, typer.Argument(help="A dataset's name, or the path of yo
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Valid = Annotated[float, typer.Option(help="Share set aside for validation, where there is none.")]
 Test = Annotated[float, typer.Option(help="Share set aside for testing, where there is none.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of every random choice.")]
 
 
 def main() -> None:
@@ -201,24 +201,34 @@ def run(
     if whole:
         _run_whole(stream, model, recipe, disentangled, changes, seed, device, out, as_json)
         return
+    from dicgrl.jobs import check_folder
     from dicgrl.report.continual import comparison_table, draw_curves, part_table
     from dicgrl.strategies import Strategy
 
     strategies = list(dict.fromkeys(name.strip() for name in strategy.split(",")))
-    for name in strategies:
+    jobs: list[tuple[Recipe, Path | None]] = []
+    for name in strategies:  # mistakes are found before the first of them runs
         if name not in Strategy.registry:
             raise unknown_name("strategy", name, Strategy.registry)
-    every = []
-    for name in strategies:
         chosen = _recipe(stream, model, recipe, disentangled, changes, name)
+        Strategy.registry[name](chosen.settings)
         place = out / name if out is not None and len(strategies) > 1 else out
+        if place is not None:
+            check_folder(place, resume)
+        jobs.append((chosen, place))
+    every = []
+    for chosen, place in jobs:
+        shown: list[dict[str, Any]] = []
 
-        def show(results: dict[str, Any]) -> None:
+        def show(results: dict[str, Any], shown: list[dict[str, Any]] = shown) -> None:
+            shown.append(results)
             if not as_json:
                 _console().print(part_table(results))
 
         results = _run_parts(stream, chosen, seed, device, place, resume, show)
         every.append(results)
+        if not shown:  # the run that was to be resumed had come to its end
+            show(results)
         if place is not None:
             draw_curves([results], place / "curves.png")
     if len(every) > 1 and out is not None:
@@ -340,11 +350,25 @@ def _recipe(
     changes: list[str] | None,
     strategy: str | None = None,
 ) -> Recipe:
+    from dicgrl.models import BACKBONES, Scorer
     from dicgrl.recipes import Recipe, load_recipe
+    from dicgrl.settings import NodeSettings
 
     divided = strategy == "dicgrl" if disentangled is None else disentangled
     chosen = load_recipe(name, stream.name, model, disentangled=divided, strategy=strategy)
-    return Recipe(chosen.name, chosen.settings.parsed(changes or []), chosen.published)
+    settings = chosen.settings.parsed(changes or [])
+    for key in ("model", "strategy"):
+        if getattr(settings, key) != getattr(chosen.settings, key):
+            raise UserError(f"--set {key}: use --{key} {getattr(settings, key)}")
+    is_network = isinstance(stream, dicgrl.NetworkStream)
+    if isinstance(settings, NodeSettings) != is_network:
+        raise UserError(
+            f"{model} predicts links, but {stream.name} is a network: use {' or '.join(BACKBONES)}"
+            if is_network
+            else f"{model} classifies nodes, but {stream.name} is a knowledge graph: use "
+            + " or ".join(sorted(Scorer.registry))
+        )
+    return Recipe(chosen.name, settings, chosen.published)
 
 
 def _run_whole(
@@ -358,10 +382,13 @@ def _run_whole(
     out: Path | None,
     as_json: bool,
 ) -> None:
+    from dicgrl.jobs import check_folder
     from dicgrl.report.progress import training_bar
     from dicgrl.report.tables import whole_table
     from dicgrl.whole import run_whole
 
+    if out is not None:
+        check_folder(out, resume=False)
     chosen = _recipe(stream, model, recipe, disentangled, changes)
     title = f"{stream.name} {model}"
     with training_bar(title, chosen.settings.epochs, *_units(stream)) as monitor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -54,6 +55,17 @@ def publish_folder(temporary: Path, path: Path) -> None:
             _sync(file)
     temporary.rename(path)
     _sync(path.parent)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what a killed process left under temporary names in a folder."""
+    for path in folder.glob(".*"):
+        if not re.fullmatch(r"\..+\.[0-9a-f]{16}", path.name):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _hidden(path: Path) -> Path:

@@ -15,12 +15,19 @@ from typing import Any
 import torch
 
 from dicgrl.devices import device_name, peak_memory
-from dicgrl.errors import UserError
-from dicgrl.files import replacing_file
-from dicgrl.graph import Stream
+from dicgrl.errors import DataError, UserError
+from dicgrl.files import remove_leftovers, replacing_file
+from dicgrl.graph import KnowledgeGraph, NetworkGraph, NetworkPart, Stream
 from dicgrl.learner import Learner, part_results
 from dicgrl.recipes import Recipe
-from dicgrl.storage import configuration, read_config, save_learner, write_json
+from dicgrl.storage import (
+    configuration,
+    part_content,
+    read_config,
+    same_content,
+    save_learner,
+    write_json,
+)
 from dicgrl.training import EpochReport
 
 OnPart = Callable[[dict[str, Any]], None]
@@ -59,17 +66,15 @@ def run_stream(
         "recipe": recipe.name,
         "published": recipe.published,
     }
-    learner = None
-    if out is not None and (out / "config.json").exists():
-        if not resume:
-            raise UserError(f"{out}: holds a run already; --resume goes on with it")
+    if out is not None and check_folder(out, resume):
         learner = _resumed(out, stream, recipe, seed, device)
-    if learner is None:
+    else:
         learner = Learner(settings=recipe.settings, seed=seed, device=device, names=stream.names)
     if learner.run.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(learner.run.device)
-    if out is not None and not (out / "config.json").exists():
-        save_learner(learner, out, about)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)  # now, not after an hour of learning
+        remove_leftovers(out)
     for number in range(learner.num_parts, len(stream)):
         trace: list[EpochReport] = []
 
@@ -82,7 +87,7 @@ def run_stream(
         learner.evaluate()
         if out is not None:
             _append_trace(out, number, trace)
-            save_learner(learner, out)
+            save_learner(learner, out, about)
             write_json(out / "results.json", results(learner, about))
         if on_part:
             on_part(results(learner, about))
@@ -90,6 +95,23 @@ def run_stream(
     if out is not None:
         write_json(out / "results.json", found)
     return found
+
+
+def check_folder(out: Path, resume: bool) -> bool:
+    """Whether a folder holds a run to go on with.
+
+    Raises:
+        UserError: It holds a run and nobody asked to go on with it, or it is no folder.
+    """
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out}: is a file; a run is written to a folder")
+    if not (out / "config.json").exists():
+        return False
+    if not resume:
+        raise UserError(
+            f"{out}: holds a run already; choose another folder, or go on with it (--resume)"
+        )
+    return True
 
 
 def results(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
@@ -131,12 +153,16 @@ def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) 
                 f"{out}: the run there has {differs}={config.get(differs)!r}, not {value!r}; "
                 "resume it as it was begun, or choose another folder"
             )
+    _trace_before(out, 0)  # a damaged one is found now, not after the next part
     learner = Learner.load(out, device=device)
     if learner.num_parts > len(stream):
         raise UserError(f"{out}: the run there is longer than this stream")
-    for number, part in enumerate(learner.run.taken):
-        given = stream[number]
-        if len(part.valid) != len(given.valid) or len(part.test) != len(given.test):
+    first = stream[0]
+    graph: Any = KnowledgeGraph()
+    if isinstance(first, NetworkPart):
+        graph = NetworkGraph(first.features.shape[1])
+    for number, taken in enumerate(learner.run.taken):
+        if not same_content(part_content(graph.add(stream[number])), part_content(taken)):
             raise UserError(f"{out}: part {number} of the run there is not that of this stream")
     return learner
 
@@ -144,10 +170,7 @@ def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) 
 def _append_trace(out: Path, part: int, trace: list[EpochReport]) -> None:
     """Add a part's epochs; lines of that part from a run that was killed are dropped."""
     path = out / "trace.jsonl"
-    kept = []
-    if path.exists():
-        lines = path.read_text(encoding="utf-8").splitlines()
-        kept = [line for line in lines if json.loads(line)["part"] < part]
+    kept = _trace_before(out, part)
     kept += [
         json.dumps(
             {
@@ -162,3 +185,14 @@ def _append_trace(out: Path, part: int, trace: list[EpochReport]) -> None:
     ]
     with replacing_file(path) as temporary:
         temporary.write_text("\n".join(kept) + "\n", encoding="utf-8")
+
+
+def _trace_before(out: Path, part: int) -> list[str]:
+    """Lines of earlier parts in the trace."""
+    path = out / "trace.jsonl"
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        kept = [line for line in lines if json.loads(line)["part"] < part]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(path, f"damaged ({error}); remove the file to go on without it") from error
+    return kept

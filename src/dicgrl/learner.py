@@ -108,6 +108,8 @@ class Learner:
     ) -> None:
         if settings is None:
             settings = default_settings(model, strategy).changed(changes)
+        if not 0 <= seed < 1 << 32:  # PyTorch's generator of the CPU drops what is beyond
+            raise UserError(f"seed={seed}: expected 0 to {(1 << 32) - 1}")
         self.settings = settings
         self.seed = seed
         self.names = dict(names or {})
@@ -125,6 +127,7 @@ class Learner:
         self.before: list[float | None] = []
         self.retention: list[float | None] = []
         self.first_answers: torch.Tensor | None = None
+        self._broken = False
 
     @property
     def num_parts(self) -> int:
@@ -145,18 +148,25 @@ class Learner:
                 and relations may be new.
             probe: Measure the part's test set before it is learned, for the forward transfer.
             monitor: Told about every epoch.
+
+        When learning fails (it diverges, or is interrupted), the learner is of no further use: go
+        on with the one that was saved before.
         """
         part = self._as_part(part)
+        self.check_whole()
         run = self.run
         started = time.perf_counter()
         run.take(part)
         took = time.perf_counter() - started
-        self.before.append(self._probe() if probe and run.newest else None)
+        self._broken = True
+        before = self._probe() if probe and run.newest else None
         started = time.perf_counter()
         learned = self.strategy.learn(run, monitor)
         if run.device.type == "cuda":
             torch.cuda.synchronize(run.device)
         took += time.perf_counter() - started
+        self._broken = False
+        self.before.append(before)
         took -= sum(fit.validate_seconds for fit in learned.fits)
         bests = [fit.best for fit in learned.fits if fit.best is not None]
         report = PartReport(
@@ -178,6 +188,7 @@ class Learner:
     def evaluate(self) -> Evaluation:
         """Measure on the test sets of all parts so far."""
         run = self.run
+        self.check_whole()
         if not self.reports:
             raise UserError("nothing was learned yet: call learn first")
         started = time.perf_counter()
@@ -269,6 +280,18 @@ class Learner:
 
         return load_learner(Path(folder), device)
 
+    def check_whole(self) -> None:
+        """Refuse to go on after a part that was learned by half.
+
+        Raises:
+            UserError: The last call of `learn` failed.
+        """
+        if self._broken:
+            raise UserError(
+                f"part {self.run.newest} was not learned to its end; load the learner that was "
+                "saved before it"
+            )
+
     def label_id(self, text: str, vocabulary: Vocabulary) -> int:
         """The id of a label, or of the one label with that readable name."""
         if text not in vocabulary:
@@ -337,11 +360,15 @@ class Learner:
             if len(stream) != 1:
                 raise UserError(f"{part}: {len(stream)} parts; learn takes one at a time")
             return stream[0]
-        triples = [tuple(map(str, triple)) for triple in part]
-        wrong = next((t for t in triples if len(t) != 3), None)
-        if wrong is not None:
-            raise UserError(f"expected (head, relation, tail), found {shown(str(wrong))}")
-        return KnowledgeStream.from_labels("learned", [triples])[0]  # type: ignore[list-item]
+        triples = []
+        for triple in part:
+            if isinstance(triple, str) or not isinstance(triple, Iterable):
+                raise UserError(f"expected (head, relation, tail), found {shown(str(triple))}")
+            labels = tuple(map(str, triple))
+            if len(labels) != 3 or "" in labels:
+                raise UserError(f"expected (head, relation, tail), found {shown(str(labels))}")
+            triples.append(labels)
+        return KnowledgeStream.from_labels("learned", [triples])[0]
 
     def _links(self, what: str) -> LinkRun:
         if not isinstance(self.run, LinkRun):

@@ -8,14 +8,17 @@
         labels.json       labels that were new
         report.json       what learning it took and what was measured after it
         model.*           the model after this part (see `dicgrl.checkpoint`)
-        strategy.safetensors  what the strategy and the measurements keep
+        strategy.safetensors  what the strategy keeps
 
 A part's folder is written under another name and renamed when it is whole: a folder that is there
-is complete, and a run that was killed goes on after its last part.
+is complete, and a run that was killed goes on after its last part. Every byte is covered by a
+checksum: config.json, part.json and report.json carry their own, the others stand in part.json
+(names.json in config.json). All of them name the learner that they belong to.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -27,6 +30,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from dicgrl.checkpoint import checksum, load_model, save_model
+from dicgrl.devices import pick_device
 from dicgrl.errors import DataError, UserError
 from dicgrl.files import new_folder, replacing_file
 from dicgrl.graph import KnowledgePart, NetworkPart, Part, Vocabulary
@@ -34,12 +38,11 @@ from dicgrl.graph.part import SPLITS
 from dicgrl.learner import Learner, PartReport
 from dicgrl.models import BACKBONES
 from dicgrl.settings import LinkSettings, NodeSettings
-from dicgrl.tasks import LinkRun, NodeRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FORMAT = "dicgrl-run-1"
+FORMAT = "dicgrl-run-2"
 
 
 def save_learner(learner: Learner, folder: Path, extra: dict[str, Any] | None = None) -> None:
@@ -51,30 +54,30 @@ def save_learner(learner: Learner, folder: Path, extra: dict[str, Any] | None = 
         extra: Further values for `config.json`.
 
     Raises:
-        UserError: The folder holds another learner.
+        UserError: The folder holds another learner, or the last part was not learned to its end.
     """
+    learner.check_whole()
     there = folder / "config.json"
     if there.exists():
-        found = _read_json(there)
-        if found.get("identity") != learner.identity:
+        if read_config(folder).get("identity") != learner.identity:
             raise UserError(f"{folder}: holds another run; choose another folder")
     else:
-        write_json(there, (extra or {}) | configuration(learner))
-        if learner.names:
+        config = (extra or {}) | configuration(learner)
+        if learner.names:  # before config.json, which says that there is a run here
             write_json(folder / "names.json", learner.names)
+            config["names_sha256"] = checksum(folder / "names.json")
+        _write_sealed(there, config)
     for number in range(learner.num_parts):
         place = part_folder(folder, number)
-        if place.exists():
-            _check_same(learner, number, place)
+        report = _report(learner, number)
+        if not place.exists():
+            with new_folder(place) as temporary:
+                _write_part(learner, number, temporary)
+                _write_sealed(temporary / "report.json", report)
             continue
-        with new_folder(place) as temporary:
-            _write_part(learner, number, temporary)
-    if not learner.num_parts:
-        return
-    newest = part_folder(folder, learner.num_parts - 1)
-    report = _report(learner, learner.num_parts - 1)
-    if _read_json(newest / "report.json") != report:  # measured since
-        write_json(newest / "report.json", report)
+        _check_same(learner, number, place)
+        if _read_json(place / "report.json") != _sealed(report):  # measured since
+            _write_sealed(place / "report.json", report)
 
 
 def load_learner(folder: Path, device: str = "auto") -> Learner:
@@ -84,34 +87,34 @@ def load_learner(folder: Path, device: str = "auto") -> Learner:
         DataError: A file is missing, damaged or not of this package.
     """
     config = read_config(folder)
+    pick_device(device)  # a mistake there is not the folder's
     try:
         kind = NodeSettings if config["model"] in BACKBONES else LinkSettings
         settings = kind(**config["settings"])
         learner = Learner(settings=settings, seed=config["seed"], device=device)
         learner.identity = config["identity"]
     except (KeyError, TypeError, UserError) as error:
-        if isinstance(error, UserError) and "device" in str(error):
-            raise
-        raise DataError(folder / "config.json", f"damaged run ({error})") from error
-    if (folder / "names.json").exists():
+        raise DataError(folder / "config.json", f"not a run that works here ({error})") from error
+    if "names_sha256" in config:
+        _check_sum(folder / "names.json", config["names_sha256"])
         learner.names = _read_json(folder / "names.json")
     numbers = range(saved_parts(folder))
     if not numbers:
         return learner
     newest = part_folder(folder, numbers[-1])
     for number in numbers:
-        _verify(part_folder(folder, number))
+        _verify(part_folder(folder, number), _key(learner, number))
     if not (newest / "model.json").exists():
         raise DataError(newest, "no model beside the newest part")
     model, _ = load_model(newest, learner.run.device)
     try:
         learner.run.recall(_parts(folder, len(numbers)), model)
         for number in numbers:
-            _recall_report(learner, _read_json(part_folder(folder, number) / "report.json"))
+            path = part_folder(folder, number) / "report.json"
+            _recall_report(learner, _read_sealed(path, _key(learner, number)))
         state = _read_tensors(newest / "strategy.safetensors")
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise DataError(folder, f"damaged run ({error})") from error
-    learner.first_answers = state.pop("first_answers", None)
     learner.strategy.restore({k: v.to(learner.run.device) for k, v in state.items()})
     return learner
 
@@ -137,11 +140,12 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     path = folder / "config.json"
     if not path.is_file():
-        raise DataError(folder, "no run here (config.json is missing)")
-    config = _read_json(path)
-    if config.get("format") != FORMAT:
-        raise DataError(path, f"not a run of this version (expected format {FORMAT!r})")
-    return config
+        runs = sorted(place.parent.name for place in folder.glob("*/config.json"))
+        held = f"; the folder holds the runs {', '.join(runs)}" if runs else ""
+        raise DataError(folder, f"no run here (config.json is missing){held}")
+    if _read_json(path).get("setting") == "whole":
+        raise DataError(folder, "a run of --whole; this needs one that learned part by part")
+    return _read_sealed(path, {})
 
 
 def read_results(folder: Path) -> dict[str, Any]:
@@ -161,11 +165,17 @@ def read_results(folder: Path) -> dict[str, Any]:
 
 
 def saved_parts(folder: Path) -> int:
-    """How many parts of a run are complete."""
-    number = 0
-    while part_folder(folder, number).is_dir():
-        number += 1
-    return number
+    """How many parts of a run are complete.
+
+    Raises:
+        DataError: A part is missing between others.
+    """
+    there = [p.name.removeprefix("part-") for p in folder.glob("part-*") if p.is_dir()]
+    numbers = sorted(int(name) for name in there if name.isdecimal())
+    for number, found in enumerate(numbers):
+        if number != found:
+            raise DataError(part_folder(folder, number), "damaged run: this part is missing")
+    return len(numbers)
 
 
 def part_folder(folder: Path, number: int) -> Path:
@@ -176,32 +186,66 @@ def part_folder(folder: Path, number: int) -> Path:
 def write_json(path: Path, content: Any) -> None:
     """Write JSON whole or not at all."""
     with replacing_file(path) as temporary:
-        temporary.write_text(
-            json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        temporary.write_text(_as_text(content), encoding="utf-8")
+
+
+def _as_text(content: Any) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _sealed(content: dict[str, Any]) -> dict[str, Any]:
+    """The content with its own checksum, as it is read back."""
+    text = _as_text(content)
+    plain: dict[str, Any] = json.loads(text)
+    return plain | {"sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _write_sealed(path: Path, content: dict[str, Any]) -> None:
+    write_json(path, _sealed(content))
+
+
+def _read_sealed(path: Path, key: dict[str, Any]) -> dict[str, Any]:
+    """Read back what `_write_sealed` wrote, byte for byte, for the same learner and part."""
+    content = _read_json(path)
+    if content.get("format") != FORMAT:
+        raise DataError(path, f"not a run of this version (expected format {FORMAT!r})")
+    content.pop("sha256", None)
+    # Its text is made again: that tells white space and repeated keys apart, too.
+    if path.read_bytes() != _as_text(_sealed(content)).encode():
+        raise DataError(path, "damaged: its checksum is not the one that was written")
+    for name, value in key.items():
+        if content.get(name) != value:
+            raise DataError(path, f"of another run or part: {name} {content.get(name)}")
+    return content
+
+
+def _key(learner: Learner, number: int) -> dict[str, Any]:
+    return {"identity": learner.identity, "part": number}
 
 
 def _write_part(learner: Learner, number: int, place: Path) -> None:
-    arrays, labels = _part_content(learner.run, number)
+    arrays, labels = part_content(learner.run.taken[number])
     save_file(arrays, place / "data.safetensors")
     write_json(place / "labels.json", labels)
     if number == learner.num_parts - 1:
         save_model(learner.run.model, place, {"part": number})
         kept = {k: v.cpu().contiguous() for k, v in learner.strategy.state().items()}
-        if learner.first_answers is not None:
-            kept["first_answers"] = learner.first_answers
         save_file(kept, place / "strategy.safetensors")
     sums = {path.name: checksum(path) for path in sorted(place.iterdir())}
-    write_json(place / "part.json", {"format": FORMAT, "part": number, "sha256": sums})
-    write_json(place / "report.json", _report(learner, number))
+    described = {"format": FORMAT, **_key(learner, number), "files": sums}
+    _write_sealed(place / "part.json", described)
 
 
 def _report(learner: Learner, number: int) -> dict[str, Any]:
+    answers = learner.first_answers if number == 0 else None
     return {
+        "format": FORMAT,
+        **_key(learner, number),
         "report": asdict(learner.reports[number]),
         "tests": learner.tests[number],
         "before": learner.before[number],
         "retention": learner.retention[number],
+        "answers": None if answers is None else "".join(map(str, answers.int().tolist())),
     }
 
 
@@ -210,36 +254,46 @@ def _recall_report(learner: Learner, stored: dict[str, Any]) -> None:
     learner.tests.append(stored["tests"])
     learner.before.append(stored["before"])
     learner.retention.append(stored["retention"])
+    if stored["answers"] is not None:
+        learner.first_answers = torch.tensor([sign == "1" for sign in stored["answers"]])
 
 
-def _verify(place: Path) -> None:
-    described = _read_json(place / "part.json")
-    if described.get("format") != FORMAT:
-        raise DataError(place / "part.json", f"not of this version (expected format {FORMAT!r})")
-    sums = described.get("sha256")
-    if not isinstance(sums, dict):
-        raise DataError(place / "part.json", "damaged: it lists no checksums")
-    for name, expected in sums.items():
-        path = place / Path(name).name
-        if not path.is_file() or checksum(path) != expected:
-            raise DataError(path, "damaged: its checksum is not the one that was written")
+def _verify(place: Path, key: dict[str, Any]) -> None:
+    for name, expected in _read_sealed(place / "part.json", key)["files"].items():
+        _check_sum(place / name, expected)
+
+
+def _check_sum(path: Path, expected: str) -> None:
+    if not path.is_file():
+        raise DataError(path, "damaged run: this file is missing")
+    if checksum(path) != expected:
+        raise DataError(path, "damaged: its checksum is not the one that was written")
 
 
 def _check_same(learner: Learner, number: int, place: Path) -> None:
-    arrays, labels = _part_content(learner.run, number)
-    stored = _read_tensors(place / "data.safetensors")
-    same = stored.keys() == arrays.keys() and all(
-        torch.equal(stored[name], arrays[name]) for name in arrays
-    )
-    if not same or _read_json(place / "labels.json") != labels:
+    _read_sealed(place / "part.json", _key(learner, number))
+    stored = _read_tensors(place / "data.safetensors"), _read_json(place / "labels.json")
+    if not same_content(part_content(learner.run.taken[number]), stored):
         raise UserError(
             f"{place}: another part {number} was learned and saved here; choose another folder"
         )
 
 
-def _part_content(run: LinkRun | NodeRun, number: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
+Content = tuple[dict[str, Tensor], dict[str, Any]]
+
+
+def same_content(one: Content, other: Content) -> bool:
+    """Whether two parts brought the same."""
+    (arrays, labels), (theirs, their_labels) = one, other
+    return (
+        labels == their_labels
+        and arrays.keys() == theirs.keys()
+        and all(torch.equal(arrays[name], theirs[name]) for name in arrays)
+    )
+
+
+def part_content(part: Part) -> Content:
     """Arrays and new labels of a part, in ids of the graph."""
-    part = run.taken[number]
     if isinstance(part, KnowledgePart):
         arrays = {split: getattr(part, split) for split in SPLITS}
         labels = {

@@ -45,13 +45,15 @@ class Evaluation:
     retention: float | None = None
 
     def __str__(self) -> str:
+        if not self.tests:
+            return "no test set so far: nothing was measured"
         lines = [f"{'':8} {'count':>7}  {self.metric}"]
         lines += [
             f"part {test['part']:<3} {test['count']:>7,}  {test[self.metric]:.3f}"
             for test in self.tests
         ]
-        lines.append(f"{'whole':8} {self.count:>7,}  {self.whole.get(self.metric, 0):.3f}")
-        lines.append(f"{'average':16}  {self.average.get(self.metric, 0):.3f}")
+        lines.append(f"{'whole':8} {self.count:>7,}  {self.whole[self.metric]:.3f}")
+        lines.append(f"{'average':16}  {self.average[self.metric]:.3f}")
         if self.forgetting is not None:
             lines.append(f"{'forgetting':16}  {self.forgetting:.3f}")
         return "\n".join(lines)

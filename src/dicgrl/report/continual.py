@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from dicgrl.files import replacing_file
+from dicgrl.report.terminal import titled
 
 SHOWN = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10", "accuracy": "accuracy"}
 _MAIN = ("hits@10", "mrr", "accuracy")
@@ -22,11 +26,13 @@ def main_metrics(results: Results) -> list[str]:
     return [name for name in _MAIN if name in measured]
 
 
-def part_table(results: Results) -> Table:
+def part_table(results: Results) -> Group:
     """Metrics on every test set so far, in per cent, after the newest part."""
     newest = results["parts"][-1]
     title = f"{_title(results)}, after part {newest['part']}, in per cent"
-    table = Table(title=title, title_justify="left", min_width=len(title))
+    if not newest["tests"]:
+        return titled(title, Text("no test set so far: nothing was measured"), _caption(newest))
+    table = Table()
     table.add_column("test set")
     table.add_column("count", justify="right")
     columns = [name for name in SHOWN if name in newest["whole"]]
@@ -35,32 +41,29 @@ def part_table(results: Results) -> Table:
     for test in newest["tests"]:
         cells = [f"{test[name] * 100:.1f}" for name in columns]
         table.add_row(f"part {test['part']}", f"{test['count']:,}", *cells)
-    if newest["tests"]:
-        table.add_section()
+    table.add_section()
     total = sum(test["count"] for test in newest["tests"])
     for name in ("whole", "average"):
         cells = [f"{newest[name][column] * 100:.1f}" for column in columns]
         table.add_row(name, f"{total:,}" if name == "whole" else "", *cells)
-    table.caption = _caption(newest)
-    return table
+    return titled(title, table, _caption(newest))
 
 
 def _caption(part: dict[str, Any]) -> str:
-    text = f"{part['new_examples']:,} new examples learned in {part['learn_seconds']:.1f} s"
-    if part["replayed_examples"]:
-        text += f", {part['replayed_examples']:,} old ones replayed"
+    replayed = part["replayed_examples"]
+    learned = f"{part['new_examples']:,} new" + (f" and {replayed:,} old" if replayed else "")
+    text = f"learned {learned} examples in {_seconds(part['learn_seconds'])} s"
     if part["candidates"]:
-        text += f" (activated {part['activated']:,} of {part['candidates']:,} neighbours)"
+        text += f", {part['activated']:,} of {part['candidates']:,} neighbours activated"
     if part["forgetting"] is not None:
         text += f"; forgetting {part['forgetting'] * 100:.1f}"
     return text
 
 
-def comparison_table(runs: Sequence[Results]) -> Table:
+def comparison_table(runs: Sequence[Results]) -> Group:
     """Several runs side by side after their last part."""
     same = {run["dataset"] for run in runs}
-    title = f"{', '.join(sorted(same))}: after the last part, in per cent"
-    table = Table(title=title, title_justify="left", min_width=len(title))
+    table = Table()
     metrics = main_metrics(runs[0])[:2]
     table.add_column("run")
     for name in metrics:
@@ -81,28 +84,42 @@ def comparison_table(runs: Sequence[Results]) -> Table:
             _percent(run["forgetting"]),
             _percent(run["retention"]),
             f"{sum(part['replayed_examples'] for part in later):,}",
-            f"{seconds:.1f}" if later else "",
+            _seconds(seconds) if later else "",
         )
-    return table
+    return titled(f"{', '.join(sorted(same))}: after the last part, in per cent", table)
 
 
 def run_labels(runs: Sequence[Results]) -> list[str]:
-    """What tells runs apart: the strategy, and whatever else is not the same in all of them."""
-    parts: dict[str, Callable[[Results], str]] = {
-        "dataset": lambda run: run["dataset"],
-        "strategy": lambda run: run["strategy"],
-        "model": lambda run: run["model"] + (" disentangled" if _components(run) else ""),
-        "recipe": lambda run: run["recipe"],
-        "seed": lambda run: f"seed {run['seed']}",
-    }
-    kept = [
-        make
-        for name, make in parts.items()
-        if name == "strategy" or len({make(run) for run in runs}) > 1
+    """What tells runs apart: the strategy, and whatever else is not the same in all of them.
+
+    Settings are named where nothing else differs; runs that are alike in all of it are numbered.
+    """
+    parts: list[Callable[[Results], str]] = [
+        lambda run: run["dataset"],
+        lambda run: run["strategy"],
+        lambda run: run["model"] + (" disentangled" if _components(run) else ""),
+        lambda run: run["recipe"],
+        lambda run: f"seed {run['seed']}",
     ]
+    kept = [make for i, make in enumerate(parts) if i == 1 or len({make(r) for r in runs}) > 1]
     if len({run["strategy"] for run in runs}) == len(runs):
-        kept = [parts["strategy"]]  # that alone tells them apart
-    return [", ".join(make(run) for make in kept) for run in runs]
+        kept = [parts[1]]  # that alone tells them apart
+    labels = [", ".join(make(run) for make in kept) for run in runs]
+    for label in {label for label in labels if labels.count(label) > 1}:
+        alike = [i for i, other in enumerate(labels) if other == label]
+        differing = _differing_settings([runs[i] for i in alike])
+        for i in alike:
+            values = [f"{key}={runs[i]['settings'].get(key)}" for key in differing]
+            labels[i] = ", ".join([label, *values])
+    return [
+        f"{label} ({labels[: i + 1].count(label)})" if labels.count(label) > 1 else label
+        for i, label in enumerate(labels)
+    ]
+
+
+def _differing_settings(runs: Sequence[Results]) -> list[str]:
+    keys = [key for key in runs[0]["settings"] if key not in ("model", "strategy", "components")]
+    return [key for key in keys if len({str(run["settings"].get(key)) for run in runs}) > 1]
 
 
 def draw_curves(runs: Sequence[Results], path: Path) -> None:
@@ -117,37 +134,43 @@ def draw_curves(runs: Sequence[Results], path: Path) -> None:
     from matplotlib.ticker import MaxNLocator
 
     metrics = main_metrics(runs[0])
-    figure = Figure(figsize=(5 * 2, 3.6 * max(len(metrics), 1)), layout="constrained")
+    figure = Figure(figsize=(10, 3.6 * len(metrics) or 2), layout="constrained")
     FigureCanvasAgg(figure)
-    grid = figure.subplots(max(len(metrics), 1), 2, squeeze=False)
-    for row, metric in zip(grid, metrics, strict=False):
+    labels = run_labels(runs)
+    if not metrics:
+        figure.text(0.5, 0.4, "no test sets: nothing was measured", ha="center")
+    # Whole and average share their scale, so that one can be read against the other.
+    grid: Any = figure.subplots(len(metrics), 2, squeeze=False, sharey="row") if metrics else []
+    for row, metric in zip(grid, metrics, strict=True):
         for axes, scope in zip(row, ("average", "whole"), strict=True):
-            for run, label in zip(runs, run_labels(runs), strict=True):
+            for run, label, marker in zip(runs, labels, cycle("oDs^vPX*"), strict=False):
                 measured = [part for part in run["parts"] if metric in part[scope]]
                 numbers = [part["part"] for part in measured]
                 values = [part[scope][metric] * 100 for part in measured]
-                axes.plot(numbers, values, marker="o", label=label)
+                axes.plot(numbers, values, marker=marker, alpha=0.8, label=label)
             axes.set_title(f"{SHOWN[metric]}, {scope}")
             axes.set_xlabel("after part")
             axes.set_ylabel("per cent")
             axes.grid(alpha=0.3)
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if len(runs) > 1 and metrics:
-        grid[0][0].legend()
+        handles, names = grid[0][0].get_legend_handles_labels()
+        columns = max(1, min(len(names), 110 // (max(map(len, names)) + 8)))
+        figure.legend(handles, names, loc="outside lower center", ncols=columns)
     figure.suptitle(", ".join(sorted({_title(run, len(runs) == 1) for run in runs})))
     with replacing_file(path) as temporary:
         figure.savefig(temporary, format=path.suffix.removeprefix("."), dpi=120)
 
 
-def predictions_table(question: str, answers: Sequence[Any]) -> Table:
+def predictions_table(question: str, answers: Sequence[Any]) -> Group:
     """Answers to a question, best first."""
-    table = Table(title=question, title_justify="left", min_width=len(question))
+    table = Table()
     for heading, side in (("", "right"), ("answer", "left"), ("score", "right"), ("", "left")):
         table.add_column(heading, justify=side)  # type: ignore[arg-type]
     for number, answer in enumerate(answers, 1):
         shown = answer.name if answer.name == answer.label else f"{answer.name} ({answer.label})"
         table.add_row(str(number), shown, f"{answer.score:.3f}", "known" if answer.known else "new")
-    return table
+    return titled(question, table)
 
 
 def _components(run: Results) -> int:
@@ -158,6 +181,10 @@ def _title(run: Results, with_strategy: bool = True) -> str:
     form = " disentangled" if _components(run) else ""
     title = f"{run['dataset']}, {run['model']}{form}"
     return f"{title}, {run['strategy']}" if with_strategy else f"{run['dataset']}, {run['model']}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f}" if value >= 1 else f"{value:.2f}"
 
 
 def _percent(value: float | None) -> str:

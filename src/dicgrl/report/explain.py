@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from rich.console import Group
 from rich.table import Table
 
 from dicgrl.explain import Explanation
+from dicgrl.report.terminal import titled
 
 
-def explanation_tables(found: Explanation) -> list[Table]:
+def explanation_tables(found: Explanation) -> list[Group]:
     """The components that a triple uses, and the old triples that it would activate."""
-    title = " -- ".join(found.triple)
-    used = Table(title=title, title_justify="left", min_width=len(title))
+    used = Table()
     used.add_column("component", justify="right")
     used.add_column("attention", justify="right")
     for component, weight in sorted(found.components.items(), key=lambda item: -item[1]):
         used.add_row(str(component), f"{weight:.3f}")
-    used.caption = f"score {found.score:.3f}, {'known' if found.known else 'new'}"
+    state = f"score {found.score:.3f}, {'known' if found.known else 'new'}"
     title = f"Would activate {sum(found.activated.values()):,} of {found.candidates:,} old triples"
     title += " (" + ", ".join(f"order {k}: {v:,}" for k, v in found.activated.items()) + ")"
-    table = Table(title=title, title_justify="left", min_width=len(title))
+    table = Table()
     table.add_column("old triple")
     table.add_column("order", justify="right")
     table.add_column("shared components")
@@ -26,4 +27,4 @@ def explanation_tables(found: Explanation) -> list[Table]:
     for entry in found.best:
         shared = ", ".join(map(str, entry.shared))
         table.add_row(" -- ".join(entry.triple), str(entry.order), shared, f"{entry.merit:.4f}")
-    return [used, table]
+    return [titled(" -- ".join(found.triple), used, state), titled(title, table)]

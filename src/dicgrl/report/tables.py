@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.console import Group
 from rich.table import Table
 
 from dicgrl.report.continual import SHOWN
+from dicgrl.report.terminal import titled
 
 
-def whole_table(results: dict[str, Any]) -> Table:
+def whole_table(results: dict[str, Any]) -> Group:
     """Metrics in per cent on validation and test data, the published ones below."""
     form = "disentangled" if results["settings"]["components"] else "plain"
     title = f"{results['dataset']}, {results['model']} ({form}), all parts merged, in per cent"
     links = results["task"] == "link-prediction"
     columns = {k: v for k, v in SHOWN.items() if (k != "accuracy") == links}
-    table = Table(title=title, title_justify="left", min_width=len(title))
+    table = Table()
     table.add_column("")
     for heading in columns.values():
         table.add_column(heading, justify="right")
@@ -25,8 +27,8 @@ def whole_table(results: dict[str, Any]) -> Table:
             scale = 1 if name == "published" else 100
             cells = [f"{values[k] * scale:.1f}" if k in values else "" for k in columns]
             table.add_row("paper (test)" if name == "published" else name, *cells)
-    table.caption = (
+    caption = (
         f"best of {results['epochs']} epochs: {results['best_epoch']}; learned in "
         f"{results['learn_seconds']:.1f} s on {results['device']}"
     )
-    return table
+    return titled(title, table, caption)

@@ -1,0 +1,67 @@
+"""Command lines in processes of their own, which start quickly and can be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+from functools import cache
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+
+
+@cache
+def _context() -> ForkServerContext:
+    """Processes are forked from one that has imported everything and done nothing."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["dicgrl.cli", "dicgrl.jobs", "dicgrl.report.continual", "dicgrl.report.progress"]
+    )
+    return context
+
+
+def start(output: Path, *words: str, die_at: int | None = None) -> ForkServerProcess:
+    """Begin `dicgrl` with the words; what it prints goes to a file.
+
+    Args:
+        output: The file.
+        words: The command line.
+        die_at: Kill the process (SIGKILL, by itself) when it syncs a file for that time: files are
+            synced right before and right after they get their names.
+    """
+    child = _context().Process(target=_main, args=(str(output), words, die_at))
+    child.start()
+    return child
+
+
+def ended(child: ForkServerProcess) -> int:
+    """The exit code; minus the signal where there was one."""
+    child.join(60)
+    assert child.exitcode is not None, "the process is still there"
+    return child.exitcode
+
+
+def _main(output: str, words: tuple[str, ...], die_at: int | None) -> None:
+    from dicgrl.cli import main
+
+    if die_at is not None:
+        synced = 0
+        sync = os.fsync
+
+        def counting(handle: int) -> None:
+            nonlocal synced
+            synced += 1
+            if synced == die_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            sync(handle)
+
+        os.fsync = counting
+    sys.argv = ["dicgrl", *words]
+    with (
+        Path(output).open("a", encoding="utf-8") as file,
+        contextlib.redirect_stdout(file),
+        contextlib.redirect_stderr(file),
+    ):
+        main()

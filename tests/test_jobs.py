@@ -1,0 +1,261 @@
+"""Runs part by part: what they write, and that they go on where they stopped."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dicgrl import KnowledgeStream
+from dicgrl.errors import DataError, UserError
+from dicgrl.graph import Stream
+from dicgrl.jobs import OnEpoch, run_stream
+from dicgrl.readers import read_stream
+from dicgrl.recipes import Recipe
+from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, write_ring
+
+KEYS = {
+    "dataset",
+    "task",
+    "model",
+    "strategy",
+    "recipe",
+    "seed",
+    "device",
+    "settings",
+    "protocol",
+    "parts",
+    "forgetting",
+    "backward_transfer",
+    "forward_transfer",
+    "peak_memory_bytes",
+}
+PART_KEYS = {
+    "part",
+    "learn_seconds",
+    "evaluate_seconds",
+    "new_examples",
+    "replayed_examples",
+    "candidates",
+    "tests",
+    "whole",
+    "average",
+}
+
+
+def recipe_of(kind: str, strategy: str = "lower", **changes: Any) -> Recipe:
+    return Recipe("default", learner_of(kind, strategy, **changes).settings)
+
+
+def run(stream: Stream, recipe: Recipe, **arguments: Any) -> dict[str, Any]:
+    return run_stream(stream, recipe, device="cpu", **arguments)
+
+
+def measured(results: dict[str, Any]) -> Any:
+    """All of the results but times and memory, as they are read from a file."""
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                k: kept(v)
+                for k, v in value.items()
+                if not k.endswith("seconds") and k != "peak_memory_bytes"
+            }
+        return [kept(v) for v in value] if isinstance(value, list) else value
+
+    return kept(json.loads(json.dumps(results)))
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "metrics"),
+    [("links", {"mrr", "hits@1", "hits@3", "hits@10"}), ("nodes", {"accuracy"})],
+)
+def test_results_have_the_documented_shape(kind: str, metrics: set[str], tmp_path: Path) -> None:
+    stream = stream_of(kind)
+    results = run(stream, recipe_of(kind, "dicgrl"), seed=3, out=tmp_path)
+    assert read(tmp_path / "results.json") == json.loads(json.dumps(results))
+    assert results.keys() >= KEYS
+    assert (results["dataset"], results["seed"], results["device"]) == (stream.name, 3, "cpu")
+    assert (results["task"], results["strategy"]) == (str(stream.task), "dicgrl")
+    assert results["protocol"] and results["peak_memory_bytes"] > 0
+    assert [part["part"] for part in results["parts"]] == [0, 1, 2]
+    for number, part in enumerate(results["parts"]):
+        assert part.keys() >= PART_KEYS
+        assert part["new_examples"] == len(stream[number].train)
+        assert part["learn_seconds"] > 0 and part["evaluate_seconds"] > 0
+        assert [test["part"] for test in part["tests"]] == list(range(number + 1))
+        for test, given in zip(part["tests"], stream, strict=False):
+            assert test["count"] == len(given.test)
+        for values in (*part["tests"], part["whole"], part["average"]):
+            assert metrics <= values.keys()
+            assert all(0 <= values[metric] <= 1 for metric in metrics)
+    first, *later = results["parts"]
+    assert first["replayed_examples"] == first["candidates"] == 0
+    assert all(part["replayed_examples"] > 0 and part["candidates"] > 0 for part in later)
+    assert all(-1 <= results[name] <= 1 for name in ("forgetting", "backward_transfer"))
+    assert results["forgetting"] == later[-1]["forgetting"]
+
+
+def test_a_run_is_told_part_by_part_and_epoch_by_epoch(tmp_path: Path) -> None:
+    told: list[int] = []
+    epochs: list[tuple[int, int]] = []
+    results = run(
+        ring(),
+        recipe_of("links", "emr"),
+        out=tmp_path,
+        on_part=lambda results: told.append(len(results["parts"])),
+        on_epoch=lambda part, report: epochs.append((part, report.epoch)),
+    )
+    assert told == [1, 2, 3]
+    assert [part["epochs"] for part in results["parts"]] == [3, 3, 3]
+    assert epochs == [(part, epoch) for part in range(3) for epoch in (1, 2, 3)]
+    lines = (tmp_path / "trace.jsonl").read_text(encoding="utf-8").splitlines()
+    traced = [json.loads(line) for line in lines]
+    assert [(line["part"], line["epoch"]) for line in traced] == epochs
+    assert all(line["loss"] > 0 and 0 <= line["validation"] <= 1 for line in traced)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"config.json", "results.json", "trace.jsonl", "part-0", "part-1", "part-2"}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_a_run_that_was_stopped_ends_with_the_same_numbers(
+    kind: str, strategy: str, tmp_path: Path
+) -> None:
+    stream, recipe = stream_of(kind), recipe_of(kind, strategy)
+    whole = run(stream, recipe, out=tmp_path / "whole")
+
+    def stop_in(number: int) -> OnEpoch:
+        def stop(part: int, report: object) -> None:
+            if part == number:
+                raise KeyboardInterrupt
+
+        return stop
+
+    for number in (1, 2):
+        with suppress(KeyboardInterrupt):  # frozen has no later epochs to be stopped in
+            run(stream, recipe, on_epoch=stop_in(number), out=tmp_path / "run", resume=True)
+    again = run(stream, recipe, out=tmp_path / "run", resume=True)
+    assert measured(again) == measured(whole)
+    assert measured(read(tmp_path / "run" / "results.json")) == measured(whole)
+    for name in ("part-0", "part-1", "part-2"):
+        for file in ("model.safetensors", "strategy.safetensors", "data.safetensors"):
+            one, other = (tmp_path / place / name / file for place in ("run", "whole"))
+            assert one.read_bytes() == other.read_bytes()
+
+
+def test_resume_begins_where_there_is_nothing(tmp_path: Path) -> None:
+    recipe = recipe_of("links")
+    begun = run(ring(), recipe, out=tmp_path / "new" / "run", resume=True)
+    assert measured(begun) == measured(run(ring(), recipe))
+
+
+def test_a_stream_that_grew_since_is_gone_on_with(tmp_path: Path) -> None:
+    recipe = recipe_of("links", "ewc")
+    run(ring()[:2], recipe, out=tmp_path)
+    grown = run(ring(), recipe, out=tmp_path, resume=True)
+    assert measured(grown) == measured(run(ring(), recipe))
+    with pytest.raises(UserError, match="longer than this stream"):
+        run(ring()[:1], recipe, out=tmp_path, resume=True)
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    """A folder with the first two parts of a run."""
+    run(ring()[:2], recipe_of("links"), out=tmp_path / "run")
+    return tmp_path / "run"
+
+
+def unchanged(folder: Path, *mentioned: str, **arguments: Any) -> None:
+    """A run is refused and leaves every file as it was."""
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    given = {"stream": ring(), "recipe": recipe_of("links"), "resume": True} | arguments
+    with pytest.raises(UserError) as caught:
+        run(given.pop("stream"), given.pop("recipe"), out=folder, **given)
+    for words in (str(folder), *mentioned):
+        assert words in str(caught.value)
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_run_is_not_overwritten_or_gone_on_with_by_another(begun: Path) -> None:
+    unchanged(begun, "holds a run already", "--resume", resume=False)
+    unchanged(begun, "seed=0, not 1", seed=1)
+    unchanged(begun, "lr=0.05, not 0.5", recipe=recipe_of("links", lr=0.5))
+    unchanged(begun, "strategy='lower', not 'emr'", recipe=recipe_of("links", "emr"))
+    unchanged(begun, "dataset='ring', not 'rong'", stream=replace(ring(), name="rong"))
+    unchanged(begun, "dataset='ring'", stream=circles(), recipe=recipe_of("nodes"))
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_a_run_is_not_gone_on_with_when_its_data_changed(
+    begun: Path, tmp_path: Path, split: str
+) -> None:
+    changed = write_ring(tmp_path / "changed" / "ring")
+    path = changed / "1" / f"{split}.txt"
+    first, *lines = path.read_text(encoding="utf-8").splitlines()
+    head, relation, tail = first.split("\t")
+    path.write_text("\n".join([f"{tail}\t{relation}\t{head}", *lines]), encoding="utf-8")
+    unchanged(begun, "part 1 of the run there is not that", stream=read_stream(changed))
+
+
+def test_leftovers_of_a_killed_run_are_removed(begun: Path) -> None:
+    left = begun / ".part-2.0123456789abcdef"
+    shutil.copytree(begun / "part-1", left)
+    (begun / ".results.json.0123456789abcdef").write_text("half")
+    (begun / ".mine").write_text("a user's own")
+    run(ring(), recipe_of("links"), out=begun, resume=True)
+    assert [path.name for path in begun.glob(".*")] == [".mine"]
+
+
+def test_a_damaged_trace_is_found_before_anything_is_learned(begun: Path) -> None:
+    path = begun / "trace.jsonl"
+    whole = path.read_bytes()
+    for content in (b"\xff", b"[]\n", b'{"part": 0', whole[:-5] + b"\x00" + whole[-4:]):
+        path.write_bytes(content)
+        unchanged(begun, "trace.jsonl", "damaged")
+    path.unlink()
+    run(ring(), recipe_of("links"), out=begun, resume=True)
+
+
+def test_damaged_parts_are_not_gone_on_with(begun: Path) -> None:
+    path = begun / "part-1" / "data.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x07")
+    with pytest.raises(DataError, match="checksum"):
+        run(ring(), recipe_of("links"), out=begun, resume=True)
+
+
+@pytest.mark.parametrize("strategy", ["lower", "dicgrl"])
+def test_streams_with_little_in_them(strategy: str, tmp_path: Path) -> None:
+    known = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "a")]
+    for number, parts in enumerate(
+        [[known], [known, known], [known, [], [("d", "r", "a")]], [[], known], [known, [known[0]]]]
+    ):
+        stream = KnowledgeStream.from_labels("little", parts)
+        out = tmp_path / str(number)
+        results = run(stream, recipe_of("links", strategy), out=out)
+        assert len(results["parts"]) == len(parts)
+        assert results["parts"][-1]["tests"] == [] and results["forgetting"] is None
+        again = run(stream, recipe_of("links", strategy), out=out, resume=True)
+        assert measured(again) == measured(results)
+
+
+def test_test_sets_may_come_late_or_not_with_every_part() -> None:
+    with_tests = KnowledgeStream.from_labels(
+        "late", [[(f"e{i}", "r", f"e{i + 1}") for i in range(20)]], test=0.3
+    )[0]
+    bare = KnowledgeStream.from_labels("late", [[("e0", "r", "e2"), ("x", "r", "y")]])[0]
+    stream = KnowledgeStream("late", (bare, with_tests, bare))
+    results = run(stream, recipe_of("links"))
+    assert [len(part["tests"]) for part in results["parts"]] == [0, 1, 1]
+    last = results["parts"][-1]
+    assert last["tests"][0]["part"] == 1 and last["whole"] == pytest.approx(last["average"])
+    assert results["forgetting"] is not None and results["retention"] is None

@@ -1,0 +1,381 @@
+"""The learner as a program meets it: learn, evaluate, predict, save, load, go on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from dicgrl import Learner
+from dicgrl.errors import UserError
+from dicgrl.learner import PartReport
+from dicgrl.training import DivergedError
+from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, taught, write_ring
+
+FILMS = [
+    ("Alien", "genre", "horror"),
+    ("Alien", "director", "Scott"),
+    ("Blade Runner", "director", "Scott"),
+    ("Brazil", "genre", "satire"),
+]
+MORE = [("Brazil", "director", "Gilliam"), ("Gilliam", "born in", "Minneapolis")]
+
+
+def reported(learner: Learner) -> list[dict[str, Any]]:
+    """What the reports say, times left out."""
+    return [
+        {k: v for k, v in asdict(report).items() if not k.endswith("seconds")}
+        for report in learner.reports
+    ]
+
+
+def assert_same(one: Learner, other: Learner) -> None:
+    """Bit for bit: weights, optimiser, strategy, history."""
+    mine, theirs = one.run.model, other.run.model
+    assert mine.configuration() == theirs.configuration()
+    assert mine.tables().keys() == theirs.tables().keys()
+    for name, table in mine.tables().items():
+        left, right = table.snapshot(), theirs.tables()[name].snapshot()
+        for key in left.keys() | right.keys():  # what is not there yet counts as zero
+            mine_, theirs_ = (side.get(key, torch.zeros(1, 1)) for side in (left, right))
+            assert (mine_ == theirs_).all(), (name, key)
+    for (name, a), (_, b) in zip(mine.named_parameters(), theirs.named_parameters(), strict=True):
+        assert torch.equal(a, b), name
+    state, again = one.strategy.state(), other.strategy.state()
+    assert state.keys() == again.keys()
+    assert all(torch.equal(state[name], again[name]) for name in state)
+    assert reported(one) == reported(other)
+    assert (one.tests, one.before, one.retention) == (other.tests, other.before, other.retention)
+
+
+def test_raw_triples_bring_entities_and_relations_never_seen_before() -> None:
+    learner = learner_of("links")
+    first = learner.learn(FILMS)
+    assert isinstance(first, PartReport)
+    assert (first.part, first.new_examples) == (0, 4)
+    assert first.learn_seconds > 0 and first.validation is None
+    with pytest.raises(UserError, match="unknown entity 'Gilliam'"):
+        learner.score([("Brazil", "director", "Gilliam")])
+    assert learner.learn(MORE).new_examples == 2
+    assert len(learner.score(FILMS + MORE)) == 6
+    answers = {a.label for a in learner.predict(head="Gilliam", relation="born in", k=99)}
+    assert answers == {label for h, _, t in FILMS + MORE for label in (h, t)}
+
+
+def test_a_list_an_array_and_a_file_teach_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "more.tsv"
+    path.write_text("".join("\t".join(triple) + "\n" for triple in MORE), encoding="utf-8")
+    learners = []
+    for more in (MORE, np.array(MORE), path, str(path)):
+        learner = learner_of("divided", "dicgrl")
+        learner.learn(FILMS)
+        learner.learn(more)
+        learners.append(learner)
+    for other in learners[1:]:
+        assert_same(learners[0], other)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["abc", "def"],
+        [("a", "b")],
+        [("a", "b", "c", "d")],
+        [("a", "", "c")],
+        [3],
+        np.array([["a", "b"]]),
+    ],
+    ids=["strings", "pairs", "quadruples", "empty label", "numbers", "array of pairs"],
+)
+def test_what_is_no_triple_is_refused_and_nothing_is_learned(wrong: Any) -> None:
+    learner = learner_of("links")
+    learner.learn(FILMS)
+    before = learner.score(FILMS)
+    with pytest.raises(UserError, match=r"\(head, relation, tail\)"):
+        learner.learn(wrong)
+    assert learner.num_parts == 1 and learner.score(FILMS) == before
+
+
+def test_parts_of_the_other_task_and_streams_are_refused(tmp_path: Path) -> None:
+    links, nodes = taught(learner_of("links"), 1), taught(learner_of("nodes"), 1)
+    with pytest.raises(UserError, match="network"):
+        links.learn(circles()[1])
+    with pytest.raises(UserError, match="knowledge graph"):
+        nodes.learn(ring()[1])
+    with pytest.raises(UserError, match="3 parts"):
+        links.learn(write_ring(tmp_path / "ring"))
+    with pytest.raises(UserError, match="missing"):
+        links.learn(tmp_path / "missing.tsv")
+    taught(links, 2)
+    taught(nodes, 2)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_part_without_anything_new_is_learned(strategy: str) -> None:
+    learner = taught(learner_of("links", strategy), 2)
+    entities = learner.run.model.num_entities
+    assert learner.learn([]).new_examples == 0
+    learner.evaluate()
+    assert learner.learn([("e0", "plus 1", "e3")]).new_examples == 1
+    assert learner.learn([("e0", "plus 1", "e3")]).new_examples == 0  # known by now
+    assert learner.run.model.num_entities == entities
+    assert np.isfinite(learner.score([("e0", "plus 1", "e3")])).all()
+    assert len(learner.evaluate().tests) == 2
+
+
+def test_an_empty_part_moves_nothing() -> None:
+    for strategy in ("lower", "ewc", "gem", "dicgrl"):
+        learner = taught(learner_of("links", strategy), 2)
+        before = learner.run.model.entities.rows.clone()
+        learner.learn([])
+        if strategy in ("lower", "ewc", "gem"):
+            assert torch.equal(before, learner.run.model.entities.rows), strategy
+
+
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_a_seed_gives_the_same_learner_again(kind: str) -> None:
+    first, again = (taught(learner_of(kind, "emr", seed=5)) for _ in range(2))
+    assert_same(first, again)
+    assert reported(taught(learner_of(kind, "emr", seed=6))) != reported(first)
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 32])
+def test_a_seed_out_of_range(seed: int) -> None:
+    with pytest.raises(UserError, match="seed"):
+        learner_of("links", seed=seed)
+
+
+# Evaluate.
+
+
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_evaluation_sums_up_the_tests_of_every_part(kind: str) -> None:
+    learner = learner_of(kind, lr=0.2)
+    metric = learner.run.metric
+    matrix: list[list[float]] = []
+    for part in stream_of(kind):
+        learner.learn(part, probe=True)
+        matrix.append([test[metric] for test in learner.evaluate().tests])
+    found = learner.evaluation()
+    counts = [test["count"] for test in found.tests]
+    assert counts == [len(part.test) for part in stream_of(kind)]
+    last = matrix[-1]
+    assert found.average[metric] == pytest.approx(sum(last) / 3)
+    pooled = sum(value * count for value, count in zip(last, counts, strict=True)) / sum(counts)
+    assert found.whole[metric] == pytest.approx(pooled)
+    best = [max(matrix[0][0], matrix[1][0]), matrix[1][1]]
+    lost = (best[0] - last[0] + best[1] - last[1]) / 2
+    assert found.forgetting == pytest.approx(lost)
+    moved = (last[0] - matrix[0][0] + last[1] - matrix[1][1]) / 2
+    assert found.backward_transfer == pytest.approx(moved)
+    assert found.forward_transfer is not None
+    text = str(found)
+    for words in ("part 0", "part 1", "part 2", "whole", "average", "forgetting", metric):
+        assert words in text
+    assert f"{found.whole[metric]:.3f}" in text
+
+
+def test_evaluating_twice_changes_nothing() -> None:
+    learner = taught(learner_of("links", "emr"), 2)
+    first = learner.evaluation()
+    assert learner.evaluate() == first
+    other = taught(learner_of("links", "emr"), 2, evaluate=False)
+    other.evaluate()
+    assert other.tests[-1] == learner.tests[-1]
+
+
+def test_without_test_sets_nothing_is_claimed() -> None:
+    learner = learner_of("links")
+    learner.learn(FILMS)
+    found = learner.evaluate()
+    assert (found.tests, found.whole, found.average, found.forgetting) == ([], {}, {}, None)
+    assert "no test set" in str(found) and "0.0" not in str(found)
+
+
+def test_nothing_can_be_asked_before_anything_was_learned(tmp_path: Path) -> None:
+    learner = learner_of("links")
+    for ask in (learner.evaluate, lambda: learner.predict(head="a", relation="b")):
+        with pytest.raises(UserError, match="nothing was learned yet"):
+            ask()
+
+
+# Predict.
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"head": "e1", "relation": "plus 2"},
+        {"relation": "plus 1", "tail": "e9"},
+        {"head": "e3", "tail": "e4"},
+    ],
+)
+@pytest.mark.parametrize("kind", ["links", "divided"])
+def test_answers_are_those_of_the_highest_scores(kind: str, question: dict[str, str]) -> None:
+    learner = taught(learner_of(kind))
+    graph = learner.run.graph
+    asked = ({"head", "relation", "tail"} - question.keys()).pop()
+    labels = list(graph.relations if asked == "relation" else graph.entities)
+    rows = [question | {asked: label} for label in labels]
+    triples = [(row["head"], row["relation"], row["tail"]) for row in rows]
+    scores = dict(zip(labels, learner.score(triples), strict=True))
+    known = {
+        tuple(graph.entities.labels([h, t]) + graph.relations.labels([r]))
+        for h, r, t in graph.train.tolist()
+    }
+    answers = learner.predict(**question, k=len(labels) + 5)
+    assert [a.label for a in answers] == sorted(labels, key=lambda label: -scores[label])
+    for answer in answers:
+        row = question | {asked: answer.label}
+        assert answer.score == pytest.approx(scores[answer.label])
+        assert answer.known == ((row["head"], row["tail"], row["relation"]) in known)
+    assert learner.predict(**question, k=2) == answers[:2]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {},
+        {"head": "e1"},
+        {"head": "e1", "relation": "plus 1", "tail": "e2"},
+        {"node": "e1"},
+        {"head": "e1", "relation": "plus 1", "node": "e1"},
+    ],
+)
+def test_exactly_one_is_left_out(question: dict[str, str]) -> None:
+    with pytest.raises(UserError, match="exactly one of head, relation and tail"):
+        taught(learner_of("links"), 1).predict(**question)
+
+
+def test_the_classes_of_a_node_share_one() -> None:
+    learner = taught(learner_of("nodes"))
+    answers = learner.predict(node="n0", k=9)
+    assert {answer.label for answer in answers} == {"red", "blue", "green"}
+    assert sum(answer.score for answer in answers) == pytest.approx(1)
+    assert [answer.known for answer in answers] == [answer.label == "red" for answer in answers]
+    valid = learner.run.graph.nodes.labels(learner.run.examples("valid").tolist())
+    assert not any(answer.known for answer in learner.predict(node=valid[0], k=9))
+    with pytest.raises(UserError, match="node alone"):
+        learner.predict(head="n0", relation="plus 1")
+    with pytest.raises(UserError, match="classifies nodes"):
+        learner.score([("n0", "plus 1", "n1")])
+
+
+def test_readable_names_are_understood_unless_they_are_ambiguous() -> None:
+    names = {"q1": "Alien", "q2": "horror", "q3": "Brazil", "q4": "Brazil", "p": "genre"}
+    learner = Learner("transe", "lower", device="cpu", names=names, dim=4, epochs=2)
+    learner.learn([("q1", "p", "q2"), ("q3", "p", "q2"), ("q4", "p", "q2")])
+    by_name = learner.predict(head="Alien", relation="genre", k=4)
+    assert by_name == learner.predict(head="q1", relation="p", k=4)
+    assert {(a.label, a.name) for a in by_name} == {(q, names[q]) for q in ("q1", "q2", "q3", "q4")}
+    with pytest.raises(UserError, match="'Brazil' is the name of 2 labels: 'q3', 'q4'"):
+        learner.predict(head="Brazil", relation="genre")
+
+
+# Save and load.
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kind", ["links", "divided", "nodes"])
+def test_a_loaded_learner_goes_on_like_one_that_was_never_saved(
+    kind: str, strategy: str, parts: int, tmp_path: Path
+) -> None:
+    steady = taught(learner_of(kind, strategy, strength=100.0), parts)
+    steady.save(tmp_path / "run")
+    loaded = Learner.load(tmp_path / "run", device="cpu")
+    assert_same(steady, loaded)
+    assert loaded.evaluation() == steady.evaluation()
+    if kind == "nodes":
+        assert loaded.predict(node="n3") == steady.predict(node="n3")
+    else:
+        question = [("e1", "plus 1", "e5"), ("e0", "plus 2", "e9")]
+        assert loaded.score(question) == steady.score(question)
+    assert_same(taught(steady), taught(loaded))
+
+
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_the_strategy_that_is_loaded_remembers(kind: str, tmp_path: Path) -> None:
+    """Otherwise the test above would not notice if it did not."""
+    held = taught(learner_of(kind, "ewc", strength=100.0), 1)
+    held.save(tmp_path / "run")
+    forgetful = Learner.load(tmp_path / "run", device="cpu")
+    forgetful.strategy.restore({})
+    for table in forgetful.run.model.tables().values():
+        table.state("fisher").zero_()
+    taught(held, 2)
+    taught(forgetful, 2)
+    if kind == "links":
+        assert not torch.equal(held.run.model.entities.rows, forgetful.run.model.entities.rows)
+    else:
+        mine, theirs = (dict(x.run.model.named_parameters()) for x in (held, forgetful))
+        assert any(not torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_saving_after_every_part_and_loading_every_time(kind: str, tmp_path: Path) -> None:
+    steady = taught(learner_of(kind, "dicgrl"))
+    learner = learner_of(kind, "dicgrl")
+    for parts in range(3):
+        learner.save(tmp_path / "run")
+        learner = taught(Learner.load(tmp_path / "run", device="cpu"), parts + 1)
+    learner.save(tmp_path / "run")
+    assert_same(steady, learner)
+    learner.save(tmp_path / "copy")
+    assert_same(steady, Learner.load(tmp_path / "copy", device="cpu"))
+    assert_same(steady, Learner.load(tmp_path / "run", device="cpu"))
+
+
+def test_what_is_measured_after_saving_is_kept_when_saved_again(tmp_path: Path) -> None:
+    steady = taught(learner_of("links", "emr"))
+    learner = taught(learner_of("links", "emr"), 1, evaluate=False)
+    learner.save(tmp_path)
+    learner.evaluate()
+    learner.save(tmp_path)
+    assert_same(taught(Learner.load(tmp_path, device="cpu")), steady)
+
+    late = taught(learner_of("links", "emr"), 1, evaluate=False)
+    late.save(tmp_path / "late")
+    late.evaluate()
+    taught(late, 2)
+    late.save(tmp_path / "late")
+    assert_same(taught(Learner.load(tmp_path / "late", device="cpu")), steady)
+
+
+def test_names_and_unlearned_learners_are_saved(tmp_path: Path) -> None:
+    learner = Learner("transe", "lower", device="cpu", names={"q1": "Älien"}, dim=4, epochs=2)
+    learner.save(tmp_path)
+    again = Learner.load(tmp_path, device="cpu")
+    assert again.num_parts == 0 and again.names == {"q1": "Älien"}
+    assert_same(taught(again, 1), taught(learner, 1))
+
+
+def test_a_learner_that_failed_goes_no_further_and_the_saved_one_does(tmp_path: Path) -> None:
+    learner = taught(learner_of("links", lr=0.05), 1)
+    learner.save(tmp_path)
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learner.learn(ring()[1], monitor=stop)
+    for act in (
+        lambda: learner.learn(ring()[1]),
+        learner.evaluate,
+        lambda: learner.save(tmp_path),
+    ):
+        with pytest.raises(UserError, match="part 1 was not learned to its end"):
+            act()
+    assert files == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    taught(Learner.load(tmp_path, device="cpu"))
+
+    wild = learner_of("links", lr=1e30, p=2)
+    with pytest.raises(DivergedError):
+        wild.learn(ring()[0])
+    with pytest.raises(UserError, match="part 0"):
+        wild.evaluate()
