@@ -9,7 +9,7 @@ import pytest
 
 from dicgrl import UserError
 from dicgrl.models import Components
-from dicgrl.settings import LinkSettings, NodeSettings, scorer_options
+from dicgrl.settings import ContinualSettings, LinkSettings, NodeSettings, scorer_options
 from dicgrl.training import Schedule
 
 
@@ -121,6 +121,18 @@ def test_settings_survive_json() -> None:
     assert LinkSettings(**json.loads(json.dumps(settings.as_dict()))) == settings
 
 
+def is_explained(settings: type, name: str) -> bool:
+    """By the class itself, or by the one that it names as the place of the others."""
+    own = inspect.cleandoc(settings.__doc__ or "")
+    shared = inspect.cleandoc(ContinualSettings.__doc__ or "")
+    return f"\n    {name}: " in own or ("`ContinualSettings`" in own and f"\n    {name}: " in shared)
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(LinkSettings)])
+def test_every_setting_of_link_prediction_is_explained(name: str) -> None:
+    assert is_explained(LinkSettings, name)
+
+
 # Node classification.
 
 
@@ -141,8 +153,7 @@ def test_every_setting_of_node_classification_can_be_given_as_text(name: str) ->
 
 @pytest.mark.parametrize("name", [f.name for f in fields(NodeSettings)])
 def test_every_setting_of_node_classification_is_explained(name: str) -> None:
-    explained = inspect.cleandoc(NodeSettings.__doc__ or "")
-    assert f"\n    {name}: " in explained
+    assert is_explained(NodeSettings, name)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dicgrl import KnowledgeGraph, KnowledgePart, KnowledgeStream, UserError, Vocabulary
 from dicgrl.graph import SPLITS, knowledge
 from dicgrl.graph.knowledge import MAX_ENTITIES, MAX_RELATIONS, triple_keys
-from tests.strategies import KnowledgeLists, Triple, knowledge_lists, knowledge_stream
+from tests.streams import KnowledgeLists, Triple, knowledge_lists, knowledge_stream
 
 
 def words(graph: KnowledgeGraph, rows: np.ndarray) -> list[Triple]:
