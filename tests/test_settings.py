@@ -125,7 +125,9 @@ def is_explained(settings: type, name: str) -> bool:
     """By the class itself, or by the one that it names as the place of the others."""
     own = inspect.cleandoc(settings.__doc__ or "")
     shared = inspect.cleandoc(ContinualSettings.__doc__ or "")
-    return f"\n    {name}: " in own or ("`ContinualSettings`" in own and f"\n    {name}: " in shared)
+    return f"\n    {name}: " in own or (
+        "`ContinualSettings`" in own and f"\n    {name}: " in shared
+    )
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(LinkSettings)])

@@ -308,7 +308,12 @@ def test_measuring_does_not_train() -> None:
     run = node_run(clusters(each=8))
     before = scores_of(run.model, run)
     assert run.measure(run.examples("test")) == run.measure(run.examples("test"))
-    expected = (before[run.examples("test")].argmax(1) == run.labels[run.examples("test")]).double().mean().item()
+    expected = (
+        (before[run.examples("test")].argmax(1) == run.labels[run.examples("test")])
+        .double()
+        .mean()
+        .item()
+    )
     assert run.measure(run.examples("test"))["accuracy"] == expected
     assert torch.equal(scores_of(run.model, run), before)
     assert all(parameter.grad is None for parameter in run.model.parameters())
