@@ -132,7 +132,7 @@ def _gather(
 ) -> tuple[IntArray, IntArray, npt.NDArray[np.float64]]:
     """Nodes at the ends of links, the components of all their links, and their summed strength."""
     loop = ends[:, 0] == ends[:, 1]
-    flat = np.concatenate([ends[:, 0], ends[~loop, 1]])
+    flat = mentions(ends)
     nodes, group = np.unique(flat, return_inverse=True)
     every = np.concatenate([bits, bits[~loop]])
     weight = np.concatenate([strength, strength[~loop]])
@@ -164,6 +164,17 @@ def _neighbours(
         len(distinct),
     )
     return found, distinct
+
+
+def mentions(ends: IntArray) -> IntArray:
+    """The nodes at the ends of links, one for each end; a self loop has one."""
+    return np.concatenate([ends[:, 0], ends[ends[:, 0] != ends[:, 1], 1]])
+
+
+def count_in(values: IntArray, queries: IntArray) -> IntArray:
+    """How often each query stands among sorted values."""
+    last, first = (np.searchsorted(values, queries, side) for side in ("right", "left"))
+    return (last - first).astype(np.int64, copy=False)
 
 
 def union_by(group: IntArray, bits: IntArray, count: int) -> IntArray:
