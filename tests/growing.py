@@ -14,6 +14,7 @@ from dicgrl.graph import (
     NetworkStream,
     NetworkStreamBuilder,
 )
+from dicgrl.models import NetworkModel
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.tasks import LinkRun, NodeRun
 
@@ -125,6 +126,15 @@ def weights(run: LinkRun | NodeRun) -> dict[str, Tensor]:
     }
     dense = {name: p.detach().clone() for name, p in run.model.named_parameters()}
     return found | dense
+
+
+@torch.no_grad()
+def break_ties(model: NetworkModel) -> None:
+    """Make all attention logits positive: a ReLU that ends in ties at 0 leaves the choice open."""
+    assert model.projection is not None
+    model.projection.bias += 5
+    for parameter in model.routers.parameters():
+        parameter.abs_()
 
 
 def same(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:

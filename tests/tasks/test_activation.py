@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dicgrl.strategies import strategy
+from dicgrl.tasks import LinkRun, NodeRun, link_prediction, node_classification
 from dicgrl.tasks.activation import Activation, activate, component_bits, sum_by, union_by
-from tests.slow_activation import Link, slow_activation
+from tests.growing import break_ties, run_of, settings_of, stream_of
+from tests.slow_activation import Link, edge_link, slow_activation, triple_link
 
 Ints = npt.NDArray[np.int64]
 
@@ -152,3 +156,76 @@ def test_groups_are_joined_and_added(pairs: list[tuple[int, int]]) -> None:
         total[names.index(name)] += value
     assert union_by(group, values, len(names)).tolist() == union
     assert sum_by(group, values.astype(np.float64), len(names)).tolist() == total
+
+
+def grown(form: str, **changes: Any) -> LinkRun | NodeRun:
+    """A run that has learned two parts and taken in the third."""
+    settings = settings_of(form, "lower", **changes)
+    run, learner = run_of(settings), strategy(settings)
+    stream = stream_of(form)
+    for part in stream[:2]:
+        run.take(part)
+        learner.learn(run)
+    if isinstance(run, NodeRun):
+        break_ties(run.model)
+    run.take(stream[2])
+    return run
+
+
+def check(found: Activation, old: list[Link], new: list[Link], orders: int) -> None:
+    expected, looked = slow_activation(old, new, orders)
+    assert expected and found.rows.tolist() == sorted(expected)
+    assert found.candidates == len(looked)
+    assert found.order.tolist() == [expected[row].order for row in sorted(expected)]
+    assert [as_set(bits) for bits in found.common.tolist()] == [
+        expected[row].common for row in sorted(expected)
+    ]
+    assert found.merit.tolist() == pytest.approx([expected[r].merit for r in sorted(expected)])
+
+
+@pytest.mark.parametrize("orders", [1, 2])
+@pytest.mark.parametrize("form", ["transe-divided", "transe-published", "transe-nodes"])
+def test_a_part_of_a_knowledge_graph_concerns_what_the_definition_says(
+    form: str, orders: int
+) -> None:
+    run = grown(form)
+    assert isinstance(run, LinkRun)
+    graph = link_prediction._Links(run)
+    rows = np.arange(graph.old, len(run.graph.train))
+    found = activate(graph, graph.ends(rows), graph.components(rows), orders)
+    old = [triple_link(run.model, row) for row in run.examples("train", 0, 2).tolist()]
+    new = [triple_link(run.model, row) for row in run.examples("train", 2).tolist()]
+    check(found, old, new, orders)
+
+
+@pytest.mark.parametrize("orders", [1, 2])
+@pytest.mark.parametrize("form", ["gat-divided", "sage-divided"])
+def test_a_part_of_a_network_concerns_what_the_definition_says(form: str, orders: int) -> None:
+    run = grown(form)
+    assert isinstance(run, NodeRun) and run.graph is not None and run.part is not None
+    graph = node_classification._Links(run)
+    rows = np.arange(graph.old, len(run.graph.edges))
+    found = activate(graph, graph.ends(rows), graph.components(rows), orders)
+    x = run.x.tolist()
+    new = [edge_link(run.model, x, edge) for edge in run.part.edges.tolist()]
+    before = run.graph.edges[: len(run.graph.edges) - len(new)].tolist()
+    check(found, [edge_link(run.model, x, edge) for edge in before], new, orders)
+
+
+@pytest.mark.parametrize("form", ["transe-divided", "gat-divided"])
+@pytest.mark.parametrize("fan", [1, 2])
+def test_a_fan_is_drawn_among_the_old_neighbours(form: str, fan: int) -> None:
+    """Nodes with many new links still show as many old ones as they have, up to the fan."""
+    run = grown(form, fan=fan)
+    kind = link_prediction if isinstance(run, LinkRun) else node_classification
+    graph = kind._Links(run)  # type: ignore[arg-type]
+    old = [set(ends) for ends in graph.ends(np.arange(graph.old)).tolist()]
+    nodes = np.arange(16)
+    degree = [sum(node in ends for ends in old) for node in range(16)]
+    assert graph.degree(nodes).tolist() == degree
+    for _ in range(20):
+        at, rows = graph.links_of(nodes)
+        for node in range(16):
+            own = rows[at == node].tolist()
+            assert len(set(own)) == len(own) == min(fan, degree[node])
+            assert all(row < graph.old and node in old[row] for row in own)
