@@ -109,6 +109,8 @@ class ContinualSettings(_Settings):
         selection: How dicgrl fills its budget: top (highest merit) or sample (drawn by merit).
         arrive_epochs: Epochs in which only new rows learn, before old ones may change; 0 for none.
         shield: Old examples that protect old answers from newcomers in that time, like budget.
+        guard: Whether the shield stands while old components change, too.
+        arrive_last: Whether new rows learn alone after the change of old ones, not before.
         max_drift: Farthest that an old component may move, as a share of its length; 0 for no
             bound.
         average: Whether a network's weights are averaged with those before the part, weighted by
@@ -130,6 +132,8 @@ class ContinualSettings(_Settings):
     selection: str = "top"
     arrive_epochs: int = 0
     shield: str = "0"
+    guard: bool = False
+    arrive_last: bool = False
     max_drift: float = 0.0
     average: bool = False
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dicgrl.strategies import strategy
-from dicgrl.strategies.dicgrl import DiCGRL, _Mixed
+from dicgrl.strategies.dicgrl import DiCGRL, _Course, _Mixed
 from dicgrl.tasks import LinkRun
 from dicgrl.tasks.base import Replay
 from dicgrl.training import Lesson
@@ -268,13 +268,15 @@ def test_an_epoch_takes_every_example_once_and_mixes_old_and_new() -> None:
     def loss(examples: Tensor, weight: Tensor) -> Tensor:
         raise AssertionError
 
-    lesson = _Mixed(loss, torch.arange(10))
-    lesson.old, lesson.old_weight = torch.arange(100, 140), torch.linspace(0, 1, 40)
+    old_weight = torch.linspace(0, 1, 40)
+    lesson = _Mixed(
+        _Course(loss, torch.arange(10)), _Course(loss, torch.arange(100, 140), old_weight)
+    )
     kinds, seen = [], []
     for _, examples, weight in lesson.batches(1, 5, torch.Generator().manual_seed(0)):
         kinds.append("new" if examples[0] < 100 else "old")
         assert all((e < 100) == (kinds[-1] == "new") for e in examples.tolist())
-        expected = lesson.old_weight[examples - 100] if kinds[-1] == "old" else torch.ones(5)
+        expected = old_weight[examples - 100] if kinds[-1] == "old" else torch.ones(5)
         assert torch.equal(weight, expected)
         seen += examples.tolist()
     assert sorted(seen) == [*range(10), *range(100, 140)]
@@ -347,7 +349,9 @@ def test_lessons_of_the_arrival_hold_the_shield_apart(monkeypatch: pytest.Monkey
     (lesson,) = lessons
     assert isinstance(lesson, _Mixed)
     history = {tuple(row) for row in run.examples("train", 0, 1).tolist()}
-    shield = [tuple(row) for row in lesson.old.tolist()]
+    new, guarding = lesson.courses
+    shield = [tuple(row) for row in guarding.examples.tolist()]
     assert len(set(shield)) == 7 and set(shield) <= history
-    assert torch.equal(lesson.examples, run.examples("train", 1))
-    assert np.unique(lesson.old_weight.numpy()).tolist() == [1.0]
+    assert torch.equal(new.examples, run.examples("train", 1))
+    assert torch.equal(lesson.examples, new.examples)
+    assert guarding.weight is None

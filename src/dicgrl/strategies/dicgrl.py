@@ -15,17 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from dicgrl.errors import UserError
+from dicgrl.graph.arrays import IntArray
 from dicgrl.models.table import RowCopies
 from dicgrl.settings import ContinualSettings, examples_within
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
-from dicgrl.training import FitReport, Lesson
+from dicgrl.training import Lesson
 from dicgrl.training.loop import Monitor, shuffled
 from dicgrl.training.stepper import Objective
 
@@ -48,17 +50,21 @@ class DiCGRL(Strategy, name="dicgrl"):
         before = _Before(run)
         new = run.examples("train", run.newest)
         arrives = settings.arrive_epochs > 0 and bool(run.model.tables())
-        replayed = np.empty(0, np.int64)
+        shield = np.empty(0, np.int64)
+        if arrives:
+            count = examples_within(
+                settings.shield, run.count("train", 0, run.newest), len(new), "shield"
+            )
+            shield = run.draw(count, 0, run.newest)
+        stages = [self._arrive] if arrives else []
+        if settings.later_epochs or not arrives:
+            stages.insert(0 if settings.arrive_last else len(stages), self._update)
+        replayed = shield
         try:
-            if arrives:
-                old, number = run.count("train", 0, run.newest), len(new)
-                replayed = run.draw(examples_within(settings.shield, old, number), 0, run.newest)
-                learned.fits.append(self._arrive(run, new, run.old_examples(replayed), monitor))
-            if settings.later_epochs or not arrives:
-                lesson = _Alternating(run, new, self.budget(run), before)
-                learned.fits.append(run.fit(lesson, monitor))
-                learned.candidates, learned.activated = lesson.candidates, lesson.activated
-                replayed = np.union1d(replayed, lesson.used)
+            for stage in stages:
+                used = stage(run, new, run.old_examples(shield), before, learned, monitor)
+                replayed = np.union1d(replayed, used)
+                run.open_all()
         finally:
             run.open_all()
         learned.replayed = len(replayed)
@@ -67,58 +73,83 @@ class DiCGRL(Strategy, name="dicgrl"):
         learned.details["drift"] = before.drift()
         return learned
 
-    def _arrive(self, run: Run, new: Tensor, shield: Tensor, monitor: Monitor | None) -> FitReport:
+    def _arrive(
+        self,
+        run: Run,
+        new: Tensor,
+        shield: Tensor,
+        before: _Before,
+        learned: Learned,
+        monitor: Monitor | None,
+    ) -> IntArray:
+        """Train new rows alone, with a shield."""
+        del before
         run.open_new()
-        lesson = _Shielded(
-            run.objective(new), new, run.objective(shield, old=True, shield=True), shield
-        )
+        lesson = _Mixed(_Course(run.objective(new), new), _shielding(run, shield))
         schedule = replace(self.settings.schedule(), epochs=self.settings.arrive_epochs)
-        report = run.fit(lesson, monitor, schedule)
-        run.open_all()
-        return report
+        learned.fits.append(run.fit(lesson, monitor, schedule))
+        return np.empty(0, np.int64)
+
+    def _update(
+        self,
+        run: Run,
+        new: Tensor,
+        shield: Tensor,
+        before: _Before,
+        learned: Learned,
+        monitor: Monitor | None,
+    ) -> IntArray:
+        """Train new examples and those that they activate, in their common components."""
+        lesson = _Alternating(run, new, self.budget(run), before)
+        if self.settings.guard:
+            lesson.courses.append(_shielding(run, shield))
+        learned.fits.append(run.fit(lesson, monitor))
+        learned.candidates, learned.activated = lesson.candidates, lesson.activated
+        return lesson.used
+
+
+class _Course(NamedTuple):
+    """Examples of one kind, with the objective that they are learned by."""
+
+    objective: Objective
+    examples: Tensor
+    weight: Tensor | None = None
+
+
+def _shielding(run: Run, shield: Tensor) -> _Course:
+    return _Course(run.objective(shield, old=True, shield=True), shield)
 
 
 class _Mixed(Lesson):
-    """Two kinds of examples whose batches take turns, evenly spread over an epoch."""
+    """Examples of several kinds whose batches take turns, evenly spread over an epoch."""
 
-    def __init__(self, objective: Objective, examples: Tensor) -> None:
-        super().__init__(objective, examples)
-        self.old_objective = objective
-        self.old = examples[:0]
-        self.old_weight = self.weight[:0]
+    def __init__(self, *courses: _Course) -> None:
+        super().__init__(*courses[0])
+        self.courses = list(courses)
 
     @property
     def capturable(self) -> bool:
-        return True  # the two objectives are the same in every step; only their turns differ
+        return True  # the objectives are the same in every step; only their turns differ
 
     def batches(
         self, epoch: int, size: int, generator: torch.Generator
     ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
         del epoch
-        new, old = (shuffled(len(e), size, generator) for e in (self.examples, self.old))
-        turns = [((i + 0.5) / len(new), True, chosen) for i, chosen in enumerate(new)]
-        turns += [((i + 0.5) / len(old), False, chosen) for i, chosen in enumerate(old)]
-        for _, is_new, chosen in sorted(turns, key=lambda turn: turn[0]):
-            if is_new:
-                yield self.objective, self.examples[chosen], self.weight[chosen]
-            else:
-                yield self.old_objective, self.old[chosen], self.old_weight[chosen]
-
-
-class _Shielded(_Mixed):
-    def __init__(
-        self, objective: Objective, examples: Tensor, old_objective: Objective, old: Tensor
-    ) -> None:
-        super().__init__(objective, examples)
-        self.old_objective, self.old = old_objective, old
-        self.old_weight = torch.ones(len(old), device=old.device)
+        turns = []
+        for course in self.courses:
+            batches = shuffled(len(course.examples), size, generator)
+            turns += [((i + 0.5) / len(batches), course, b) for i, b in enumerate(batches)]
+        for _, (objective, examples, weight), chosen in sorted(turns, key=lambda turn: turn[0]):
+            weights = torch.ones(len(chosen), device=examples.device)
+            yield objective, examples[chosen], weights if weight is None else weight[chosen]
 
 
 class _Alternating(_Mixed):
     """New examples and the old ones that they activate, anew every few epochs."""
 
     def __init__(self, run: Run, new: Tensor, budget: int, before: _Before) -> None:
-        super().__init__(run.objective(new), new)
+        course = _Course(run.objective(new), new)
+        super().__init__(course, course)  # the second is replaced by what is activated
         self._run, self._budget, self._before = run, budget, before
         self.candidates = self.activated = 0
         self.used = np.empty(0, np.int64)
@@ -130,8 +161,8 @@ class _Alternating(_Mixed):
         if epoch == 1 or (every and (epoch - 1) % every == 0):
             replay = self._run.activate(self._budget)
             self._before.cover()
-            self.old, self.old_weight = replay.examples, replay.weight
-            self.old_objective = self._run.objective(replay.examples, old=True)
+            objective = self._run.objective(replay.examples, old=True)
+            self.courses[1] = _Course(objective, replay.examples, replay.weight)
             self.candidates = max(self.candidates, replay.candidates)
             self.activated = max(self.activated, replay.activated)
             self.used = np.union1d(self.used, replay.positions)
