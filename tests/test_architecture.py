@@ -18,10 +18,16 @@ MODULES = sorted(ROOT.rglob("*.py"))
 # From the ground up; a unit (a module or sub-package of dicgrl) imports only from lower layers.
 GROUND = [{"errors", "files"}, {"graph"}, {"readers"}, {"datasets", "interop"}]
 TOP = {"cli", "__main__"}
+# Units that are one thing in two files: a learner saves itself, its folder gives a learner.
+ONE_THING = {"storage": "learner"}
 
 
 def unit(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+    return unit_of(path.relative_to(ROOT).parts[0].removesuffix(".py"))
+
+
+def unit_of(name: str) -> str:
+    return ONE_THING.get(name, name)
 
 
 def name_of(path: Path) -> str:
@@ -64,7 +70,7 @@ def needs() -> dict[str, set[str]]:
     for path in MODULES:
         if unit(path) == "__init__":
             continue
-        used = {name.split(".")[1] for name in imports(path) if "." in name}
+        used = {unit_of(name.split(".")[1]) for name in imports(path) if "." in name}
         graph.setdefault(unit(path), set()).update(used - {unit(path)})
     return graph
 

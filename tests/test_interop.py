@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from dicgrl import KnowledgeStream, NetworkStream, UserError
 from dicgrl.graph import SPLITS
 from dicgrl.interop import from_pyg, from_pykeen, to_pyg, to_pykeen
-from tests.strategies import (
+from tests.streams import (
     KnowledgeLists,
     NetworkLists,
     Node,

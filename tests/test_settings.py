@@ -6,10 +6,18 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dicgrl import UserError
 from dicgrl.models import Components
-from dicgrl.settings import LinkSettings, NodeSettings, scorer_options
+from dicgrl.settings import (
+    ContinualSettings,
+    LinkSettings,
+    NodeSettings,
+    examples_within,
+    scorer_options,
+)
 from dicgrl.training import Schedule
 
 
@@ -121,6 +129,20 @@ def test_settings_survive_json() -> None:
     assert LinkSettings(**json.loads(json.dumps(settings.as_dict()))) == settings
 
 
+def is_explained(settings: type, name: str) -> bool:
+    """By the class itself, or by the one that it names as the place of the others."""
+    own = inspect.cleandoc(settings.__doc__ or "")
+    shared = inspect.cleandoc(ContinualSettings.__doc__ or "")
+    return f"\n    {name}: " in own or (
+        "`ContinualSettings`" in own and f"\n    {name}: " in shared
+    )
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(LinkSettings)])
+def test_every_setting_of_link_prediction_is_explained(name: str) -> None:
+    assert is_explained(LinkSettings, name)
+
+
 # Node classification.
 
 
@@ -141,8 +163,7 @@ def test_every_setting_of_node_classification_can_be_given_as_text(name: str) ->
 
 @pytest.mark.parametrize("name", [f.name for f in fields(NodeSettings)])
 def test_every_setting_of_node_classification_is_explained(name: str) -> None:
-    explained = inspect.cleandoc(NodeSettings.__doc__ or "")
-    assert f"\n    {name}: " in explained
+    assert is_explained(NodeSettings, name)
 
 
 @pytest.mark.parametrize(
@@ -206,3 +227,60 @@ def test_changing_settings_of_node_classification_leaves_the_original() -> None:
 def test_settings_of_node_classification_survive_json() -> None:
     settings = NodeSettings().parsed(["components=8", "model=sage", "batch=64"])
     assert NodeSettings(**json.loads(json.dumps(settings.as_dict()))) == settings
+
+
+# How parts are learned.
+
+
+@given(
+    st.floats(0, 300).map(lambda x: round(x, 2)),
+    st.sampled_from(["%", "x", ""]),
+    st.integers(0, 5000),
+    st.integers(0, 5000),
+)
+def test_a_budget_is_a_share_a_multiple_or_a_number_and_never_more_than_there_is(
+    number: float, unit: str, old: int, new: int
+) -> None:
+    wanted = {"%": number * old / 100, "x": number * new, "": number}[unit]
+    found = examples_within(f" {number}{unit.upper()} ", old, new)
+    assert abs(found - min(wanted, old)) <= 0.5 + 1e-9 * old
+    assert 0 <= found <= old
+    assert examples_within("all", old, new) == examples_within("100%", old, new) == old
+    assert examples_within("0", old, new) == 0
+
+
+@pytest.mark.parametrize("text", ["", "many", "-1", "-5%", "nan", "inf", "nan%", "1e999x", "10%%"])
+@pytest.mark.parametrize("name", ["budget", "shield"])
+def test_a_budget_that_makes_no_sense_is_refused(text: str, name: str) -> None:
+    for settings in (LinkSettings, NodeSettings):
+        with pytest.raises(UserError, match=f"{name}=.*expected 10% .of the history., 2x"):
+            settings(**{name: text})
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["orders=3"], "orders=3: expected 1 or 2"),
+        (["orders=0"], "orders=0"),
+        (["selection=best"], "unknown selection 'best'"),
+        (["start=zero"], "unknown start 'zero'"),
+        (["validate_on=test"], "unknown validate_on 'test'"),
+        (["strength=-1"], "strength=-1"),
+        (["strength=nan"], "strength=nan"),
+        (["later_rate=inf"], "later_rate=inf"),
+        (["max_drift=-0.1"], "max_drift=-0.1"),
+        (["fan=-1"], "fan=-1"),
+    ],
+)
+def test_continual_settings_that_make_no_sense_are_refused(texts: list[str], message: str) -> None:
+    for settings in (LinkSettings(), NodeSettings()):
+        with pytest.raises(UserError, match=message):
+            settings.parsed(texts)
+
+
+def test_later_parts_have_their_own_epochs_and_rate() -> None:
+    settings = LinkSettings(epochs=80, lr=0.2, later_epochs=5, later_rate=0.1)
+    assert (settings.schedule().epochs, settings.schedule().lr) == (80, 0.2)
+    later = settings.later_schedule()
+    assert later.epochs == 5 and later.lr == pytest.approx(0.02)
+    assert LinkSettings(epochs=80).later_schedule() == LinkSettings(epochs=80).schedule()

@@ -11,12 +11,14 @@ import torch
 from dicgrl import UserError
 from dicgrl.checkpoint import load_model
 from dicgrl.datasets.synthetic import aspect_graph
+from dicgrl.devices import pick_device
 from dicgrl.graph import KnowledgeStream, KnowledgeStreamBuilder
 from dicgrl.models import KnowledgeModel
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings
+from dicgrl.tasks import LinkRun
 from dicgrl.training import DivergedError, EpochReport
-from dicgrl.whole import LinkRun, pick_device, run_whole
+from dicgrl.whole import run_whole
 
 SMALL: dict[str, Any] = {
     "dim": 8,
@@ -37,6 +39,13 @@ def stream() -> KnowledgeStream:
 
 def recipe_of(**changes: Any) -> Recipe:
     return Recipe("best", LinkSettings().changed(SMALL | changes), {"mrr": 30.5})
+
+
+def link_run(stream: KnowledgeStream, recipe: Recipe) -> LinkRun:
+    assert isinstance(recipe.settings, LinkSettings)
+    found = LinkRun(recipe.settings, 0, torch.device("cpu"))
+    found.take(stream.merged()[0])
+    return found
 
 
 def run(stream: KnowledgeStream, recipe: Recipe, **arguments: Any) -> dict[str, Any]:
@@ -69,10 +78,10 @@ def test_a_run_leaves_its_files_and_a_model_that_scores_the_same(
     model, meta = load_model(out)
     assert meta == {"dataset": "synthetic", "seed": 3}
     # The saved model gives the numbers of the results: it is the one that was measured.
-    again = LinkRun(stream.merged()[0], recipe, 0, torch.device("cpu"))
+    again = link_run(stream, recipe)
     again.model = model
-    assert again.measure(again.test) == results["test"]
-    assert again.measure(again.valid) == results["validation"]
+    assert again.measure(again.examples("test")) == results["test"]
+    assert again.measure(again.examples("valid")) == results["validation"]
 
 
 def test_results_say_what_was_done(stream: KnowledgeStream, tmp_path: Path) -> None:
@@ -100,9 +109,8 @@ def test_results_say_what_was_done(stream: KnowledgeStream, tmp_path: Path) -> N
 
 
 def test_training_helps(stream: KnowledgeStream) -> None:
-    part = stream.merged()[0]
-    start = LinkRun(part, recipe_of(), 0, torch.device("cpu"))
-    before = start.measure(start.test)["mrr"]
+    start = link_run(stream, recipe_of())
+    before = start.measure(start.examples("test"))["mrr"]
     after = run(stream, recipe_of(epochs=20))["test"]["mrr"]
     assert after > before + 0.05
 
@@ -112,13 +120,14 @@ def test_every_known_triple_is_filtered() -> None:
     builder = KnowledgeStreamBuilder("filtered")
     rows = builder.rows(["a", "a", "a", "e"], ["r"] * 4, ["b", "c", "d", "b"])
     builder.add(rows[[0, 3]], rows[1:2], rows[2:3])
-    run = LinkRun(builder.build()[0], recipe_of(), 0, torch.device("cpu"))
+    run = link_run(builder.build(), recipe_of())
     for table in run.model.tables().values():
         table.rows.zero_()  # all the same: the middle rank of what is left
-    ranks = run.ranker.rank(run.model, run.test, run.candidates)
+    test, valid = run.examples("test"), run.examples("valid")
+    ranks = run.ranks(test)
     assert ranks.candidates.tolist() == [[5], [3]]
-    assert run.measure(run.test)["mean_rank"] == ((1 + 5) / 2 + (1 + 3) / 2) / 2
-    assert run.measure(run.valid)["mean_rank"] == ((1 + 5) / 2 + (1 + 3) / 2) / 2
+    assert run.measure(test)["mean_rank"] == ((1 + 5) / 2 + (1 + 3) / 2) / 2
+    assert run.measure(valid)["mean_rank"] == ((1 + 5) / 2 + (1 + 3) / 2) / 2
 
 
 def numbers(results: dict[str, Any]) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Learner:
         **changes: Settings that differ from the defaults, such as dim=100.
 
     Example:
-        >>> learner = Learner("transe", "lower", dim=8, epochs=2, device="cpu")
+        >>> learner = Learner("transe", "lower", dim=8, epochs=50, lr=0.1, device="cpu")
         >>> report = learner.learn([("Alien", "genre", "horror"), ("Brazil", "genre", "satire")])
         >>> report.new_examples
         2

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from dicgrl.datasets.synthetic import aspect_graph
 from dicgrl.evaluation.disentanglement import adjusted_rand, overlap, recovery
-from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings
-from dicgrl.whole import LinkRun
+from dicgrl.strategies.bounds import Lower
+from dicgrl.tasks import LinkRun
 
 groupings = st.integers(2, 30).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(0, 4), min_size=n, max_size=n)] * 2)
@@ -103,11 +103,12 @@ def separation(routing: str, seed: int, epochs: int) -> float:
         beta=0.0,
         validate_every=epochs,
     )
-    run = LinkRun(graph.stream[0], Recipe("test", settings), seed, torch.device("cpu"))
+    run = LinkRun(settings, seed, torch.device("cpu"))
+    run.take(graph.stream[0])
     attention, division = run.model.attention, run.model.components
     assert attention is not None and division is not None
     start = division.route(attention.rows).chosen
-    run.learn()
+    Lower(settings).learn(run)
     chosen = division.route(attention.rows).chosen
     assert torch.equal(chosen, start) == (routing == "published")
     return recovery(chosen.numpy(), 4, graph.aspect_of)["separation"]

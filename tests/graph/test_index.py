@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -67,3 +68,69 @@ def test_empty() -> None:
     for queries in (none, np.array([4])):
         assert [len(found) for found in index.lookup(queries)] == [0, 0]
         assert index.count(queries).tolist() == [0] * len(queries)
+
+
+def filled(batches: list[list[int]]) -> tuple[SegmentIndex, defaultdict[int, list[int]]]:
+    """Every entry has its number of arrival as value."""
+    index = SegmentIndex()
+    reference: defaultdict[int, list[int]] = defaultdict(list)
+    for batch in batches:
+        first = sum(map(len, reference.values()))
+        index.add(np.array(batch, dtype=np.int64), np.arange(first, first + len(batch)))
+        for i, key in enumerate(batch):
+            reference[key].append(first + i)
+    return index, reference
+
+
+class Offset:
+    """A generator that always draws the same number."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def random(self, size: int) -> np.ndarray:
+        return np.full(size, self.value)
+
+
+offsets = st.floats(0, 1, exclude_max=True) | st.just(math.nextafter(1, 0)) | st.just(0.0)
+
+
+@given(batches, st.lists(keys, max_size=12), st.integers(0, 6), offsets, st.booleans())
+def test_a_sample_is_some_of_the_entries_each_at_most_once(
+    batches: list[list[int]], queries: list[int], most: int, offset: float, first_half: bool
+) -> None:
+    index, reference = filled(batches)
+    asked = np.array(queries, dtype=np.int64)
+    exist = [reference.get(key, []) for key in queries]
+    if first_half:
+        exist = [values[: len(values) // 2] for values in exist]
+    among = np.array([len(values) for values in exist], np.int64) if first_half else None
+    generator: Any = Offset(offset)
+    positions, found = index.sample(asked, most, generator, among)
+    assert positions.tolist() == sorted(positions.tolist())
+    for i, values in enumerate(exist):
+        drawn = found[positions == i].tolist()
+        assert len(drawn) == min(most, len(values))
+        assert len(set(drawn)) == len(drawn) and set(drawn) <= set(values)
+
+
+@given(st.integers(1, 40), st.integers(1, 40))
+def test_many_entries_are_sampled_to_the_last_without_reading_past_it(size: int, most: int) -> None:
+    index, _ = filled([[0] * size])
+    generator: Any = Offset(math.nextafter(1, 0))
+    _, found = index.sample(np.array([0]), most, generator)
+    assert len(set(found.tolist())) == min(size, most)
+    assert set(found.tolist()) <= set(range(size))
+
+
+def test_every_entry_is_sampled_about_as_often_as_every_other() -> None:
+    index, _ = filled([[0] * 7, [0, 1], [0, 0, 1], [0]])
+    generator = np.random.default_rng(0)
+    times = 4000
+    queries = np.zeros(times, dtype=np.int64)
+    _, found = index.sample(queries, 4, generator)
+    count = np.bincount(found, minlength=13)
+    assert not count[[8, 11]].any()  # those of the other key
+    drawn = np.delete(count, [8, 11])
+    expected = times * 4 / 11
+    assert (abs(drawn - expected) < 5 * math.sqrt(expected)).all()

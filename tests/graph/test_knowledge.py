@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dicgrl import KnowledgeGraph, KnowledgePart, KnowledgeStream, UserError, Vocabulary
 from dicgrl.graph import SPLITS, knowledge
 from dicgrl.graph.knowledge import MAX_ENTITIES, MAX_RELATIONS, triple_keys
-from tests.strategies import KnowledgeLists, Triple, knowledge_lists, knowledge_stream
+from tests.streams import KnowledgeLists, Triple, knowledge_lists, knowledge_stream
 
 
 def words(graph: KnowledgeGraph, rows: np.ndarray) -> list[Triple]:
@@ -129,3 +129,34 @@ def test_a_full_graph_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="at most 3 entities"):
         graph.add(stream[1])
     assert list(graph.entities) == ["a", "b"] and graph.num_parts == 1
+
+
+@given(knowledge_lists(min_train=1), st.data())
+def test_triples_of_the_same_questions_are_found(
+    parts: KnowledgeLists, data: st.DataObject
+) -> None:
+    graph = KnowledgeGraph()
+    for part in knowledge_stream(parts):
+        graph.add(part)
+    entity = st.integers(0, len(graph.entities) - 1)
+    triple = st.tuples(entity, st.integers(0, len(graph.relations) - 1), entity)
+    asked = data.draw(st.lists(triple, max_size=6))
+    found = graph.same_questions(np.array(asked, dtype=np.int64).reshape(-1, 3))
+    expected = [
+        row
+        for row, (head, relation, tail) in enumerate(graph.train.tolist())
+        if any(r == relation and (h == head or t == tail) for h, r, t in asked)
+    ]
+    assert found.tolist() == expected
+
+
+@given(knowledge_lists(min_train=1), st.integers(1, 3))
+def test_a_sample_of_triples_mentions_its_entities(parts: KnowledgeLists, most: int) -> None:
+    graph = KnowledgeGraph()
+    for part in knowledge_stream(parts):
+        graph.add(part)
+    everyone = np.arange(len(graph.entities))
+    at, rows = graph.sample_of(everyone, most, np.random.default_rng(0))
+    assert all(i in graph.train[row, [0, 2]] for i, row in zip(at.tolist(), rows, strict=True))
+    drawn = np.bincount(at, minlength=len(everyone)).tolist()
+    assert drawn == np.minimum(graph.degree(everyone), most).tolist()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dicgrl import NetworkGraph, UserError
 from dicgrl.graph import SPLITS
-from tests.strategies import NetworkLists, Node, network_lists, network_stream
+from tests.streams import NetworkLists, Node, network_lists, network_stream
 
 Pair = frozenset[str]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dicgrl import KnowledgeStream, NetworkStream, UserError, Vocabulary
 from dicgrl.graph import SPLITS, KnowledgePart
-from tests.strategies import (
+from tests.streams import (
     KnowledgeLists,
     NetworkLists,
     Node,

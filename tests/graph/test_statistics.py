@@ -7,7 +7,7 @@ from hypothesis import given
 
 from dicgrl import KnowledgeStream, describe
 from dicgrl.graph import SPLITS
-from tests.strategies import (
+from tests.streams import (
     KnowledgeLists,
     NetworkLists,
     Node,

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from dicgrl import KnowledgeStream, NetworkPart
 from dicgrl.graph import SPLITS, NetworkStreamBuilder
-from tests.strategies import (
+from tests.streams import (
     KnowledgeLists,
     NetworkLists,
     knowledge_lists,

@@ -1,6 +1,6 @@
-"""Runs a test module in Triton's interpreter.
+"""Runs a test module in a process of its own, such as by Triton's interpreter.
 
-Triton decides at import whether it interprets, so this is a process of its own.
+Triton decides at import whether it interprets.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ import pytest
 
 
 def interpreted(module: str) -> list[str]:
-    """Lines that a module prints when it is run on the CPU by the interpreter; it must succeed."""
+    """Lines that a module prints when it is run on the CPU by the interpreter."""
+    return printed(module, TRITON_INTERPRET="1")
+
+
+def printed(module: str, **environment: str) -> list[str]:
+    """Lines that a module prints when it is run without a GPU; it must succeed."""
     pytest.importorskip("triton")
     done = subprocess.run(
         [sys.executable, "-m", module],
         cwd=Path(__file__).resolve().parents[2],
-        env={**os.environ, "TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""},
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment},
         capture_output=True,
         text=True,
         timeout=600,

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from dicgrl.models import Table
+from dicgrl.models.table import RowCopies
 from dicgrl.training import RowAdam
 
 WIDTH = 3
@@ -187,3 +188,109 @@ def test_a_state_has_its_own_width_and_is_zero_at_first() -> None:
     table.state("count")[1] = 5
     table.grow(made(9))
     assert table.state("count").flatten().tolist() == [0, 5] + [0] * 10
+
+
+# Rows that may not change.
+
+some_ids = st.lists(st.integers(0, 7), unique=True, max_size=8)
+
+
+@given(some_ids, some_ids, st.lists(st.integers(0, 7), min_size=1, max_size=20))
+def test_closed_rows_keep_their_bits_and_open_ones_move_as_ever(
+    warm: list[int], open_ids: list[int], touched: list[int]
+) -> None:
+    """`touched` may be longer than the table: the optimiser then works on whole tables."""
+    free, bound = table_of(made(8)), table_of(made(8))
+    optimisers = [RowAdam([table], lr=0.1, weight_decay=0.1) for table in (free, bound)]
+    for table, optimiser in zip((free, bound), optimisers, strict=True):
+        table.gather(torch.tensor(warm, dtype=torch.long)).pow(2).sum().backward()
+        optimiser.step()
+    before = bound.snapshot()
+    bound.restrict(torch.tensor(open_ids, dtype=torch.long))
+    mask = bound.is_open()
+    assert mask is not None and mask.shape == (8, 1)
+    assert set(mask[:, 0].nonzero()[:, 0].tolist()) == set(open_ids)
+    for table, optimiser in zip((free, bound), optimisers, strict=True):
+        table.gather(torch.tensor(touched)).pow(2).sum().backward()
+        optimiser.step()
+        assert table.touched() is None and not table.gradient.any()
+    moved = free.snapshot()
+    for name, values in bound.snapshot().items():
+        for row in range(8):
+            start = before[name][row] if name in before else torch.zeros_like(values[row])
+            expected = moved[name][row] if row in open_ids else start
+            assert torch.equal(values[row], expected)
+
+
+def test_opening_again_forgets_what_was_open() -> None:
+    table = table_of(made(4))
+    assert table.open is None and table.is_open() is None
+    for ids in ([0, 2], [1], []):
+        table.restrict(torch.tensor(ids, dtype=torch.long))
+        mask = table.is_open(torch.tensor([0, 1, 2, 2]))
+        assert mask is not None
+        assert mask[:, 0].tolist() == [i in ids for i in (0, 1, 2, 2)]
+    table.restrict(None)
+    assert table.open is None and table.is_open() is None
+
+
+def test_rows_that_grow_while_others_are_closed_wait_to_be_opened() -> None:
+    table = table_of(made(3))
+    table.restrict(torch.tensor([1]))
+    table.grow(made(20, seed=1))
+    mask = table.is_open()
+    assert mask is not None and mask[:, 0].nonzero()[:, 0].tolist() == [1]
+    table.restrict(None)
+    assert table.is_open() is None
+
+
+def test_what_is_open_is_no_part_of_a_snapshot() -> None:
+    table = table_of(made(3))
+    table.restrict(torch.tensor([1]))
+    assert set(table.snapshot()) == {"rows"}
+
+
+row_sets = st.lists(some_ids, min_size=1, max_size=5)
+
+
+@given(row_sets, st.booleans())
+def test_copies_put_back_every_row_that_was_ever_open(sets: list[list[int]], at_end: bool) -> None:
+    table = table_of(made(8))
+    optimiser = RowAdam([table], lr=0.1)
+    start = table.snapshot()
+    copies = RowCopies(table)
+    for ids in sets:
+        table.restrict(torch.tensor(ids, dtype=torch.long))
+        copies.cover()
+        table.gather(torch.arange(8)).pow(2).sum().backward()
+        optimiser.step()
+    if at_end:
+        table.restrict(None)  # the rest was never open and is not copied; nothing happened to it
+        copies.cover()
+    ids = torch.cat([ids for ids, _ in copies.copies])
+    assert len(ids) == len(torch.unique(ids))  # each row once, as it was at first
+    copies.restore()
+    assert torch.equal(table.rows, start["rows"])
+    for name, values in table.snapshot().items():
+        assert name in start or not values.any()  # moments are gone as well
+
+
+def test_copies_taken_anew_put_back_the_state_of_that_time() -> None:
+    table = table_of(made(4))
+    optimiser = RowAdam([table], lr=0.1)
+    copies = RowCopies(table)
+
+    def step(ids: list[int]) -> None:
+        table.restrict(torch.tensor(ids))
+        copies.cover()
+        table.gather(torch.arange(4)).pow(2).sum().backward()
+        optimiser.step()
+
+    step([0])
+    step([1])
+    copies.retake()  # row 0 is closed now and safe as it is
+    good = table.snapshot()
+    step([1, 2])
+    step([0])
+    copies.restore()
+    assert all(torch.equal(table.snapshot()[name], values) for name, values in good.items())

@@ -12,7 +12,7 @@ import pytest
 from dicgrl import DataError, KnowledgeStream, UserError, read_stream
 from dicgrl.graph import SPLITS
 from dicgrl.readers import read_timed, text
-from tests.strategies import KnowledgeLists, labelled
+from tests.streams import KnowledgeLists, labelled
 
 PARTS: KnowledgeLists = [
     {

@@ -12,7 +12,7 @@ import pytest
 from dicgrl import DataError, NetworkStream, UserError, read_stream
 from dicgrl.graph import SPLITS
 from dicgrl.readers import text
-from tests.strategies import NetworkLists, Node, network_in_words
+from tests.streams import NetworkLists, Node, network_in_words
 
 LISTS = NetworkLists(
     nodes=[

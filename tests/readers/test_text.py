@@ -12,7 +12,7 @@ from dicgrl import DataError
 from dicgrl.readers import text
 from dicgrl.readers.files import SourceFile
 from dicgrl.readers.text import csv_rows, read_fields, read_matrix, read_rows
-from tests.strategies import line_text
+from tests.streams import line_text
 
 Table = list[list[str]]
 ENDS = st.sampled_from(["\n", "\r\n"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dicgrl import KnowledgeStream, NetworkStream, UserError, load_stream, read_stream, write_stream
 from dicgrl.graph import SPLITS
-from tests.strategies import (
+from tests.streams import (
     KnowledgeLists,
     NetworkLists,
     Node,

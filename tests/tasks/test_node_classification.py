@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ from torch import Tensor
 
 from dicgrl import UserError
 from dicgrl.checkpoint import load_model
-from dicgrl.graph import KnowledgeStream, NetworkStream, NetworkStreamBuilder
+from dicgrl.graph import KnowledgeStream, NetworkPart, NetworkStream, NetworkStreamBuilder
 from dicgrl.models import NetworkModel
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.strategies.bounds import Lower
 from dicgrl.tasks import LinkRun, NodeRun
 from dicgrl.tasks.node_classification import scaled
-from dicgrl.training import EpochReport
+from dicgrl.training import EpochReport, FitReport
+from dicgrl.training.loop import Monitor
 from dicgrl.whole import run_whole
 
 CPU = torch.device("cpu")
@@ -99,14 +102,25 @@ def rebuilt(
     return builder.build()
 
 
+def part_run(part: NetworkPart, seed: int = 0, **changes: Any) -> NodeRun:
+    run = NodeRun(recipe_of(**changes).settings, seed, CPU)
+    run.take(part)
+    return run
+
+
 def node_run(stream: NetworkStream, seed: int = 0, **changes: Any) -> NodeRun:
-    return NodeRun(stream.merged()[0], recipe_of(**changes), seed, CPU)
+    return part_run(stream.merged()[0], seed, **changes)
+
+
+def learn(run: NodeRun, monitor: Monitor | None = None) -> FitReport:
+    (report,) = Lower(run.settings).learn(run, monitor).fits
+    return report
 
 
 def scores_of(model: NetworkModel, run: NodeRun) -> Tensor:
     model.eval()
     with torch.no_grad():
-        scores: Tensor = model(run.x, run.edge_index)
+        scores: Tensor = model(run.x, run.edges)
     return scores
 
 
@@ -158,9 +172,9 @@ def test_a_run_scales_its_features_as_asked(how: str) -> None:
 @every_kind
 def test_two_clusters_are_told_apart(changes: dict[str, Any]) -> None:
     run = node_run(clusters(each=40), hidden=8, **changes)
-    before = run.measure(run.test)
-    run.learn()
-    after = run.measure(run.test)
+    before = run.measure(run.examples("test"))
+    learn(run)
+    after = run.measure(run.examples("test"))
     assert after["accuracy"] >= 0.9
     assert after["loss"] < before["loss"]
 
@@ -173,8 +187,8 @@ def test_the_network_helps() -> None:
     results = []
     for edges in (part.edges, part.edges[:0]):
         run = node_run(rebuilt(stream, edges, noisy), model="sage", features="none")
-        run.learn()
-        results.append(run.measure(run.test)["accuracy"])
+        learn(run)
+        results.append(run.measure(run.examples("test"))["accuracy"])
     assert results[0] > results[1] + 0.1
 
 
@@ -185,7 +199,7 @@ def test_the_same_seed_gives_the_same_result(changes: dict[str, Any]) -> None:
     for seed, outside in ((1, 10), (1, 20), (2, 10)):
         torch.manual_seed(outside)
         run = node_run(stream, seed, epochs=4, **changes)
-        history = run.learn().history
+        history = learn(run).history
         found.append(([entry.loss for entry in history], scores_of(run.model, run)))
     assert found[0][0] == found[1][0] and torch.equal(found[0][1], found[1][1])
     assert found[0][0] != found[2][0] and not torch.equal(found[0][1], found[2][1])
@@ -196,8 +210,8 @@ def test_learning_leaves_the_global_generator_as_it_was(batch: int) -> None:
     run = node_run(clusters(each=8), batch=batch, epochs=2)
     torch.manual_seed(5)
     state = torch.get_rng_state()
-    run.learn()
-    run.measure(run.test)
+    learn(run)
+    run.measure(run.examples("test"))
     assert torch.equal(torch.get_rng_state(), state)
 
 
@@ -206,11 +220,11 @@ def test_the_weights_of_the_smallest_validation_loss_are_kept(batch: int) -> Non
     # So large a learning rate goes up and down; training ends 3 validations after the best one.
     run = node_run(clusters(), lr=0.3, epochs=60, patience=3, batch=batch, features="none")
     heard: list[EpochReport] = []
-    report = run.learn(heard.append)
+    report = learn(run, heard.append)
     losses = [-entry.validation for entry in heard if entry.validation is not None]
     assert len(losses) == report.epochs == report.best_epoch + 3 < 60
     assert min(losses) == losses[report.best_epoch - 1]
-    assert run.measure(run.valid)["loss"] == pytest.approx(min(losses))
+    assert run.measure(run.examples("valid"))["loss"] == pytest.approx(min(losses))
     assert report.best == pytest.approx(-min(losses))
 
 
@@ -218,28 +232,29 @@ def test_validation_does_not_look_at_the_test_nodes() -> None:
     """Other classes at the test nodes: the same weights."""
     stream = clusters(each=8)
     first, second = (node_run(stream, epochs=5) for _ in range(2))
-    second.labels[second.test] = 1 - second.labels[second.test]
-    first.learn()
-    second.learn()
+    second.labels[second.examples("test")] = 1 - second.labels[second.examples("test")]
+    learn(first)
+    learn(second)
     assert torch.equal(scores_of(first.model, first), scores_of(second.model, second))
 
 
 def test_without_validation_nodes_training_goes_to_the_end() -> None:
-    run = node_run(clusters(each=8), epochs=6, patience=1)
-    run.valid = run.valid[:0]
-    report = run.learn()
+    part = clusters(each=8)[0]
+    run = part_run(replace(part, valid=part.valid[:0]), epochs=6, patience=1)
+    report = learn(run)
     assert report.epochs == report.best_epoch == 6 and report.best is None
 
 
 @pytest.mark.parametrize(("batch", "steps"), [(0, 1), (8, 3)])
 def test_a_full_batch_is_one_step_and_a_mini_batch_several(batch: int, steps: int) -> None:
-    run = node_run(clusters(each=40), batch=batch, neighbours=1, epochs=1)
-    run.train = run.train[:20]
+    part = clusters(each=40)[0]
+    part = replace(part, train=part.train[:20])
+    run = part_run(part, batch=batch, neighbours=1, epochs=1)
     seen: list[int] = []
     run.model.register_forward_pre_hook(
         lambda model, inputs: seen.append(len(inputs[0])) if model.training else None
     )
-    run.learn()
+    learn(run)
     assert len(seen) == steps
     if batch:
         # Eight nodes, a neighbour of each, and a neighbour of each of those.
@@ -251,23 +266,24 @@ def test_a_full_batch_is_one_step_and_a_mini_batch_several(batch: int, steps: in
 def test_nodes_without_class_are_never_trained_on_or_measured() -> None:
     run = node_run(clusters(extra=4), batch=8, epochs=2)
     assert (run.labels < 0).sum() == 4
-    for nodes in (run.train, run.valid, run.test):
+    for nodes in (run.examples("train"), run.examples("valid"), run.examples("test")):
         assert (run.labels[nodes] >= 0).all()
     # What stands in place of the missing class makes no difference.
     other = node_run(clusters(extra=4), batch=8, epochs=2)
     other.labels[other.labels < 0] = 10**6
-    run.learn()
-    other.learn()
+    learn(run)
+    learn(other)
     assert torch.equal(scores_of(run.model, run), scores_of(other.model, other))
 
 
 @every_kind
 @pytest.mark.parametrize("how", ["l2", "row"])
 def test_isolated_and_featureless_nodes_give_numbers(changes: dict[str, Any], how: str) -> None:
-    run = node_run(clusters(each=8, extra=3), features=how, epochs=3, **changes)
-    run.train = torch.cat([run.train, torch.tensor([16, 18])])
+    part = clusters(each=8, extra=3)[0]
+    part = replace(part, train=np.concatenate([part.train, [16, 18]]))
+    run = part_run(part, features=how, epochs=3, **changes)
     run.labels[16:] = 0
-    run.learn()
+    learn(run)
     assert scores_of(run.model, run).isfinite().all()
     assert all(parameter.isfinite().all() for parameter in run.model.parameters())
 
@@ -276,8 +292,8 @@ def test_isolated_and_featureless_nodes_give_numbers(changes: dict[str, Any], ho
 def test_a_network_without_any_edge(changes: dict[str, Any]) -> None:
     stream = clusters(each=8)
     run = node_run(rebuilt(stream, stream[0].edges[:0]), epochs=3, **changes)
-    assert run.edge_index.shape == (2, 16)  # the self loops
-    run.learn()
+    assert run.edges.index.shape == (2, 16)  # the self loops
+    learn(run)
     assert scores_of(run.model, run).isfinite().all()
 
 
@@ -285,24 +301,29 @@ def test_self_loops_and_repeated_edges_are_one_self_loop_and_one_edge() -> None:
     stream = clusters(each=8)
     edges = stream[0].edges
     untidy = rebuilt(stream, np.concatenate([edges, edges[:, ::-1], [[3, 3], [3, 3]]]))
-    assert torch.equal(node_run(untidy).edge_index, node_run(stream).edge_index)
+    assert torch.equal(node_run(untidy).edges.index, node_run(stream).edges.index)
 
 
 def test_measuring_does_not_train() -> None:
     run = node_run(clusters(each=8))
     before = scores_of(run.model, run)
-    assert run.measure(run.test) == run.measure(run.test)
-    expected = (before[run.test].argmax(1) == run.labels[run.test]).double().mean().item()
-    assert run.measure(run.test)["accuracy"] == expected
+    assert run.measure(run.examples("test")) == run.measure(run.examples("test"))
+    expected = (
+        (before[run.examples("test")].argmax(1) == run.labels[run.examples("test")])
+        .double()
+        .mean()
+        .item()
+    )
+    assert run.measure(run.examples("test"))["accuracy"] == expected
     assert torch.equal(scores_of(run.model, run), before)
     assert all(parameter.grad is None for parameter in run.model.parameters())
 
 
 @every_kind
 def test_a_network_without_training_nodes(changes: dict[str, Any]) -> None:
-    run = node_run(clusters(each=8), epochs=2, **changes)
-    run.train = run.train[:0]
-    run.learn()
+    part = clusters(each=8)[0]
+    run = part_run(replace(part, train=part.train[:0]), epochs=2, **changes)
+    learn(run)
     assert scores_of(run.model, run).isfinite().all()
 
 
@@ -318,16 +339,22 @@ def test_a_network_without_features_is_refused(model: str) -> None:
 
 @pytest.mark.parametrize("model", ["transe", "convkb"])
 def test_a_model_of_links_is_refused_for_a_network(model: str) -> None:
-    recipe = Recipe("best", LinkSettings(model=model))
     with pytest.raises(UserError, match=f"{model} predicts links.*use gat or sage"):
-        NodeRun(clusters()[0], recipe, 0, CPU)
+        NodeRun(LinkSettings(model=model), 0, CPU)
 
 
 @pytest.mark.parametrize("model", ["gat", "sage"])
 def test_a_model_of_nodes_is_refused_for_a_knowledge_graph(model: str) -> None:
-    stream = KnowledgeStream.from_labels("tiny", [[("a", "r", "b")]])
     with pytest.raises(UserError, match=f"{model} classifies nodes.*knowledge graph"):
-        LinkRun(stream[0], recipe_of(model=model), 0, CPU)
+        LinkRun(NodeSettings(model=model), 0, CPU)
+
+
+def test_parts_of_the_other_kind_are_refused() -> None:
+    links = KnowledgeStream.from_labels("tiny", [[("a", "r", "b")]])
+    with pytest.raises(UserError, match="gat classifies nodes; this part is of a knowledge graph"):
+        NodeRun(NodeSettings(), 0, CPU).take(links[0])
+    with pytest.raises(UserError, match="transe predicts links; this part is of a network"):
+        LinkRun(LinkSettings(), 0, CPU).take(clusters()[0])
 
 
 # The whole setting.
@@ -369,12 +396,12 @@ def test_the_saved_model_is_the_one_that_was_measured(
     loaded, meta = load_model(tmp_path)
     assert isinstance(loaded, NetworkModel)
     assert meta == {"dataset": "clusters", "seed": 3}
-    trained = NodeRun(stream.merged()[0], recipe, 3, CPU)
-    trained.learn()
+    trained = node_run(stream, 3, model=model, epochs=5, **FORMS[form])
+    learn(trained)
     assert torch.equal(scores_of(loaded, trained), scores_of(trained.model, trained))
-    other = NodeRun(stream.merged()[0], recipe, 0, CPU)
+    other = node_run(stream, 0, model=model, epochs=5, **FORMS[form])
     other.model = loaded
-    assert other.measure(other.test) == results["test"]
+    assert other.measure(other.examples("test")) == results["test"]
     # It grows as the one that was saved would have grown.
     loaded.grow(1)
     trained.model.grow(1)

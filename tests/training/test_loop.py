@@ -334,3 +334,78 @@ def test_a_model_is_put_in_training_mode() -> None:
     model = Slope()
     run(model, Schedule(epochs=1))
     assert model.modes[0] is True
+
+
+@pytest.mark.parametrize("epochs", [1, 7, 10])
+@pytest.mark.parametrize("halve_every", [0, 1, 3])
+@pytest.mark.parametrize("decay", [0.0, 0.4, 1.0])
+def test_the_rate_of_an_epoch(epochs: int, halve_every: int, decay: float) -> None:
+    schedule = Schedule(epochs=epochs, lr=0.8, halve_every=halve_every, decay=decay)
+    lr = 0.8
+    for epoch in range(1, epochs + 1):
+        if halve_every and epoch > 1 and (epoch - 1) % halve_every == 0:
+            lr /= 2
+        done = (epoch - 1) / epochs  # of the training
+        assert schedule.rate(epoch) == pytest.approx(lr - lr * decay * done)
+        assert schedule.rate(epoch) > 0
+
+
+class TwoRows(Slope):
+    def all_rows(self, _examples: Tensor, _weight: Tensor) -> Tensor:
+        return self.table.gather(torch.tensor([0, 1])).sum() + self.parameter.sum()
+
+
+class Opening(Lesson):
+    """Opens another row of a table in every epoch."""
+
+    def __init__(self, model: TwoRows) -> None:
+        super().__init__(model.all_rows, EXAMPLES)
+        self.model = model
+
+    def batches(self, epoch: int, size: int, generator: torch.Generator) -> Iterator:
+        self.model.table.restrict(torch.tensor([epoch % 2]))
+        yield from super().batches(epoch, size, generator)
+
+
+@pytest.mark.parametrize("best", [1, 2, 3, 4])
+def test_rows_opened_in_the_middle_are_put_back_with_the_best_epoch(best: int) -> None:
+    model = TwoRows()
+    seen: list[Weights] = []
+
+    def validate() -> float:
+        seen.append(model.weights())
+        return 1.0 if len(seen) == best else 0.0 if len(seen) > best else len(seen) / 10
+
+    schedule = Schedule(epochs=4, batch=5, lr=0.1, validate_every=1, patience=0)
+    report = fit(model, Opening(model), schedule, torch.Generator(), validate=validate)
+    assert report.best_epoch == best
+    assert len(set(seen)) == 4
+    assert seen[0][0] == 0.0 and seen[0][1] < 0.0  # only the second row was open at first
+    assert seen[1][0] < 0.0 and seen[1][1] == seen[0][1]
+    assert model.weights() == seen[best - 1]
+
+
+def test_a_lesson_is_asked_before_each_step_and_after_each_epoch() -> None:
+    calls: list[str] = []
+
+    class Listening(Lesson):
+        def adjust(self) -> None:
+            assert model.table.gradient.any()
+            calls.append("adjust")
+            model.table.gradient.neg_()
+
+        def settle(self, epoch: int) -> None:
+            calls.append(f"settle {epoch}")
+
+    model = Slope()
+    schedule = Schedule(epochs=2, batch=5, lr=0.1)
+    fit(model, Listening(model.loss, EXAMPLES), schedule, torch.Generator())
+    assert calls == ["adjust", "adjust", "settle 1", "adjust", "adjust", "settle 2"]
+    assert model.weights()[0] > 0 > model.weights()[2]  # the gradient of the rows was turned round
+
+
+def test_parameters_that_ask_for_no_gradient_rest() -> None:
+    model = Slope()
+    model.parameter.requires_grad_(False)
+    fit(model, Lesson(model.loss, EXAMPLES), Schedule(epochs=2, lr=0.1), torch.Generator())
+    assert model.parameter.item() == 0.0 and model.weights()[0] < 0

@@ -63,8 +63,9 @@ def test_what_is_drawn_is_a_part_of_the_network(
     sampler = network.draw(layers, count)
     for _ in range(3):  # the second and third batch find no trace of the ones before
         batch = data.draw(batches(network))
-        x, edges, positions = sampler(torch.tensor(batch))
+        x, edges, positions, nodes = sampler(torch.tensor(batch))
         rows, found = in_nodes(x, edges)
+        assert nodes.tolist() == rows
         assert [rows[i] for i in positions.tolist()] == batch
         assert len(set(rows)) == len(rows)  # no node twice
         assert len(set(found)) == len(found)  # no edge twice
@@ -97,7 +98,7 @@ def test_a_large_count_takes_every_neighbour(
         edges |= step
         frontier = {v for v, _ in step} - reached
         reached |= frontier
-    x, edge_index, _ = network.draw(layers, count=9)(torch.tensor(batch))
+    x, edge_index, _, _ = network.draw(layers, count=9)(torch.tensor(batch))
     rows, found = in_nodes(x, edge_index)
     assert set(rows) == reached
     assert {(v, u) for v, u in found if v != u} == edges
@@ -129,15 +130,16 @@ def test_with_all_neighbours_a_batch_scores_as_in_the_whole_network(
     sampled.x = network.x / 5 - 1  # smaller numbers than the ones that name the nodes
     scores = []
     for neighbourhood in (WholeNetwork(sampled.x, network.edge_index), sampled):
-        x, edges, positions = neighbourhood(batch)
-        scores.append(model(x, edges)[positions])
+        seen = neighbourhood(batch)
+        scores.append(model(seen.x, seen.edges)[seen.positions])
     assert torch.allclose(*scores, atol=1e-5)
 
 
 def test_the_whole_network_is_handed_on_as_it_is() -> None:
     x, edges, nodes = torch.ones(3, 2), torch.tensor([[0, 1], [1, 0]]), torch.tensor([2, 0])
     found = WholeNetwork(x, edges)(nodes)
-    assert found[0] is x and found[1] is edges and found[2] is nodes
+    assert found.x is x and found.edges is edges and found.positions is nodes
+    assert torch.equal(x[found.nodes], x)
 
 
 STAR = Network(9, [(leaf, 0) for leaf in range(1, 9)])
@@ -149,7 +151,7 @@ def test_every_neighbour_is_as_likely_as_every_other(count: int) -> None:
     times = 2000
     seen: Counter[int] = Counter()
     for _ in range(times):
-        x, edges, _ = sampler(torch.tensor([0]))
+        x, edges, _, _ = sampler(torch.tensor([0]))
         seen.update(v for v, u in in_nodes(x, edges)[1] if v != u)
     expected = times * count / 8
     spread = (expected * (1 - count / 8)) ** 0.5
@@ -174,15 +176,16 @@ def test_a_seed_gives_the_same_draws_and_each_draw_is_new() -> None:
 
 def test_directions_are_kept() -> None:
     """Messages come from sources: a leaf of a star that only sends hears nobody."""
-    x, edges, positions = STAR.draw(2, 4)(torch.tensor([5]))
+    x, edges, positions, nodes = STAR.draw(2, 4)(torch.tensor([5]))
     assert (x.tolist(), edges.tolist(), positions.tolist()) == ([[5.0]], [[0], [0]], [0])
+    assert nodes.tolist() == [5]
 
 
 def test_no_edges_and_no_nodes() -> None:
     bare = Network(3, [])
-    x, edges, _ = bare.draw(2, 4)(torch.tensor([2, 0]))
+    x, edges, _, _ = bare.draw(2, 4)(torch.tensor([2, 0]))
     assert (sorted(x.tolist()), edges.tolist()) == ([[0.0], [2.0]], [[0, 1], [0, 1]])
-    x, edges, positions = STAR.draw(2, 4)(torch.tensor([], dtype=torch.long))
+    x, edges, positions, _ = STAR.draw(2, 4)(torch.tensor([], dtype=torch.long))
     assert x.shape == (0, 1) and edges.shape == (2, 0) and positions.shape == (0,)
 
 
@@ -190,7 +193,7 @@ def test_the_size_of_a_batch_follows_the_count_and_not_the_network() -> None:
     generator = torch.Generator().manual_seed(0)
     edge_index = torch.randint(0, 20_000, (2, 400_000), generator=generator)
     sampler = SampledNeighbourhood(torch.zeros(20_000, 1), edge_index, 2, 3, generator)
-    x, edges, _ = sampler(torch.arange(10))
+    x, edges, _, _ = sampler(torch.arange(10))
     assert len(x) <= 10 * (1 + 3 + 9)
     assert edges.shape[1] <= 10 * (3 + 9) + len(x)
 

@@ -121,3 +121,34 @@ def test_a_saturated_question_is_marked_and_others_are_not() -> None:
     assert (drawn[:3] == -1).all()
     assert set(drawn[3].tolist()) == {1, 2}
     assert not NegativeSampler(known, 4, 1, generator()).saturated
+
+
+@given(graphs(), st.data(), st.integers(0, 99))
+def test_draws_from_a_range_stay_inside_and_reach_all_of_it(
+    graph: tuple[int, list[Triple]], data: st.DataObject, seed: int
+) -> None:
+    count, known = graph
+    start = data.draw(st.integers(0, count - 1))
+    stop = data.draw(st.integers(start, count))
+    sampler = NegativeSampler(rows_of(known), range(start, stop), R, generator(seed))
+    asked = [(h, r, t) for h in range(count) for r in range(R) for t in range(count)]
+    some_empty = False
+    for side, column in (("head", HEAD), ("tail", TAIL)):
+        drawn = sampler.draw(rows_of(asked), column, 300)
+        for triple, entities in zip(asked, drawn.tolist(), strict=True):
+            allowed = free(count, known, triple, side) & set(range(start, stop))
+            some_empty |= not allowed
+            assert set(entities) == (allowed or {-1})
+    assert sampler.saturated or not some_empty
+
+
+def test_draws_from_a_range_are_uniform() -> None:
+    answers, draws = [3, 9, 10, 18], 40_000
+    sampler = NegativeSampler(rows_of([(7, 0, a) for a in answers]), range(8, 18), 1, generator(3))
+    drawn = sampler.draw(rows_of([(7, 0, 7)]), TAIL, draws)[0]
+    times = torch.bincount(drawn, minlength=20).double()
+    allowed = [8, *range(11, 18)]
+    assert times[allowed].sum() == draws
+    expected = draws / len(allowed)
+    statistic = ((times[allowed] - expected) ** 2 / expected).sum().item()
+    assert statistic < chi2.ppf(1 - 1e-4, len(allowed) - 1)

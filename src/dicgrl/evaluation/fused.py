@@ -77,17 +77,25 @@ def _add_block(
     queries, chosen = model.translation_queries(triples, side)
     answers = triples[:, TAIL if side == "tail" else HEAD].contiguous()
     entities = model.entities.rows.view(model.num_entities, -1)
-    routed = (chosen, model.size)
-    threshold = ranking.truth(queries, entities, answers, *routed, model.scorer.p)
+    routed, p = (chosen, model.size), model.scorer.p
+    threshold = ranking.truth(queries, entities, answers, *routed, p)
     tiles = _tiles(triples, model.num_relations if model.attention is not None else 0)
     first, last = known.find(triples)
     for start in range(candidates.start, candidates.stop, width):
         some = range(start, min(start + width, candidates.stop))
         bits, filtered = ranking.mask(first, last, known.answers, answers, some)
         counted[2] += filtered
-        flat = entities[some.start : some.stop].t().contiguous()
+        vectors = entities[some.start : some.stop]
         ranking.count(
-            queries, flat, threshold, bits, *routed, tiles, counted[0], counted[1], model.scorer.p
+            queries,
+            vectors,
+            threshold,
+            bits,
+            *routed,
+            tiles,
+            counted[0],
+            counted[1],
+            model.scorer.p,
         )
 
 

@@ -72,21 +72,31 @@ class SegmentIndex:
         return query, value
 
     def sample(
-        self, queries: IntArray, most: int, generator: np.random.Generator
+        self,
+        queries: IntArray,
+        most: int,
+        generator: np.random.Generator,
+        among: IntArray | None = None,
     ) -> tuple[IntArray, IntArray]:
         """At most `most` entries of each queried key, drawn evenly and without repeats.
 
         The cost follows the entries drawn, not those that exist: entries of a key with more are
         reached by one random offset and a fixed stride, a systematic sample.
 
+        Args:
+            queries: The keys.
+            most: How many.
+            generator: Source of randomness.
+            among: Of each key, draw only among so many entries that arrived first.
+
         Returns:
             As `lookup`.
         """
-        total = self.count(queries)
+        total = self.count(queries) if among is None else among
         taken = np.minimum(total, most)
         query = np.repeat(np.arange(len(queries)), taken)
         nth = np.arange(len(query)) - np.repeat(np.cumsum(taken) - taken, taken)
-        offset = generator.random(len(queries))
+        offset = generator.random(len(queries)) * (1 - 2**-20)  # never rounds up to the next one
         stride = (total / np.maximum(taken, 1))[query]
         wanted = ((nth + offset[query]) * stride).astype(np.int64)
         value = np.empty(len(query), np.int64)

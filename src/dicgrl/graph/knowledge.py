@@ -102,10 +102,14 @@ class KnowledgeGraph:
         return self._by_entity.lookup(entities)
 
     def sample_of(
-        self, entities: IntArray, most: int, generator: np.random.Generator
+        self,
+        entities: IntArray,
+        most: int,
+        generator: np.random.Generator,
+        among: IntArray | None = None,
     ) -> tuple[IntArray, IntArray]:
-        """As `triples_of`, but at most `most` triples of each entity, drawn evenly."""
-        return self._by_entity.sample(entities, most, generator)
+        """As `triples_of`, but at most `most` of each entity, drawn evenly among its first."""
+        return self._by_entity.sample(entities, most, generator, among)
 
     def same_questions(self, triples: IntArray) -> IntArray:
         """Training triples that answer a question of the triples: (h, r, ?) or (?, r, t).

@@ -99,10 +99,14 @@ class NetworkGraph:
         return self._by_node.lookup(nodes)
 
     def sample_of(
-        self, nodes: IntArray, most: int, generator: np.random.Generator
+        self,
+        nodes: IntArray,
+        most: int,
+        generator: np.random.Generator,
+        among: IntArray | None = None,
     ) -> tuple[IntArray, IntArray]:
-        """As `edges_of`, but at most `most` edges of each node, drawn evenly."""
-        return self._by_node.sample(nodes, most, generator)
+        """As `edges_of`, but at most `most` of each node, drawn evenly among its first."""
+        return self._by_node.sample(nodes, most, generator, among)
 
     def degree(self, nodes: IntArray) -> IntArray:
         """How many neighbours each node has."""

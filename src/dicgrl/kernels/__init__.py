@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 _FOUND = importlib.util.find_spec("triton") is not None
+_ANYWHERE = False  # for a test that only compiles
 
 
 def available(*tensors: Tensor) -> bool:
@@ -25,6 +26,6 @@ def available(*tensors: Tensor) -> bool:
         return False  # they accumulate in single precision
     if not _FOUND or os.environ.get("DICGRL_KERNELS") == "0":
         return False
-    if os.environ.get("TRITON_INTERPRET") == "1":
+    if os.environ.get("TRITON_INTERPRET") == "1" or _ANYWHERE:
         return True
     return all(tensor.is_cuda for tensor in tensors)

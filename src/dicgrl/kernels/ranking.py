@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-QUERIES, CANDIDATES = 64, 128  # tile of a program
+QUERIES, CANDIDATES = 8, 512  # tile of a program
 _WARPS = 4
 _ROWS = 128  # queries of a program of `_truth`
 _ANSWERS = 128  # known answers that a program of `_mask` marks at a time
@@ -84,7 +84,7 @@ def count(
 
     Args:
         queries: [q, l], those of one relation side by side.
-        candidates: Their vectors transposed, [d, c].
+        candidates: Their vectors, [c, d].
         threshold: Distances of the true answers, [q].
         bits: Candidates that do not compete, [q, words].
         chosen: Components that a query looks at, [q, n], alike within a tile; None for all.
@@ -94,13 +94,22 @@ def count(
         equal: Likewise.
         p: Norm, 1 or 2.
     """
-    grid = (len(tiles[0]), triton.cdiv(candidates.shape[1], CANDIDATES))
-    _count[grid](
-        queries, candidates, threshold, bits, chosen, *tiles, higher, equal,
-        candidates.shape[1], bits.shape[1],
+    # A thread holds all queries of a tile and a few candidates side by side. Both are laid out so
+    # that one dimension of a tile is contiguous and complete: the loop has neither masks nor
+    # pointers of its own for each query.
+    number = triton.cdiv(len(candidates), CANDIDATES)
+    lines = torch.zeros(
+        candidates.shape[1], number * CANDIDATES, device=queries.device, dtype=queries.dtype
+    )
+    lines[:, : len(candidates)] = candidates.t()
+    row = tiles[0][:, None] + torch.arange(QUERIES, device=queries.device)
+    tiled = queries[row.clamp_(max=len(queries) - 1)].transpose(1, 2).contiguous()
+    _count[(len(tiles[0]), number)](
+        tiled, lines, threshold, bits, chosen, *tiles, higher, equal,
+        len(candidates), lines.shape[1], bits.shape[1],
         size=size, parts=queries.shape[1] // size, ROUTED=chosen is not None, SQUARED=p == 2,
         QUERIES=QUERIES, CANDIDATES=CANDIDATES,
-        UNROLL=next(step for step in (8, 5, 4, 3, 2, 1) if size % step == 0), num_warps=_WARPS,
+        UNROLL=next(step for step in (4, 5, 3, 2, 1) if size % step == 0), num_warps=_WARPS,
     )  # fmt: skip
 
 
@@ -158,38 +167,38 @@ def _mask(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _count(  # type: ignore[no-untyped-def]
-    queries, candidates, threshold, bits, chosen, tile_first, tile_stop, higher, equal,
-    candidate_count, words,
+    tiled, lines, threshold, bits, chosen, tile_first, tile_stop, higher, equal,
+    candidate_count, line_length, words,
     size: tl.constexpr, parts: tl.constexpr, ROUTED: tl.constexpr, SQUARED: tl.constexpr,
     QUERIES: tl.constexpr, CANDIDATES: tl.constexpr, UNROLL: tl.constexpr,
 ):  # fmt: skip
-    first = tl.load(tile_first + tl.program_id(0))
-    stop = tl.load(tile_stop + tl.program_id(0))
+    tile = tl.program_id(0).to(tl.int64)
+    first = tl.load(tile_first + tile)
+    stop = tl.load(tile_stop + tile)
     if first >= stop:
         return
-    # Rows beyond the tile repeat its last one, and are not counted: no mask inside the loop.
-    row = first + tl.arange(0, QUERIES)
-    at = tl.minimum(row, stop - 1)
+    place = tl.arange(0, QUERIES)
     column = tl.program_id(1) * CANDIDATES + tl.arange(0, CANDIDATES)
-    candidate = tl.minimum(column, candidate_count - 1)
+    q_at = tiled + tile * (size * parts * QUERIES) + place[:, None]
     total = tl.zeros([QUERIES, CANDIDATES], dtype=tl.float32)
     for part in range(parts):
-        line = candidates
-        if ROUTED:
-            line += tl.load(chosen + first * parts + part) * size * candidate_count
-        begin = queries + (at * parts + part) * size
-        for k in range(0, size, UNROLL):
+        line = (tl.load(chosen + first * parts + part) if ROUTED else part) * size
+        c_at = lines + line.to(tl.int64) * line_length + column[None, :]
+        for _ in range(0, size, UNROLL):
             for j in tl.static_range(UNROLL):
-                c = tl.load(line + (k + j) * candidate_count + candidate[None, :])
-                q = tl.load(begin[:, None] + (k + j))
+                c = tl.load(c_at + j * line_length)
+                q = tl.load(q_at + j * QUERIES)
                 total = _added(total, q - c, SQUARED)
-    limit = tl.load(threshold + at)[:, None]
-    word = tl.load(bits + at[:, None] * words + (candidate // 32)[None, :])
-    competes = ((word >> (candidate % 32)[None, :]) & 1) == 0
-    competes = competes & (column < candidate_count)[None, :]
+            c_at += UNROLL * line_length
+            q_at += UNROLL * QUERIES
+    row = first + place
+    inside = row < stop
+    limit = tl.load(threshold + row, mask=inside, other=0.0)[:, None]
+    competes = inside[:, None] & (column < candidate_count)[None, :]
+    word = tl.load(bits + row[:, None] * words + (column // 32)[None, :], mask=competes, other=0)
+    competes = competes & (((word >> (column % 32)[None, :]) & 1) == 0)
     # Not `<`: a distance that is not a number must not make the true answer look good.
-    above = (total >= limit) == 0
-    tl.atomic_add(higher + row, tl.sum((above & competes).to(tl.int32), 1), mask=row < stop,
-                  sem="relaxed")  # fmt: skip
+    above = ((total >= limit) == 0) & competes
     same = (total == limit) & competes
-    tl.atomic_add(equal + row, tl.sum(same.to(tl.int32), 1), mask=row < stop, sem="relaxed")
+    tl.atomic_add(higher + row, tl.sum(above.to(tl.int32), 1), mask=inside, sem="relaxed")
+    tl.atomic_add(equal + row, tl.sum(same.to(tl.int32), 1), mask=inside, sem="relaxed")

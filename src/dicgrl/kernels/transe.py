@@ -19,8 +19,10 @@ from torch import Tensor
 
 from dicgrl.kernels.batch import Batch
 
-_TILE = 4096  # negatives x dimensions that a program holds
-_WARPS = 4
+_TILE = 2048  # negatives x dimensions that a program holds
+# Rows of components are not aligned, so that more and smaller accesses are in flight.
+_FORWARD_WARPS = {False: 1, True: 2}  # whether vectors are routed -> warps of a program
+_BACKWARD_WARPS = {False: 2, True: 4}
 
 
 def scores(batch: Batch) -> tuple[Tensor, Tensor]:
@@ -30,7 +32,10 @@ def scores(batch: Batch) -> tuple[Tensor, Tensor]:
     )
     negative = torch.empty(batch.others.shape, device=positive.device, dtype=positive.dtype)
     if len(batch.triples):
-        _forward[(len(batch.triples), 2)](*_pointers(batch), positive, negative, **_sizes(batch))
+        _forward[(len(batch.triples), 2)](
+            *_pointers(batch), positive, negative, **_sizes(batch),
+            num_warps=_FORWARD_WARPS[batch.chosen is not None],
+        )  # fmt: skip
     return positive, negative
 
 
@@ -63,6 +68,7 @@ def scatter(
         _backward[(len(batch.triples), 2)](
             *_pointers(batch), negative, d_positive.contiguous(), d_negative.contiguous(),
             d_entities, d_relations, d_gate, len(batch.triples), **_sizes(batch), GATED=gated,
+            num_warps=_BACKWARD_WARPS[batch.chosen is not None],
         )  # fmt: skip
     return None if d_gate is None else d_gate.sum(0)
 
@@ -81,7 +87,7 @@ def _sizes(batch: Batch) -> dict[str, int | bool]:
         "heads": batch.heads, "total": batch.others.shape[1],
         "size": size, "parts": parts, "count": batch.count, "ROUTED": batch.chosen is not None,
         "DIVIDED": batch.divided, "SQUARED": batch.p == 2, "DIMS": dims,
-        "NEGATIVES": max(_TILE // dims, 1), "num_warps": _WARPS,
+        "NEGATIVES": max(_TILE // dims, 1),
     }  # fmt: skip
 
 
@@ -132,11 +138,11 @@ def _forward(  # type: ignore[no-untyped-def]
         t = tl.load(entities + tl.load(triples + triple * 3 + 2) * stride + columns, mask=real,
                     other=0.0)  # fmt: skip
         target = h + r
-        difference = target - t
+        own = target - t
         if SQUARED:
-            tl.store(positive + triple, -tl.sqrt(tl.sum(difference * difference, 0)))
+            tl.store(positive + triple, -tl.sqrt(tl.sum(own * own, 0)))
         else:
-            tl.store(positive + triple, -tl.sum(tl.abs(difference), 0))
+            tl.store(positive + triple, -tl.sum(tl.abs(own), 0))
         for first in range(heads, total, NEGATIVES):
             number = first + tl.arange(0, NEGATIVES)
             there = number < total
@@ -222,15 +228,13 @@ def _backward(  # type: ignore[no-untyped-def]
             summed += tl.sum(slope, 0)
             if GATED:
                 gate += tl.sum(slope * difference, 0)
-        difference = target - t
-        distance = 0.0
-        if SQUARED:
-            distance = tl.sqrt(tl.sum(difference * difference, 0))
-        slope = _slope(difference, distance, tl.load(d_positive + triple), SQUARED)
-        tl.atomic_add(d_entities + at_tail, -slope, mask=real, sem="relaxed")
-        summed += slope
+        own = target - t
+        own_distance = tl.sqrt(tl.sum(own * own, 0)) if SQUARED else 0.0
+        own_slope = _slope(own, own_distance, tl.load(d_positive + triple), SQUARED)
+        tl.atomic_add(d_entities + at_tail, -own_slope, mask=real, sem="relaxed")
+        summed += own_slope
         if GATED:
-            gate += slope * difference
+            gate += own_slope * own
         tl.atomic_add(d_entities + at_head, summed, mask=real, sem="relaxed")
     tl.atomic_add(d_relations + at_relation, summed, mask=real, sem="relaxed")
     if GATED:

@@ -127,7 +127,7 @@ def _blocks(b: Batch, queries: Tensor, columns: slice) -> Iterator[tuple[slice, 
     """Triples, rows of their replacements and these minus the query, [block, m, l], in turn."""
     others = b.others[:, columns]
     width = queries.shape[1]
-    height = len(others)
+    height = max(len(others), 1)
     if not others.is_cuda:  # a GPU would only wait for the launches
         height = max(_BLOCK // max(others.shape[1] * width, 1), 1)
     for first in range(0, len(others) if others.shape[1] else 0, height):

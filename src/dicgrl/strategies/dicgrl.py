@@ -26,7 +26,8 @@ from dicgrl.settings import ContinualSettings, examples_within
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
 from dicgrl.training import FitReport, Lesson
-from dicgrl.training.loop import Monitor, Objective, shuffled
+from dicgrl.training.loop import Monitor, shuffled
+from dicgrl.training.stepper import Objective
 
 
 class DiCGRL(Strategy, name="dicgrl"):
@@ -47,27 +48,26 @@ class DiCGRL(Strategy, name="dicgrl"):
         before = _Before(run)
         new = run.examples("train", run.newest)
         arrives = settings.arrive_epochs > 0 and bool(run.model.tables())
+        replayed = np.empty(0, np.int64)
         try:
             if arrives:
-                learned.fits.append(self._arrive(run, new, learned, monitor))
+                old, number = run.count("train", 0, run.newest), len(new)
+                replayed = run.draw(examples_within(settings.shield, old, number), 0, run.newest)
+                learned.fits.append(self._arrive(run, new, run.old_examples(replayed), monitor))
             if settings.later_epochs or not arrives:
                 lesson = _Alternating(run, new, self.budget(run), before)
                 learned.fits.append(run.fit(lesson, monitor))
                 learned.candidates, learned.activated = lesson.candidates, lesson.activated
-                learned.replayed += len(lesson.used)
+                replayed = np.union1d(replayed, lesson.used)
         finally:
             run.open_all()
+        learned.replayed = len(replayed)
         if settings.average:
             before.average()
         learned.details["drift"] = before.drift()
         return learned
 
-    def _arrive(
-        self, run: Run, new: Tensor, learned: Learned, monitor: Monitor | None
-    ) -> FitReport:
-        old = run.count("train", 0, run.newest)
-        shield = run.sample(examples_within(self.settings.shield, old, len(new)), 0, run.newest)
-        learned.replayed += len(shield)
+    def _arrive(self, run: Run, new: Tensor, shield: Tensor, monitor: Monitor | None) -> FitReport:
         run.open_new()
         lesson = _Shielded(
             run.objective(new), new, run.objective(shield, old=True, shield=True), shield
@@ -86,6 +86,10 @@ class _Mixed(Lesson):
         self.old_objective = objective
         self.old = examples[:0]
         self.old_weight = self.weight[:0]
+
+    @property
+    def capturable(self) -> bool:
+        return True  # the two objectives are the same in every step; only their turns differ
 
     def batches(
         self, epoch: int, size: int, generator: torch.Generator

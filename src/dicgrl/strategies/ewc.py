@@ -20,7 +20,8 @@ from dicgrl.settings import ContinualSettings
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
 from dicgrl.training import Lesson
-from dicgrl.training.loop import Monitor, Objective, Trainable, shuffled
+from dicgrl.training.loop import Monitor, Trainable, shuffled
+from dicgrl.training.stepper import Objective
 
 _BATCH = 256  # examples whose gradients are added before they are squared
 

@@ -18,7 +18,8 @@ from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
 from dicgrl.training import Lesson
 from dicgrl.training.gradients import inner, put_gradients, take_gradients
-from dicgrl.training.loop import Monitor, Objective
+from dicgrl.training.loop import Monitor
+from dicgrl.training.stepper import Objective
 
 
 class GEM(Strategy, name="gem"):
@@ -27,10 +28,12 @@ class GEM(Strategy, name="gem"):
     def later(self, run: Run, monitor: Monitor | None) -> Learned:
         """See `Strategy`."""
         budget, old = self.budget(run), run.count("train", 0, run.newest)
-        memories = []
+        memories, drawn = [], 0
         for part in range(run.newest):
-            share = round(budget * run.count("train", part, part + 1) / max(old, 1))
-            memories.append(run.sample(share, part, part + 1))
+            # Rounded together, so that the shares add up to the budget.
+            so_far = round(budget * run.count("train", 0, part + 1) / max(old, 1))
+            memories.append(run.sample(so_far - drawn, part, part + 1))
+            drawn = so_far
         memories = [memory for memory in memories if len(memory)]
         examples = run.examples("train", run.newest)
         objective = run.objective(torch.cat([examples, *memories]))

@@ -107,11 +107,12 @@ def activate(graph: LinkGraph, ends: IntArray, bits: IntArray, orders: int = 2) 
         orders: 1 for direct neighbours, 2 for their neighbours as well.
     """
     found: list[Activation] = []
-    seen = np.empty(0, np.int64)
+    seen = looked = np.empty(0, np.int64)
     strength = np.ones(len(ends))
     for order in range(1, orders + 1):
         nodes, concerned, evidence = _gather(ends, bits, strength)
-        step = _neighbours(graph, nodes, concerned, evidence, order)
+        step, near = _neighbours(graph, nodes, concerned, evidence, order)
+        looked = np.union1d(looked, near)
         step = step.at(~np.isin(step.rows, seen))
         seen = np.concatenate([seen, step.rows])
         found.append(step)
@@ -121,7 +122,7 @@ def activate(graph: LinkGraph, ends: IntArray, bits: IntArray, orders: int = 2) 
         np.concatenate([step.order for step in found]),
         np.concatenate([step.common for step in found]),
         np.concatenate([step.merit for step in found]),
-        max(step.candidates for step in found),
+        len(looked),
     )
     return every.at(np.argsort(every.rows))
 
@@ -131,7 +132,7 @@ def _gather(
 ) -> tuple[IntArray, IntArray, npt.NDArray[np.float64]]:
     """Nodes at the ends of links, the components of all their links, and their summed strength."""
     loop = ends[:, 0] == ends[:, 1]
-    flat = np.concatenate([ends[:, 0], ends[~loop, 1]])
+    flat = mentions(ends)
     nodes, group = np.unique(flat, return_inverse=True)
     every = np.concatenate([bits, bits[~loop]])
     weight = np.concatenate([strength, strength[~loop]])
@@ -144,7 +145,8 @@ def _neighbours(
     concerned: IntArray,
     evidence: npt.NDArray[np.float64],
     order: int,
-) -> Activation:
+) -> tuple[Activation, IntArray]:
+    """Old links that nodes concern, and all those at the nodes."""
     at, rows = graph.links_of(nodes)
     distinct, group = np.unique(rows, return_inverse=True)
     own = graph.components(distinct)
@@ -154,13 +156,25 @@ def _neighbours(
     merit = sum_by(group, overlap * spoken, len(distinct))
     shared = union_by(group, common, len(distinct))
     active = shared != 0
-    return Activation(
+    found = Activation(
         distinct[active],
         np.full(int(active.sum()), order),
         shared[active],
         merit[active],
         len(distinct),
     )
+    return found, distinct
+
+
+def mentions(ends: IntArray) -> IntArray:
+    """The nodes at the ends of links, one for each end; a self loop has one."""
+    return np.concatenate([ends[:, 0], ends[ends[:, 0] != ends[:, 1], 1]])
+
+
+def count_in(values: IntArray, queries: IntArray) -> IntArray:
+    """How often each query stands among sorted values."""
+    last, first = (np.searchsorted(values, queries, side) for side in ("right", "left"))
+    return (last - first).astype(np.int64, copy=False)
 
 
 def union_by(group: IntArray, bits: IntArray, count: int) -> IntArray:

@@ -20,7 +20,8 @@ from dicgrl.graph.arrays import IntArray
 from dicgrl.models import KnowledgeModel, NetworkModel
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.training import FitReport, Lesson, Schedule, fit
-from dicgrl.training.loop import Monitor, Objective
+from dicgrl.training.loop import Monitor
+from dicgrl.training.stepper import Objective
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,10 +161,15 @@ class Run(ABC):
 
     def sample(self, count: int, first: int = 0, last: int | None = None) -> Tensor:
         """Training examples of parts [first, last), drawn evenly without repeats."""
+        return self.old_examples(self.draw(count, first, last))
+
+    def draw(self, count: int, first: int = 0, last: int | None = None) -> IntArray:
+        """Positions in the history of what `sample` gives."""
         begin = self.count("train", 0, first)
         available = self.count("train", first, last)
         chosen = self.choices.choice(available, min(count, available), replace=False)
-        return self.old_examples(np.sort(chosen) + begin)
+        positions: IntArray = np.sort(chosen) + begin
+        return positions
 
     def fit(
         self,

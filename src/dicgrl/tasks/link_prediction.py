@@ -16,11 +16,18 @@ from dicgrl.graph.arrays import IntArray, ids_in
 from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel, Table
 from dicgrl.settings import LinkSettings, NodeSettings
-from dicgrl.tasks.activation import MAX_COMPONENTS, Activation, activate, component_bits
+from dicgrl.tasks.activation import (
+    MAX_COMPONENTS,
+    Activation,
+    activate,
+    component_bits,
+    count_in,
+    mentions,
+)
 from dicgrl.tasks.base import Replay, Run
 from dicgrl.tasks.start import start_from_neighbours
 from dicgrl.training import LinkObjective, NegativeSampler, make_loss
-from dicgrl.training.loop import Objective
+from dicgrl.training.stepper import Objective
 
 PROTOCOL = {
     "ranking": "filtered, head and tail side, realistic ties",
@@ -247,6 +254,7 @@ class _Links:
         self.old = run.count("train", 0, run.newest) if old is None else old
         self._kept = run._kept if old is None else None
         self._bits: dict[bool, IntArray] = {}
+        self._new = np.sort(mentions(self._graph.train[self.old :][:, [0, 2]]))
 
     def ends(self, rows: IntArray) -> IntArray:
         return self._graph.train[rows][:, [0, 2]]
@@ -276,7 +284,7 @@ class _Links:
     def links_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         fan = self._run.settings.fan
         at, rows = (
-            self._graph.sample_of(nodes, fan, self._run.choices)
+            self._graph.sample_of(nodes, fan, self._run.choices, self.degree(nodes))
             if fan
             else self._graph.triples_of(nodes)
         )
@@ -284,7 +292,7 @@ class _Links:
         return at[old], rows[old]
 
     def degree(self, nodes: IntArray) -> IntArray:
-        return self._graph.degree(nodes)
+        return self._graph.degree(nodes) - count_in(self._new, nodes)
 
 
 def _component_rows(ids: IntArray, bits: IntArray, count: int) -> IntArray:

@@ -22,13 +22,15 @@ from dicgrl.tasks.activation import (
     Activation,
     activate,
     component_bits,
+    count_in,
+    mentions,
     sum_by,
     union_by,
 )
 from dicgrl.tasks.base import Replay, Run
 from dicgrl.training import NodeObjective
-from dicgrl.training.loop import Objective
 from dicgrl.training.neighbours import Neighbourhood, SampledNeighbourhood, WholeNetwork
+from dicgrl.training.stepper import Objective
 
 PROTOCOL = {
     "metric": "accuracy",
@@ -255,6 +257,7 @@ class _Links:
         assert run.graph is not None and run.part is not None
         self._run, self._graph = run, run.graph
         self.old = len(run.graph.edges) - len(run.part.edges)
+        self._new = np.sort(mentions(run.part.edges))
 
     def ends(self, rows: IntArray) -> IntArray:
         return self._graph.edges[rows]
@@ -276,7 +279,7 @@ class _Links:
     def links_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         fan = self._run.settings.fan
         at, rows = (
-            self._graph.sample_of(nodes, fan, self._run.choices)
+            self._graph.sample_of(nodes, fan, self._run.choices, self.degree(nodes))
             if fan
             else self._graph.edges_of(nodes)
         )
@@ -284,7 +287,7 @@ class _Links:
         return at[old], rows[old]
 
     def degree(self, nodes: IntArray) -> IntArray:
-        return self._graph.degree(nodes)
+        return self._graph.degree(nodes) - count_in(self._new, nodes)
 
 
 def _at_ends(found: Activation, ends: IntArray) -> Activation:

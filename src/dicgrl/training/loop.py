@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from dicgrl.errors import FailureError
 from dicgrl.models.table import RowCopies, Table
 from dicgrl.training.adam import RowAdam
+from dicgrl.training.stepper import Objective, Stepper
 
 
 class Trainable(Protocol):
@@ -31,9 +32,6 @@ class Trainable(Protocol):
 
     def train(self, mode: bool = True) -> object:
         """Switch dropout and the like."""
-
-
-Objective = Callable[[Tensor, Tensor], Tensor]  # examples [b, ...], weights [b] -> loss
 
 
 class Lesson:
@@ -64,6 +62,14 @@ class Lesson:
         del epoch
         for chosen in shuffled(len(self.examples), size, generator):
             yield self.objective, self.examples[chosen], self.weight[chosen]
+
+    @property
+    def capturable(self) -> bool:
+        """Whether a step does the same on the host each time, so that a GPU may replay it.
+
+        A lesson of another kind that knows this of its objectives and of `adjust` may say so.
+        """
+        return type(self).adjust is Lesson.adjust and type(self).batches is Lesson.batches
 
     def adjust(self) -> None:
         """Change the gradients of a step; called between the backward pass and the optimiser."""
@@ -227,31 +233,27 @@ def _fit(
         dense_rate=schedule.dense_rate,
     )
     good = _Snapshot(tables, parameters)
+    stepper = Stepper(lesson.adjust, optimiser, generator if lesson.capturable else None)
     step, waited = 0, 0
     model.train()
     for epoch in range(1, schedule.epochs + 1):
         optimiser.lr = schedule.rate(epoch)
         started = time.perf_counter()
-        total = torch.zeros((), device=generator.device)
-        first_bad = torch.full((), 1 << 62, dtype=torch.long, device=generator.device)
-        seen = 0
+        begun, seen = step, 0
+        losses, sizes = [], []
         for objective, examples, weight in lesson.batches(epoch, schedule.batch, generator):
             good.cover()
             step += 1
             seen += len(examples)
-            loss = objective(examples, weight)
-            loss.backward()  # type: ignore[no-untyped-call]
-            lesson.adjust()
-            optimiser.step()
-            loss = loss.detach()
-            total += loss * len(examples)
-            first_bad.copy_(torch.where(loss.isfinite(), first_bad, first_bad.clamp(max=step)))
+            losses.append(stepper(objective, examples, weight))
+            sizes.append(len(examples))
         lesson.settle(epoch)
-        mean, bad = total.item() / max(seen, 1), int(first_bad.item())
+        mean, bad = _summed(losses, sizes)
+        bad += begun
         seconds = time.perf_counter() - started
         report.seconds += seconds
         report.epochs = epoch
-        if bad <= step:
+        if bad > begun:
             good.restore()
             raise DivergedError(epoch, bad, "the loss")
         entry = EpochReport(epoch, mean, seen / max(seconds, 1e-9))
@@ -286,6 +288,21 @@ def _fit(
     elif report.best_epoch != report.epochs:
         good.restore()
     return report
+
+
+def _summed(losses: list[Tensor], sizes: list[int]) -> tuple[float, int]:
+    """Mean loss over the examples, and the first step, counted from 1, that has none; 0 for none.
+
+    Read from the device once.
+    """
+    if not losses:
+        return 0.0, 0
+    values = torch.stack(losses).double()
+    weight = torch.tensor(sizes, dtype=values.dtype).to(values.device, non_blocking=True)
+    bad = ~values.isfinite()
+    first = torch.where(bad.any(), bad.long().argmax() + 1, 0)
+    mean, number = torch.stack([(values * weight).sum() / weight.sum(), first.double()]).tolist()
+    return mean, int(number)
 
 
 def _finite(tables: list[Table], parameters: list[nn.Parameter]) -> bool:

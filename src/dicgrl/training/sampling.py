@@ -58,9 +58,8 @@ class NegativeSampler:
 
     def _within(self, known: Tensor, asked: int) -> Tensor:
         """Triples whose answer can be drawn, counted from the first entity that can."""
-        if not self.entities.start:
-            return known
-        inside = known[known[:, asked] >= self.entities.start].clone()
+        answers = known[:, asked]
+        inside = known[(answers >= self.entities.start) & (answers < self.entities.stop)]
         inside[:, asked] -= self.entities.start
         return inside
 

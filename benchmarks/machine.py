@@ -1,0 +1,57 @@
+"""What a machine can do at most, and the data of the speed benchmarks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import torch
+
+from dicgrl.datasets import load_stream
+from dicgrl.graph import KnowledgePart
+
+
+def whole(dataset: str) -> KnowledgePart:
+    """All parts of a dataset as one."""
+    part = load_stream(dataset).merged()[0]
+    assert isinstance(part, KnowledgePart)
+    return part
+
+
+def wait(device: torch.device) -> None:
+    """Until the device has done all work."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def best(work: Callable[[], object], device: torch.device, repeats: int, warm_up: int = 1) -> float:
+    """Seconds of the fastest of several runs, the first ones left out."""
+    times = []
+    for _ in range(warm_up + repeats):
+        wait(device)
+        started = time.perf_counter()
+        work()
+        wait(device)
+        times.append(time.perf_counter() - started)
+    return min(times[warm_up:])
+
+
+def bandwidth(device: torch.device) -> float:
+    """Bytes read and written per second by a copy of half a gigabyte."""
+    source = torch.ones(1 << 27, device=device)
+    target = torch.empty_like(source)
+    return 2 * 4 * source.numel() / best(lambda: target.copy_(source), device, 5)
+
+
+def instructions(device: torch.device) -> float:
+    """Single-precision additions or multiply-adds per second, by a matrix product."""
+    size = 8192 if device.type == "cuda" else 2048
+    a = torch.randn(size, size, device=device)
+    return size**3 / best(lambda: a @ a, device, 3)
+
+
+def name_of(device: torch.device) -> str:
+    """The device in words."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"CPU, {torch.get_num_threads()} threads"

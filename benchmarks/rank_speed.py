@@ -1,0 +1,151 @@
+"""Speed of filtered ranking beside PyKEEN: test triples per second, both sides of each.
+
+    python benchmarks/rank_speed.py [--device cuda|cpu] [--dataset FB15k-237] [--dim 200]
+        [--batch 256] [--triples N] [--repeats 3] [--json FILE]
+
+All entities are candidates, known triples of all splits are filtered. `PyTorch path` is this
+library with its kernels switched off. PyKEEN: RankBasedEvaluator with batches of `--batch`. The
+floor is what the distances of TransE (p = 1) take if every one of their two instructions per
+dimension runs as fast as those of a matrix product.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from machine import best, instructions, name_of, whole
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+
+from dicgrl.evaluation import Ranker, ranking_metrics
+from dicgrl.graph import KnowledgePart
+from dicgrl.models import Components, KnowledgeModel
+
+
+def known_triples(part: KnowledgePart) -> Tensor:
+    return torch.from_numpy(np.concatenate([part.train, part.valid, part.test]))
+
+
+def ours(
+    part: KnowledgePart,
+    arguments: argparse.Namespace,
+    name: str = "transe",
+    components: Components | None = None,
+    options: dict[str, Any] | None = None,
+    share: int = 1,
+) -> tuple[float, float]:
+    """Test triples per second, and the MRR that they have."""
+    device = torch.device(arguments.device)
+    test = torch.from_numpy(part.test[: arguments.triples : share].copy()).to(device)
+    model = KnowledgeModel(name, arguments.dim, components, options, device=device)
+    model.grow(part.num_entities, part.num_relations)
+    ranker = Ranker(known_triples(part).to(device), part.num_relations)
+    candidates = range(part.num_entities)
+    metrics = ranking_metrics(ranker.rank(model, test, candidates))
+    spent = best(lambda: ranker.rank(model, test, candidates), device, arguments.repeats)
+    return len(test) / spent, metrics["mrr"]
+
+
+def pykeen(part: KnowledgePart, arguments: argparse.Namespace) -> tuple[float | None, float | None]:
+    """Test triples per second and their MRR; None where PyKEEN is not installed."""
+    if find_spec("pykeen") is None:
+        return None, None
+    logging.disable(logging.WARNING)
+    warnings.filterwarnings("ignore")
+    from pykeen.evaluation import RankBasedEvaluator
+    from pykeen.models import TransE
+    from pykeen.triples import CoreTriplesFactory
+
+    device = torch.device(arguments.device)
+    known = known_triples(part)
+    factory = CoreTriplesFactory.create(
+        known, num_entities=part.num_entities, num_relations=part.num_relations
+    )
+    model = TransE(
+        triples_factory=factory, embedding_dim=arguments.dim, scoring_fct_norm=1, random_seed=0
+    ).to(device)
+    same = KnowledgeModel("transe", arguments.dim, None, {"p": 1})  # the vectors of our rows
+    same.grow(part.num_entities, part.num_relations)
+    with torch.no_grad():
+        weights = (model.entity_representations[0], model.relation_representations[0])
+        for weight, table in zip(weights, (same.entities, same.relations), strict=True):
+            weight._embeddings.weight.copy_(table.rows)
+    test = torch.from_numpy(part.test[: arguments.triples].copy())
+    evaluator = RankBasedEvaluator(filtered=True, clear_on_finalize=True)
+
+    def evaluate() -> Any:
+        return evaluator.evaluate(
+            model,
+            test,
+            additional_filter_triples=[known],
+            batch_size=arguments.batch,
+            device=device,
+            use_tqdm=False,
+        )
+
+    mrr = float(evaluate().get_metric("both.realistic.inverse_harmonic_mean_rank"))
+    return len(test) / best(evaluate, device, arguments.repeats, warm_up=0), mrr
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--dataset", default="FB15k-237")
+    parser.add_argument("--dim", type=int, default=200)
+    parser.add_argument("--batch", type=int, default=256, help="of PyKEEN")
+    parser.add_argument("--triples", type=int, help="test triples; all on a GPU, else 500")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    device = torch.device(arguments.device)
+    part = whole(arguments.dataset)
+    if arguments.triples is None:
+        arguments.triples = len(part.test) if device.type == "cuda" else 500
+
+    rows: list[tuple[str, float | None, float | None]] = [("PyKEEN", *pykeen(part, arguments))]
+    os.environ["DICGRL_KERNELS"] = "0"
+    rows.append(("dicgrl, PyTorch path", *ours(part, arguments)))
+    if device.type == "cuda":
+        del os.environ["DICGRL_KERNELS"]
+        rows += [
+            ("dicgrl, kernels", *ours(part, arguments)),
+            ("dicgrl, kernels, p = 2", *ours(part, arguments, options={"p": 2})),
+            ("dicgrl, kernels, top 4 of 8", *ours(part, arguments, components=Components(8, 4))),
+            ("dicgrl, kernels, ConvKB", *ours(part, arguments, "convkb", share=10)),
+        ]
+    work = 2 * 2 * part.num_entities * arguments.dim
+    rows.append(("floor", instructions(device) / work, None))
+
+    table = Table(
+        title=f"Filtered ranks, TransE d={arguments.dim}, {arguments.triples:,} test triples, "
+        f"{arguments.dataset} on {name_of(device)}"
+    )
+    for heading in ("", "triples/s", "times PyKEEN", "MRR"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for name, rate, mrr in rows:
+        table.add_row(
+            name,
+            "not installed" if rate is None else f"{rate:,.0f}",
+            "" if rate is None or rows[0][1] is None else f"{rate / rows[0][1]:.1f}",
+            "" if mrr is None else f"{mrr:.5f}",
+        )
+    Console().print(table)
+    if arguments.json:
+        settings = {key: value for key, value in vars(arguments).items() if key != "json"}
+        entries = [{"row": n, "triples_per_second": r, "mrr": m} for n, r, m in rows]
+        result = {"device": name_of(device), "settings": settings, "rows": entries}
+        arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

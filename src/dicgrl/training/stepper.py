@@ -1,0 +1,106 @@
+"""One training step: loss, gradients, update; on a GPU recorded once and then replayed.
+
+A step on a GPU is a few dozen short launches, and handing them over one by one takes the host
+longer than the device needs to run them. A CUDA graph hands them over together.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dicgrl.training.adam import RowAdam
+
+Objective = Callable[[Tensor, Tensor], Tensor]  # examples [b, ...], weights [b] -> loss
+
+_WARM_UP = 11  # steps of a kind before it is recorded; short lessons are not worth it
+
+
+class Stepper:
+    """Takes steps of one lesson.
+
+    Args:
+        adjust: Changes the gradients before the update.
+        optimiser: Makes the update.
+        generator: Source of all randomness where steps may be recorded; None where not. A step that
+            makes the host wait for the device is noticed before, and never recorded.
+    """
+
+    def __init__(
+        self,
+        adjust: Callable[[], None],
+        optimiser: RowAdam,
+        generator: torch.Generator | None,
+    ) -> None:
+        self._adjust = adjust
+        self._optimiser = optimiser
+        self._generator = generator
+        self._seen: dict[tuple[object, ...], int] = {}
+        self._records: dict[tuple[object, ...], _Record] = {}
+
+    def __call__(self, objective: Objective, examples: Tensor, weight: Tensor) -> Tensor:
+        """Take a step; its loss is a number of its own, without history."""
+        if not examples.is_cuda or self._generator is None or self._optimiser.parameters:
+            return self._step(objective, examples, weight)
+        key = (objective, examples.shape, *(table.open for table in self._optimiser.tables))
+        self._seen[key] = self._seen.get(key, 0) + 1
+        if self._seen[key] < _WARM_UP:  # also compiles kernels and makes the optimiser's state
+            return self._step(objective, examples, weight)
+        if self._seen[key] == _WARM_UP:
+            with _waits() as waits:
+                loss = self._step(objective, examples, weight)
+            if waits:  # it cannot be recorded, and others of this lesson are likely to be alike
+                self._generator = None
+            return loss
+        if key not in self._records:
+            self._records[key] = self._record(objective, examples, weight, self._generator)
+        record = self._records[key]
+        record.examples.copy_(examples)
+        record.weight.copy_(weight)
+        record.graph.replay()
+        return record.loss.clone()
+
+    def _step(self, objective: Objective, examples: Tensor, weight: Tensor) -> Tensor:
+        loss = objective(examples, weight)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._adjust()
+        self._optimiser.step()
+        return loss.detach()
+
+    def _record(
+        self, objective: Objective, examples: Tensor, weight: Tensor, generator: torch.Generator
+    ) -> _Record:
+        examples, weight = examples.clone(), weight.clone()
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(generator)
+        with torch.cuda.graph(graph):
+            loss = self._step(objective, examples, weight)
+        return _Record(graph, examples, weight, loss)
+
+
+@contextmanager
+def _waits() -> Iterator[list[str]]:
+    """Collects what PyTorch says about operations that make the host wait for the device."""
+    before = torch.cuda.get_sync_debug_mode()
+    found: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            yield found
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
+            found += [str(w.message) for w in caught if "synchronizing CUDA" in str(w.message)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    graph: torch.cuda.CUDAGraph
+    examples: Tensor
+    weight: Tensor
+    loss: Tensor

@@ -1,0 +1,100 @@
+"""The kernels compile for a GPU, on a machine that has none.
+
+The interpreter takes what the compiler refuses, such as a variable whose shape changes in a loop.
+Run as a module, this file lets the kernels' callers launch into a compiler for the H100.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import dicgrl.kernels
+from dicgrl.evaluation import Ranker
+from dicgrl.models import Components, KnowledgeModel
+from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
+from tests.kernels.interpreter import printed
+
+TYPES = {
+    torch.float32: "*fp32",
+    torch.int64: "*i64",
+    torch.int32: "*i32",
+    torch.bool: "*i1",
+    int: "i32",
+    float: "fp32",
+    bool: "i1",
+}
+EXPECTED = {
+    "adam._adam", "adam._claim", "convkb._backward_parameters", "convkb._backward_vectors",
+    "convkb._forward", "losses._loss", "ranking._count", "ranking._mask", "ranking._truth",
+    "sampling._draw", "transe._backward", "transe._forward",
+}  # fmt: skip
+
+
+def compile_only(kernel: Any, *values: Any, **named: Any) -> None:
+    """What a launch does, up to the machine code."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    for name in ("grid", "warmup"):
+        named.pop(name)
+    options = {name: named.pop(name) for name in ("num_warps", "num_stages") if name in named}
+    given = dict(zip(kernel.arg_names, values, strict=False)) | named
+    constant = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
+    constant |= {name for name, value in given.items() if value is None}
+    signature, constants = {}, {}
+    for name in kernel.arg_names:
+        value = given[name]
+        if name in constant:
+            signature[name], constants[(kernel.arg_names.index(name),)] = "constexpr", value
+        else:
+            signature[name] = TYPES[value.dtype if torch.is_tensor(value) else type(value)]
+    source = ASTSource(kernel, signature, constants)
+    made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+    assert made.asm["cubin"]
+    print(f"{kernel.fn.__module__.split('.')[-1]}.{kernel.fn.__name__}", flush=True)
+
+
+class Sampler(NegativeSampler):
+    """What was not computed must be no row outside the tables."""
+
+    def draw(self, triples: Tensor, asked: int, count: int) -> Tensor:
+        return super().draw(triples, asked, count).zero_()
+
+
+def launch_everything() -> None:
+    known = torch.tensor([[0, 0, 1], [1, 1, 2], [3, 0, 4], [4, 1, 4]])
+    for name, components, options in (
+        ("transe", None, {"p": 1}),
+        ("transe", Components(4, 2), {"p": 2}),
+        ("transe", Components(4, 2, routing="published"), {"p": 1}),
+        ("convkb", None, {"filters": 3}),
+    ):
+        model = KnowledgeModel(name, 8, components, options)
+        model.grow(6, 2)
+        Ranker(known, 2).rank(model, known, range(6))
+        for loss, decay in (("softmargin", 0.0), ("margin", 0.1), ("selfadversarial", 0.0)):
+            sampler = Sampler(known, 6, 2, torch.Generator().manual_seed(0))
+            sampler.saturated = loss == "margin"  # with a mask
+            objective = LinkObjective(sampler, make_loss(loss, 1.0, 1.0), 4)
+            total = objective(model, known, torch.ones(4))
+            total.backward()  # type: ignore[no-untyped-call]
+            model.entities.restrict(torch.tensor([1]) if decay else None)
+            RowAdam(model.tables().values(), weight_decay=decay).step()
+
+
+def test_kernels_compile_without_a_gpu() -> None:
+    assert set(printed(__name__, TRITON_INTERPRET="0")) == EXPECTED
+
+
+if __name__ == "__main__":
+    import triton
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dicgrl.kernels, "_ANYWHERE", True)
+        patch.setattr(triton.runtime.jit.JITFunction, "run", compile_only)
+        launch_everything()

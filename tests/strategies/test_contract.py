@@ -1,0 +1,215 @@
+"""What every strategy owes its user, for every model and both tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from dicgrl import UserError
+from dicgrl.checkpoint import load_model, save_model
+from dicgrl.graph import KnowledgePart
+from dicgrl.settings import examples_within
+from dicgrl.strategies import Learned, Strategy, strategy
+from dicgrl.tasks import LinkRun, NodeRun
+from tests.growing import (
+    FORMS,
+    LINK_FORMS,
+    STRATEGIES,
+    run_of,
+    same,
+    settings_of,
+    stream_of,
+    weights,
+)
+
+PAIRS = [
+    (form, name)
+    for form in FORMS
+    for name in STRATEGIES
+    if name != "dicgrl" or "components" in FORMS[form]
+]
+every_pair = pytest.mark.parametrize(("form", "name"), PAIRS, ids=lambda text: text)
+every_form = pytest.mark.parametrize("form", FORMS)
+
+
+@dataclass
+class Learning:
+    """A stream that was learned: what was reported, and the weights around every part."""
+
+    run: LinkRun | NodeRun
+    learned: list[Learned]
+    before: list[dict[str, Tensor]]  # the part was taken in, and nothing learned yet
+    after: list[dict[str, Tensor]]
+
+
+def learn_all(form: str, name: str, seed: int = 0, **changes: object) -> Learning:
+    settings = settings_of(form, name, **changes)
+    run, learner = run_of(settings, seed), strategy(settings)
+    found = Learning(run, [], [], [])
+    for part in stream_of(form):
+        run.take(part)
+        found.before.append(weights(run))
+        found.learned.append(learner.learn(run))
+        found.after.append(weights(run))
+        for table in run.model.tables().values():
+            assert table.open is None and table.is_open() is None  # everything is open again
+            assert table.touched() is None and not table.gradient.any()
+        assert all(p.requires_grad for p in run.model.parameters())
+    return found
+
+
+learned_once = cache(learn_all)
+
+
+def test_all_strategies_are_here() -> None:
+    assert set(Strategy.registry) >= set(STRATEGIES)
+
+
+@every_pair
+def test_a_stream_is_learned_to_its_end(form: str, name: str) -> None:
+    found = learned_once(form, name)
+    for number, (learned, now) in enumerate(zip(found.learned, found.after, strict=True)):
+        assert all(values.isfinite().all() for values in now.values())
+        if name == "frozen" and number:
+            assert learned.fits == []
+        else:
+            assert [len(fit.history) for fit in learned.fits] == [3]
+            assert all(fit.best_epoch >= 1 for fit in learned.fits)
+
+
+@every_pair
+def test_what_is_new_has_its_rows(form: str, name: str) -> None:
+    run = learned_once(form, name).run
+    part = stream_of(form)[-1]
+    if isinstance(run, LinkRun):
+        assert isinstance(part, KnowledgePart)
+        assert run.model.num_entities == part.num_entities == 16
+        assert run.model.num_relations == part.num_relations == 4
+        ids = torch.arange(16)
+        assert run.model.score(ids, ids % 4, ids.flip(0)).isfinite().all()
+    else:
+        assert run.model.num_classes == 4
+        assert run.scores(torch.arange(30)).shape == (30, 4)
+
+
+@every_pair
+def test_something_is_learned_of_every_part_unless_frozen(form: str, name: str) -> None:
+    found = learned_once(form, name)
+    for number in range(3):
+        still = same(found.before[number], found.after[number])
+        assert still == (name == "frozen" and number > 0)
+
+
+@every_pair
+def test_old_examples_are_counted_and_within_the_budget(form: str, name: str) -> None:
+    found = learned_once(form, name)
+    assert found.learned[0].replayed == 0
+    run = found.run
+    for number in (1, 2):
+        old = run.count("train", 0, number)
+        replayed = found.learned[number].replayed
+        if name in ("frozen", "lower", "ewc"):
+            assert replayed == 0
+        elif name == "upper":
+            assert replayed == old
+        elif name == "dicgrl":
+            assert 0 < replayed <= 6
+        else:
+            assert replayed == 6
+
+
+@pytest.mark.parametrize("budget", ["0", "1", "30%", "0.5x", "all"])
+@pytest.mark.parametrize("name", ["emr", "gem", "dicgrl"])
+@pytest.mark.parametrize("form", ["transe-divided", "gat-divided"])
+def test_every_kind_of_budget_is_kept(form: str, name: str, budget: str) -> None:
+    found = learn_all(form, name, budget=budget, epochs=1)
+    run = found.run
+    for number in (1, 2):
+        old, new = run.count("train", 0, number), run.count("train", number, number + 1)
+        allowed = examples_within(budget, old, new)
+        replayed = found.learned[number].replayed
+        assert replayed <= allowed if name == "dicgrl" else replayed == allowed
+
+
+@every_form
+def test_frozen_changes_nothing_old_and_starts_what_is_new(form: str) -> None:
+    found = learned_once(form, "frozen")
+    for earlier, later in zip(found.after, found.after[1:], strict=False):
+        for key, values in earlier.items():
+            assert torch.equal(later[key][: len(values)], values)
+    growing = "entities/rows" if form in LINK_FORMS else "class_weight"
+    assert len(found.after[2][growing]) > len(found.after[0][growing])
+
+
+@every_pair
+def test_the_same_seed_gives_the_same_weights_and_another_others(form: str, name: str) -> None:
+    first = learned_once(form, name)
+    torch.manual_seed(99)  # the global generator has no say
+    assert same(learn_all(form, name).after[-1], first.after[-1])
+    assert not same(learn_all(form, name, seed=1).after[-1], first.after[-1])
+
+
+@every_pair
+def test_a_run_that_is_taken_up_again_goes_on_as_if_it_had_never_stopped(
+    form: str, name: str, tmp_path: Path
+) -> None:
+    settings = settings_of(form, name)
+    stream = stream_of(form)
+    run, learner = run_of(settings), strategy(settings)
+    for part in stream[:2]:
+        run.take(part)
+        learner.learn(run)
+    save_model(run.model, tmp_path, {})
+    state = {key: values.clone() for key, values in learner.state().items()}
+
+    again, other = run_of(settings), strategy(settings)
+    again.recall(stream[:2], load_model(tmp_path)[0])
+    other.restore(state)
+    again.take(stream[2])
+    learned = other.learn(again)
+    expected = learned_once(form, name)
+    assert same(weights(again), expected.after[2])
+    assert learned.replayed == expected.learned[2].replayed
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if "components" not in FORMS[form]])
+def test_a_plain_model_has_no_components_to_update(form: str) -> None:
+    with pytest.raises(UserError, match="needs a disentangled model"):
+        strategy(settings_of(form, "dicgrl"))
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("form", ["transe-divided", "convkb-triple", "gat-divided"])
+@pytest.mark.parametrize("empty", ["train", "valid"])
+def test_a_later_part_may_bring_nothing(form: str, name: str, empty: str) -> None:
+    """No training examples (or none to validate with) are no reason to fail."""
+    settings = settings_of(form, name, validate_on="part", arrive_epochs=1, later_epochs=2)
+    run, learner = run_of(settings), strategy(settings)
+    for number, part in enumerate(stream_of(form)[:2]):
+        rows = getattr(part, empty)
+        run.take(replace(part, **{empty: rows[:0]}) if number else part)
+        learner.learn(run)
+    assert all(values.isfinite().all() for values in weights(run).values())
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_part_without_new_entities_is_learned(name: str) -> None:
+    settings = settings_of("transe-divided", name, arrive_epochs=1, shield="all", later_epochs=1)
+    run, learner = run_of(settings), strategy(settings)
+    stream = stream_of("transe-divided")
+    run.take(stream[0])
+    learner.learn(run)
+    first = stream[0]
+    nothing = range(first.num_entities, first.num_entities)
+    relations = range(first.num_relations, first.num_relations)
+    flipped = first.train[:, ::-1].copy()
+    flipped[:, 1] = first.train[:, 1]
+    run.take(replace(first, index=1, new_entities=nothing, new_relations=relations, train=flipped))
+    learner.learn(run)
+    assert run.model.num_entities == first.num_entities
+    assert all(values.isfinite().all() for values in weights(run).values())

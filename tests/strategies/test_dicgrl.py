@@ -1,0 +1,353 @@
+"""DiCGRL on knowledge graphs: which rows of which old components may change, and by how much."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from dicgrl.strategies import strategy
+from dicgrl.strategies.dicgrl import DiCGRL, _Mixed
+from dicgrl.tasks import LinkRun
+from dicgrl.tasks.base import Replay
+from dicgrl.training import Lesson
+from dicgrl.training.gradients import take_gradients
+from tests.growing import LINK_FORMS, knowledge_stream, run_of, same, settings_of, weights
+from tests.slow_activation import Active, Link, slow_activation, triple_link
+
+DIVIDED = [form for form in LINK_FORMS if "components" in LINK_FORMS[form]]
+every_form = pytest.mark.parametrize("form", DIVIDED)
+
+
+def begun(form: str, seed: int = 0, **changes: Any) -> LinkRun:
+    """A run that has learned one part and taken in the next."""
+    settings = settings_of(form, "dicgrl", **changes)
+    run = run_of(settings, seed)
+    assert isinstance(run, LinkRun)
+    stream = knowledge_stream(seed)
+    run.take(stream[0])
+    strategy(settings).learn(run)
+    run.take(stream[1])
+    return run
+
+
+def links_of(run: LinkRun, attention: Tensor) -> tuple[list[Link], list[Link]]:
+    """Old triples by the attention of before the part, new ones by that of now."""
+    before = copy.deepcopy(run.model)
+    if before.attention is not None:
+        before.attention.rows[: len(attention)] = attention
+    else:
+        assert before.attention_weight is not None
+        before.attention_weight.data.copy_(attention)
+    old = [triple_link(before, row) for row in run.examples("train", 0, 1).tolist()]
+    new = [triple_link(run.model, row) for row in run.examples("train", 1).tolist()]
+    return old, new
+
+
+def slow_open(run: LinkRun, old: list[Link], new: list[Link], chosen: dict[int, Active]) -> Any:
+    """Old rows that may change, by table: what new triples use, what chosen ones have in common."""
+    model, found = run.model, {"entities": set(), "relations": set(), "attention": set()}
+    history = run.examples("train", 0, 1).tolist()
+    speaking = [
+        (row, link.components)
+        for row, link in zip(run.examples("train", 1).tolist(), new, strict=True)
+    ]
+    found["attention"] |= {row[1] for row, _ in speaking}
+    speaking += [(history[number], one.common) for number, one in chosen.items()]
+    for (h, r, t), components in speaking:
+        found["entities"] |= {e * model.count + k for e in (h, t) for k in components}
+        if model.relation_count == 1:
+            found["relations"].add(r)
+        else:
+            found["relations"] |= {r * model.count + k for k in components}
+    return found
+
+
+class Watch:
+    """Computes before every activation, slowly, what it should find and open."""
+
+    def __init__(self, run: LinkRun, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.run = run
+        self.may: dict[str, set[int]] = {name: set() for name in run.model.tables()}
+        self.calls = 0
+        attention = run.model.attention_now()
+        assert attention is not None
+        original = run.activate
+
+        def watched(budget: int) -> Replay:
+            old, new = links_of(run, attention)
+            expected, looked = slow_activation(old, new, run.settings.orders)
+            replay = original(budget)
+            numbers = replay.positions.tolist()
+            assert set(numbers) <= expected.keys() and len(set(numbers)) == len(numbers)
+            assert len(numbers) == min(budget, len(expected))
+            assert (replay.candidates, replay.activated) == (len(looked), len(expected))
+            chosen = {number: expected[number] for number in numbers}
+            if run.settings.selection == "top" and chosen:
+                left = [one.merit for n, one in expected.items() if n not in chosen]
+                worst = min(one.merit for one in chosen.values())
+                assert worst >= max(left, default=0) - 1e-9
+            heavy = {1: run.settings.weight1, 2: run.settings.weight2}
+            assert replay.weight.tolist() == [heavy[chosen[n].order] for n in numbers]
+            history = run.examples("train", 0, 1)
+            assert torch.equal(replay.examples, history[numbers])
+            rows = slow_open(run, old, new, chosen)
+            for name, table in run.model.tables().items():
+                fresh = set(range(run.old_rows()[name], len(table)))
+                assert table.open is not None
+                assert set(table.open.tolist()) == rows[name] | fresh
+                self.may[name] |= rows[name]
+            self.calls += 1
+            return replay
+
+        monkeypatch.setattr(run, "activate", watched)
+
+
+def changed_rows(before: dict[str, Tensor], after: dict[str, Tensor], name: str) -> set[int]:
+    """Rows of a table of which a number or the optimiser's state is another, bit by bit."""
+    found: set[int] = set()
+    for key, values in before.items():
+        if key.startswith(f"{name}/"):
+            found |= set((values != after[key]).any(1).nonzero()[:, 0].tolist())
+    return found
+
+
+@every_form
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"budget": "all"},
+        {"budget": "4", "weight_decay": 0.1},
+        {"budget": "3", "orders": 1, "refresh": 1, "selection": "sample"},
+        {"budget": "5", "orders": 1, "refresh": 2, "batch": 1000, "negatives": 40},
+    ],
+    ids=["all", "top", "sample", "large-batch"],
+)
+def test_of_old_rows_only_the_common_components_change(
+    form: str, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(form, later_epochs=4, start="random", **changes)
+    watch = Watch(run, monkeypatch)
+    before = weights(run)
+    old_rows = run.old_rows()
+    learned = DiCGRL(run.settings).learn(run)
+    after = weights(run)
+    assert watch.calls == {0: 1, 1: 4, 2: 2, 10: 1}[run.settings.refresh]
+    moved = 0
+    for name, first_new in old_rows.items():
+        old = {row for row in changed_rows(before, after, name) if row < first_new}
+        assert old <= watch.may[name]
+        moved += len(old)
+        assert run.model.tables()[name].open is None
+    assert moved > 0  # the method does update old components
+    entities = set(range(old_rows["entities"]))
+    assert entities - changed_rows(before, after, "entities")  # and leaves others alone
+    assert learned.details["drift"]["rows"] <= moved  # rows whose state alone changed do not count
+
+
+@every_form
+def test_old_batches_do_not_train_attention(form: str) -> None:
+    run = begun(form, beta=0.5)
+    old = run.examples("train", 0, 1)
+    run.objective(old, old=True)(old, torch.ones(len(old))).backward()
+    found = take_gradients(run.model)
+    assert found["table/entities"].any() and found["table/relations"].any()
+    attention = found.get("table/attention", found.get("attention_weight"))
+    assert attention is not None and not attention.any()
+    # The same batch as new examples does, where attention learns at all.
+    run.objective(old)(old, torch.ones(len(old))).backward()
+    found = take_gradients(run.model)
+    attention = found.get("table/attention", found.get("attention_weight"))
+    assert attention is not None and attention.any()
+
+
+@pytest.mark.parametrize("form", ["transe-divided", "transe-published", "convkb-divided"])
+def test_attention_of_relations_in_old_triples_only_stays(form: str) -> None:
+    settings = settings_of(form, "dicgrl", later_epochs=4, budget="all", beta=1.0)
+    run = run_of(settings)
+    assert isinstance(run, LinkRun)
+    first, second, _ = knowledge_stream()
+    run.take(first)
+    strategy(settings).learn(run)
+    run.take(replace(second, train=second.train[second.train[:, 1] != 0]))
+    attention = run.model.attention
+    assert attention is not None
+    before = attention.snapshot()
+    learned = DiCGRL(settings).learn(run)
+    assert (run.old_examples(np.arange(run.count("train", 0, 1)))[:, 1] == 0).any()
+    assert learned.activated == run.count("train", 0, 1)  # triples of relation 0 among them
+    after = attention.snapshot()
+    assert all(torch.equal(after[key][0], values[0]) for key, values in before.items())
+    assert not torch.equal(after["rows"][1:], before["rows"][1:])
+
+
+@every_form
+@pytest.mark.parametrize("shield", ["0", "5", "all"])
+def test_old_rows_and_weights_rest_while_new_ones_arrive(form: str, shield: str) -> None:
+    run = begun(form, arrive_epochs=3, later_epochs=0, shield=shield, weight_decay=0.1)
+    before, first_new = weights(run), run.old_rows()
+    learned = DiCGRL(run.settings).learn(run)
+    after = weights(run)
+    assert [fit.epochs for fit in learned.fits] == [3]
+    assert learned.replayed == {"0": 0, "5": 5, "all": run.count("train", 0, 1)}[shield]
+    for key, values in before.items():
+        name = key.split("/")[0]
+        old = values[: first_new[name]] if name in first_new else values
+        assert torch.equal(after[key][: len(old)] if old.dim() else after[key], old), key
+    assert not torch.equal(after["entities/rows"], before["entities/rows"])
+    assert learned.details["drift"] == {"mean": 0.0, "largest": 0.0, "rows": 0}
+
+
+def test_a_shield_compares_old_triples_with_new_entities_only() -> None:
+    run = begun("transe-divided", negatives=30)
+    assert run.part is not None
+    old = run.examples("train", 0, 1)
+    ends = set(old[:, [0, 2]].flatten().tolist())
+    for shield in (True, False):
+        # Without its own answers a triple touches what it is compared with, here a self loop.
+        one = torch.tensor([[0, 0, 0]])
+        run.objective(old, old=True, shield=shield)(one, torch.ones(1)).backward()
+        touched = take_gradients(run.model)["table/entities"].any(1).view(-1, 4).any(1)
+        others = set(touched.nonzero()[:, 0].tolist()) - {0}
+        assert others & set(run.part.new_entities)
+        assert bool(others & ends) != shield
+
+
+@pytest.mark.parametrize("form", ["transe-divided", "convkb-divided"])
+def test_old_components_move_no_farther_than_allowed(form: str) -> None:
+    most, far = 0.05, []
+    for bound in (0.0, most):
+        run = begun(form, later_epochs=6, budget="all", lr=0.2, max_drift=bound, refresh=2)
+        tables, first_new = run.model.tables(), run.old_rows()
+        before = {name: table.rows.clone() for name, table in tables.items()}
+        learned = DiCGRL(run.settings).learn(run)
+        shares = []
+        for name, table in tables.items():
+            old = before[name][: first_new[name]]
+            shares.append((table.rows[: len(old)] - old).norm(dim=1) / old.norm(dim=1))
+        share = torch.cat(shares)
+        moved = share[share > 0]
+        drift = learned.details["drift"]
+        assert drift["largest"] == pytest.approx(share.max().item(), rel=1e-4)
+        assert drift["mean"] == pytest.approx(moved.mean().item(), rel=1e-4)
+        assert drift["rows"] == len(moved)
+        far.append(share.max().item())
+    assert far[1] <= most * 1.001 < far[0]
+    assert far[1] > 0.9 * most  # the bound binds, it does not stop
+
+
+@pytest.mark.parametrize("form", ["transe-divided", "transe-nodes"])
+def test_a_fan_bounds_the_old_neighbours_that_are_looked_at(form: str) -> None:
+    every = begun(form, orders=1).activate(10**6)
+    wide = begun(form, orders=1, fan=100).activate(10**6)
+    assert wide.positions.tolist() == every.positions.tolist()
+    assert wide.candidates == every.candidates
+    run = begun(form, orders=1, fan=1)
+    narrow = run.activate(10**6)
+    assert set(narrow.positions.tolist()) <= set(every.positions.tolist())
+    speaking = set(run.examples("train", 1)[:, [0, 2]].flatten().tolist())
+    old_ends = set(run.examples("train", 0, 1)[:, [0, 2]].flatten().tolist())
+    # Every node that a new triple mentions and that has an old triple shows one of them.
+    assert len(speaking & old_ends) / 2 <= narrow.candidates <= len(speaking & old_ends)
+    assert narrow.candidates < every.candidates
+
+
+def test_examples_that_shield_and_are_activated_count_once() -> None:
+    run = begun("transe-divided", arrive_epochs=1, later_epochs=1, shield="all", budget="all")
+    learned = DiCGRL(run.settings).learn(run)
+    assert learned.activated > 0
+    assert learned.replayed == run.count("train", 0, 1)
+
+
+def test_an_epoch_takes_every_example_once_and_mixes_old_and_new() -> None:
+    def loss(examples: Tensor, weight: Tensor) -> Tensor:
+        raise AssertionError
+
+    lesson = _Mixed(loss, torch.arange(10))
+    lesson.old, lesson.old_weight = torch.arange(100, 140), torch.linspace(0, 1, 40)
+    kinds, seen = [], []
+    for _, examples, weight in lesson.batches(1, 5, torch.Generator().manual_seed(0)):
+        kinds.append("new" if examples[0] < 100 else "old")
+        assert all((e < 100) == (kinds[-1] == "new") for e in examples.tolist())
+        expected = lesson.old_weight[examples - 100] if kinds[-1] == "old" else torch.ones(5)
+        assert torch.equal(weight, expected)
+        seen += examples.tolist()
+    assert sorted(seen) == [*range(10), *range(100, 140)]
+    assert kinds.count("new") == 2
+    first, second = (i for i, kind in enumerate(kinds) if kind == "new")
+    assert 1 <= first <= 3 and 6 <= second <= 8  # neither first nor last: evenly spread
+
+
+def test_everything_is_open_again_when_learning_fails() -> None:
+    run = begun("convkb-divided", arrive_epochs=2)
+
+    def fail(report: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        DiCGRL(run.settings).learn(run, fail)
+    assert all(table.open is None for table in run.model.tables().values())
+    assert all(parameter.requires_grad for parameter in run.model.parameters())
+
+
+def test_the_early_stop_gives_back_rows_that_were_opened_in_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Validation falls from the first epoch on, while every epoch activates other triples."""
+    changes = {"budget": "2", "refresh": 1, "selection": "sample", "later_epochs": 6}
+    run = begun("transe-divided", validate_every=1, patience=0, **changes)
+    kept: list[dict[str, Tensor]] = []
+    opened: list[set[int]] = []
+
+    def judge(examples: Tensor) -> float:
+        kept.append(weights(run))
+        found = run.model.entities.open
+        assert found is not None
+        opened.append(set(found.tolist()))
+        return -float(len(kept))
+
+    monkeypatch.setattr(run, "judge", judge)
+    report = DiCGRL(run.settings).learn(run).fits[0]
+    assert report.best_epoch == 1 and report.epochs == 6
+    assert set().union(*opened) > opened[0]  # rows that were closed in the best epoch
+    assert not same(kept[0], kept[-1])
+    assert same(weights(run), kept[0])
+
+
+def test_dense_weights_can_be_averaged_by_the_examples_behind_them() -> None:
+    plain, mean = (begun("convkb-divided", later_epochs=3, average=a) for a in (False, True))
+    before = weights(mean)
+    for run in (plain, mean):
+        DiCGRL(run.settings).learn(run)
+    learned, averaged = weights(plain), weights(mean)
+    old = mean.count("train", 0, 1) / mean.count("train")
+    for name, _ in mean.model.named_parameters():
+        expected = old * before[name] + (1 - old) * learned[name]
+        assert torch.allclose(averaged[name], expected, atol=1e-6)
+        assert not torch.equal(averaged[name], learned[name])
+    assert torch.equal(averaged["entities/rows"], learned["entities/rows"])
+
+
+def test_lessons_of_the_arrival_hold_the_shield_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = begun("transe-divided", arrive_epochs=1, later_epochs=0, shield="7")
+    lessons: list[Lesson] = []
+    original = run.fit
+
+    def fit(lesson: Lesson, *rest: Any) -> Any:
+        lessons.append(lesson)
+        return original(lesson, *rest)
+
+    monkeypatch.setattr(run, "fit", fit)
+    DiCGRL(run.settings).learn(run)
+    (lesson,) = lessons
+    assert isinstance(lesson, _Mixed)
+    history = {tuple(row) for row in run.examples("train", 0, 1).tolist()}
+    shield = [tuple(row) for row in lesson.old.tolist()]
+    assert len(set(shield)) == 7 and set(shield) <= history
+    assert torch.equal(lesson.examples, run.examples("train", 1))
+    assert np.unique(lesson.old_weight.numpy()).tolist() == [1.0]

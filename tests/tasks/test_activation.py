@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dicgrl.strategies import strategy
+from dicgrl.tasks import LinkRun, NodeRun, link_prediction, node_classification
+from dicgrl.tasks.activation import Activation, activate, component_bits, sum_by, union_by
+from tests.growing import break_ties, run_of, settings_of, stream_of
+from tests.slow_activation import Link, edge_link, slow_activation, triple_link
+
+Ints = npt.NDArray[np.int64]
+
+
+class Plain:
+    """A graph of links in lists."""
+
+    def __init__(self, links: list[Link]) -> None:
+        self.links = links
+
+    def ends(self, rows: Ints) -> Ints:
+        return as_ends([self.links[i] for i in rows])
+
+    def components(self, rows: Ints) -> Ints:
+        return as_bits([self.links[i] for i in rows])
+
+    def links_of(self, nodes: Ints) -> tuple[Ints, Ints]:
+        pairs = [
+            (at, row)
+            for at, node in enumerate(nodes.tolist())
+            for row, link in enumerate(self.links)
+            if node in link.ends
+        ]
+        at, rows = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return at, rows
+
+    def degree(self, nodes: Ints) -> Ints:
+        return np.array([sum(n in link.ends for link in self.links) for n in nodes], np.int64)
+
+
+def as_ends(links: list[Link]) -> Ints:
+    return np.array([link.ends for link in links], dtype=np.int64).reshape(-1, 2)
+
+
+def as_bits(links: list[Link]) -> Ints:
+    return np.array([sum(2**k for k in link.components) for link in links], dtype=np.int64)
+
+
+def as_set(bits: int) -> set[int]:
+    return {k for k in range(63) if bits >> k & 1}
+
+
+node = st.integers(0, 5)
+link = st.builds(Link, st.tuples(node, node), st.sets(st.integers(0, 4), min_size=1, max_size=3))
+links = st.lists(link, max_size=10)
+
+
+@given(links, links, st.sampled_from([1, 2]))
+def test_what_is_activated_is_what_the_definition_says(
+    old: list[Link], new: list[Link], orders: int
+) -> None:
+    found = activate(Plain(old), as_ends(new), as_bits(new), orders)
+    expected, looked = slow_activation(old, new, orders)
+    assert found.rows.tolist() == sorted(expected)  # each once, in order of arrival
+    assert found.candidates == len(looked)
+    for row, order, common, merit in zip(
+        found.rows.tolist(), found.order, found.common.tolist(), found.merit, strict=True
+    ):
+        assert (order, as_set(common)) == (expected[row].order, expected[row].common)
+        assert merit == pytest.approx(expected[row].merit)
+
+
+def test_a_chain_is_followed_two_links_and_only_in_shared_components() -> None:
+    """New: 0-1 in {0, 1}. Old: 1-2 {1, 2}, 2-3 {2}, 2-4 {1}, 4-5 {1}, 0-5 {3}."""
+    old = [
+        Link((1, 2), {1, 2}),
+        Link((2, 3), {2}),
+        Link((2, 4), {1}),
+        Link((4, 5), {1}),
+        Link((0, 5), {3}),
+    ]
+    new = [Link((0, 1), {0, 1})]
+    first = activate(Plain(old), as_ends(new), as_bits(new), orders=1)
+    assert first.rows.tolist() == [0] and as_set(int(first.common[0])) == {1}
+    assert first.merit.tolist() == [1 / 2]  # half of its components, all of the node's links
+    both = activate(Plain(old), as_ends(new), as_bits(new), orders=2)
+    assert (both.rows.tolist(), both.order.tolist()) == ([0, 2], [1, 2])
+    assert (first.candidates, both.candidates) == (2, 4)  # 4-5 is out of sight
+    assert both.merit.tolist() == [1 / 2, 1 / 2 / 3]  # node 2 shares with three old links
+
+
+def test_a_hub_does_not_fill_the_budget() -> None:
+    """Ten old links at a hub share what one link at another node has for itself."""
+    old = [Link((0, i), {0}) for i in range(2, 12)] + [Link((1, 2), {0})]
+    new = [Link((0, 20), {0}), Link((1, 20), {0})]
+    found = activate(Plain(old), as_ends(new), as_bits(new), orders=1)
+    assert found.merit.tolist() == pytest.approx([0.1] * 10 + [1.0])
+    assert found.within(1, "top", np.random.default_rng(0)).rows.tolist() == [10]
+
+
+def activation(merit: list[float]) -> Activation:
+    rows = np.arange(len(merit)) * 3
+    return Activation(rows, rows * 0 + 1, rows * 0 + 1, np.array(merit), len(merit))
+
+
+merits = st.lists(st.floats(1e-6, 1e6), max_size=12)
+
+
+@given(merits, st.integers(0, 14), st.sampled_from(["top", "sample"]), st.integers(0, 5))
+def test_a_budget_is_kept_without_repeats(
+    merit: list[float], budget: int, selection: str, seed: int
+) -> None:
+    every = activation(merit)
+    chosen = every.within(budget, selection, np.random.default_rng(seed))
+    assert len(chosen) == min(budget, len(merit))
+    rows = chosen.rows.tolist()
+    assert rows == sorted(set(rows)) and set(rows) <= set(every.rows.tolist())
+    assert chosen.merit.tolist() == [merit[row // 3] for row in rows]  # it goes with its link
+    if selection == "top" and rows:
+        left = [m for i, m in enumerate(merit) if i * 3 not in rows]
+        assert min(chosen.merit) >= max(left, default=-math.inf)
+
+
+def test_a_sample_follows_merit() -> None:
+    """One of three is drawn with chances 1 : 2 : 5."""
+    generator = np.random.default_rng(0)
+    every = activation([1.0, 2.0, 5.0])
+    times = 4000
+    seen = Counter(int(every.within(1, "sample", generator).rows[0]) for _ in range(times))
+    for row, chance in ((0, 1 / 8), (3, 2 / 8), (6, 5 / 8)):
+        spread = math.sqrt(times * chance * (1 - chance))
+        assert abs(seen[row] - times * chance) < 5 * spread
+
+
+@given(st.lists(st.sets(st.integers(0, 61), min_size=3, max_size=3), max_size=5))
+def test_bits_hold_sets_of_up_to_62_components(sets: list[set[int]]) -> None:
+    chosen = np.array([sorted(one) for one in sets], dtype=np.int64).reshape(-1, 3)
+    assert [as_set(bits) for bits in component_bits(chosen).tolist()] == sets
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 31)), max_size=20))
+def test_groups_are_joined_and_added(pairs: list[tuple[int, int]]) -> None:
+    names = sorted({name for name, _ in pairs})
+    group = np.array([names.index(name) for name, _ in pairs], dtype=np.int64)
+    values = np.array([value for _, value in pairs], dtype=np.int64)
+    union, total = [0] * len(names), [0] * len(names)
+    for name, value in pairs:
+        union[names.index(name)] |= value
+        total[names.index(name)] += value
+    assert union_by(group, values, len(names)).tolist() == union
+    assert sum_by(group, values.astype(np.float64), len(names)).tolist() == total
+
+
+def grown(form: str, **changes: Any) -> LinkRun | NodeRun:
+    """A run that has learned two parts and taken in the third."""
+    settings = settings_of(form, "lower", **changes)
+    run, learner = run_of(settings), strategy(settings)
+    stream = stream_of(form)
+    for part in stream[:2]:
+        run.take(part)
+        learner.learn(run)
+    if isinstance(run, NodeRun):
+        break_ties(run.model)
+    run.take(stream[2])
+    return run
+
+
+def check(found: Activation, old: list[Link], new: list[Link], orders: int) -> None:
+    expected, looked = slow_activation(old, new, orders)
+    assert expected and found.rows.tolist() == sorted(expected)
+    assert found.candidates == len(looked)
+    assert found.order.tolist() == [expected[row].order for row in sorted(expected)]
+    assert [as_set(bits) for bits in found.common.tolist()] == [
+        expected[row].common for row in sorted(expected)
+    ]
+    assert found.merit.tolist() == pytest.approx([expected[r].merit for r in sorted(expected)])
+
+
+@pytest.mark.parametrize("orders", [1, 2])
+@pytest.mark.parametrize("form", ["transe-divided", "transe-published", "transe-nodes"])
+def test_a_part_of_a_knowledge_graph_concerns_what_the_definition_says(
+    form: str, orders: int
+) -> None:
+    run = grown(form)
+    assert isinstance(run, LinkRun)
+    graph = link_prediction._Links(run)
+    rows = np.arange(graph.old, len(run.graph.train))
+    found = activate(graph, graph.ends(rows), graph.components(rows), orders)
+    old = [triple_link(run.model, row) for row in run.examples("train", 0, 2).tolist()]
+    new = [triple_link(run.model, row) for row in run.examples("train", 2).tolist()]
+    check(found, old, new, orders)
+
+
+@pytest.mark.parametrize("orders", [1, 2])
+@pytest.mark.parametrize("form", ["gat-divided", "sage-divided"])
+def test_a_part_of_a_network_concerns_what_the_definition_says(form: str, orders: int) -> None:
+    run = grown(form)
+    assert isinstance(run, NodeRun) and run.graph is not None and run.part is not None
+    graph = node_classification._Links(run)
+    rows = np.arange(graph.old, len(run.graph.edges))
+    found = activate(graph, graph.ends(rows), graph.components(rows), orders)
+    x = run.x.tolist()
+    new = [edge_link(run.model, x, edge) for edge in run.part.edges.tolist()]
+    before = run.graph.edges[: len(run.graph.edges) - len(new)].tolist()
+    check(found, [edge_link(run.model, x, edge) for edge in before], new, orders)
+
+
+@pytest.mark.parametrize("form", ["transe-divided", "gat-divided"])
+@pytest.mark.parametrize("fan", [1, 2])
+def test_a_fan_is_drawn_among_the_old_neighbours(form: str, fan: int) -> None:
+    """Nodes with many new links still show as many old ones as they have, up to the fan."""
+    run = grown(form, fan=fan)
+    kind = link_prediction if isinstance(run, LinkRun) else node_classification
+    graph = kind._Links(run)  # type: ignore[arg-type]
+    old = [set(ends) for ends in graph.ends(np.arange(graph.old)).tolist()]
+    nodes = np.arange(16)
+    degree = [sum(node in ends for ends in old) for node in range(16)]
+    assert graph.degree(nodes).tolist() == degree
+    for _ in range(20):
+        at, rows = graph.links_of(nodes)
+        for node in range(16):
+            own = rows[at == node].tolist()
+            assert len(set(own)) == len(own) == min(fan, degree[node])
+            assert all(row < graph.old and node in old[row] for row in own)
