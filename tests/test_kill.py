@@ -106,9 +106,9 @@ def test_killed_at_moments_that_nobody_chose(
     out, log = tmp_path / "run", tmp_path / "log"
     chance = random.Random(7)
     kills = 0
-    for _ in range(8):
+    for seconds in sorted(chance.uniform(0.02, 0.6) for _ in range(8)):
         child = start(log, *RING, "--out", str(out), "--resume")
-        child.join(chance.uniform(0.02, 0.6))
+        child.join(seconds)
         if child.exitcode is None:
             child.kill()
             kills += 1

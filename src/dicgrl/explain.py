@@ -73,6 +73,8 @@ def explain(learner: Learner, head: str, relation: str, tail: str, k: int = 10) 
         ]
     )
     found, chosen, alpha = run.concerned(row)
+    itself = (graph.train[found.rows] == row).all(1)  # where it is known already
+    found = found.at(~itself)
     best = np.argsort(-found.merit, kind="stable")[:k]
     listed = [
         Activated(
@@ -88,7 +90,7 @@ def explain(learner: Learner, head: str, relation: str, tail: str, k: int = 10) 
         learner.score_rows(row[None])[0],
         bool(graph.contains(row[None])[0]),
         dict(zip(chosen.tolist(), alpha, strict=True)),
-        found.candidates,
+        found.candidates - int(itself.sum()),
         {order: int((found.order == order).sum()) for order in range(1, run.settings.orders + 1)},
         listed,
     )

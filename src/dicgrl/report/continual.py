@@ -20,9 +20,9 @@ _MAIN = ("hits@10", "mrr", "accuracy")
 Results = dict[str, Any]
 
 
-def main_metrics(results: Results) -> list[str]:
+def main_metrics(runs: Sequence[Results]) -> list[str]:
     """The metrics that curves and comparisons show, the most important first."""
-    measured: dict[str, float] = next((p["whole"] for p in results["parts"] if p["whole"]), {})
+    measured = {name for run in runs for part in run["parts"] for name in part["whole"]}
     return [name for name in _MAIN if name in measured]
 
 
@@ -64,7 +64,7 @@ def comparison_table(runs: Sequence[Results]) -> Group:
     """Several runs side by side after their last part."""
     same = {run["dataset"] for run in runs}
     table = Table()
-    metrics = main_metrics(runs[0])[:2]
+    metrics = main_metrics(runs)[:2]
     table.add_column("run")
     for name in metrics:
         table.add_column(f"{SHOWN[name]} whole", justify="right")
@@ -133,7 +133,7 @@ def draw_curves(runs: Sequence[Results], path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    metrics = main_metrics(runs[0])
+    metrics = main_metrics(runs)
     figure = Figure(figsize=(10, 3.6 * len(metrics) or 2), layout="constrained")
     FigureCanvasAgg(figure)
     labels = run_labels(runs)

@@ -1,0 +1,153 @@
+"""Tables and curves of runs, as they look."""
+
+from __future__ import annotations
+
+import copy
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console, RenderableType
+
+from dicgrl.learner import Prediction
+from dicgrl.report.continual import (
+    comparison_table,
+    draw_curves,
+    part_table,
+    predictions_table,
+    run_labels,
+)
+
+
+def text_of(content: RenderableType, width: int = 200) -> str:
+    file = io.StringIO()
+    Console(file=file, width=width).print(content)
+    return file.getvalue()
+
+
+def results_of(parts: int = 2, **changes: Any) -> dict[str, Any]:
+    """Results in which every number tells where it belongs."""
+
+    def part(number: int) -> dict[str, Any]:
+        tests = [
+            {"part": j, "count": 1000 + j, "mrr": 0.1, "hits@1": 0.05}
+            | {"hits@10": (10 * number + j) / 100}
+            for j in range(number + 1)
+        ]
+        return {
+            "part": number,
+            "learn_seconds": 12.34,
+            "new_examples": 5000,
+            "replayed_examples": 700 * number,
+            "candidates": 900 * number,
+            "activated": 800 * number,
+            "tests": tests,
+            "whole": {"mrr": 0.31, "hits@1": 0.2, "hits@10": 0.41},
+            "average": {"mrr": 0.32, "hits@1": 0.2, "hits@10": 0.42},
+            "forgetting": 0.057 if number else None,
+        }
+
+    return {
+        "dataset": "films",
+        "model": "transe",
+        "strategy": "dicgrl",
+        "recipe": "best",
+        "seed": 0,
+        "settings": {"components": 8, "lr": 0.1, "budget": "10%", "model": "transe"},
+        "parts": [part(number) for number in range(parts)],
+        "forgetting": 0.057,
+        "retention": 0.9,
+    } | changes
+
+
+def bare(results: dict[str, Any]) -> dict[str, Any]:
+    """The same without test sets."""
+    found = copy.deepcopy(results)
+    for part in found["parts"]:
+        part |= {"tests": [], "whole": {}, "average": {}, "forgetting": None}
+    return found | {"forgetting": None, "retention": None}
+
+
+def test_the_table_of_a_part_shows_the_newest_part_in_per_cent() -> None:
+    lines = text_of(part_table(results_of())).splitlines()
+    assert lines[0] == "films, transe disentangled, dicgrl, after part 1, in per cent"
+    assert lines[-1] == (
+        "learned 5,000 new and 700 old examples in 12.3 s, 800 of 900 neighbours activated; "
+        "forgetting 5.7"
+    )
+    cells = [line.strip("│ ").replace("│", " ").split() for line in lines if line.startswith("│")]
+    assert ["part", "0", "1,000", "10.0", "5.0", "10.0"] in cells
+    assert ["part", "1", "1,001", "10.0", "5.0", "11.0"] in cells
+    assert ["whole", "2,001", "31.0", "20.0", "41.0"] in cells
+    assert ["average", "32.0", "20.0", "42.0"] in cells
+    assert len(cells) == 4
+
+
+def test_what_was_not_measured_is_not_shown() -> None:
+    text = text_of(part_table(bare(results_of())))
+    assert "nothing was measured" in text and "learned 5,000 new" in text
+    assert "whole" not in text and "0.0" not in text
+    first = text_of(part_table(results_of(1)))
+    assert "forgetting" not in first and "old" not in first and "neighbours" not in first
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_tables_stay_within_the_terminal(width: int) -> None:
+    answers = [Prediction("q1", "[bold]Alien[/bold] :smile:", -1.0, True)]
+    for content in (
+        part_table(results_of()),
+        comparison_table([results_of(), results_of(strategy="lower")]),
+        predictions_table("[x] -- genre -- ?", answers),
+    ):
+        assert all(len(line) <= width for line in text_of(content, width).splitlines())
+    question = "[x] -- genre -- ?"
+    assert text_of(predictions_table(question, answers)).startswith(question)
+
+
+def test_runs_are_labelled_by_what_tells_them_apart() -> None:
+    one = results_of()
+    other = results_of(strategy="lower")
+    assert run_labels([one, other]) == ["dicgrl", "lower"]
+    assert run_labels([one, results_of(seed=3)]) == ["dicgrl, seed 0", "dicgrl, seed 3"]
+    tuned = results_of(settings=one["settings"] | {"lr": 0.2})
+    assert run_labels([one, tuned]) == ["dicgrl, lr=0.1", "dicgrl, lr=0.2"]
+    assert run_labels([one, one]) == ["dicgrl (1)", "dicgrl (2)"]
+    assert run_labels([one]) == ["dicgrl"]
+    mixed = [one, other, tuned, results_of(dataset="cora"), one, results_of(recipe="paper")]
+    assert len(set(run_labels(mixed))) == len(mixed)
+
+
+def test_a_comparison_has_a_row_for_every_run() -> None:
+    runs = [results_of(3), results_of(1, strategy="lower"), bare(results_of(strategy="emr"))]
+    lines = text_of(comparison_table(runs)).splitlines()
+    assert lines[0] == "films: after the last part, in per cent"
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line]
+    assert cells[0] == ["dicgrl", "41.0", "42.0", "31.0", "32.0", "5.7", "90.0", "2,100", "12.3"]
+    assert cells[1] == ["lower", "41.0", "42.0", "31.0", "32.0", "5.7", "90.0", "0", ""]
+    assert cells[2] == ["emr", "", "", "", "", "", "", "700", "12.3"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_curves_are_drawn_in_the_format_of_their_name(
+    ending: str, begins: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / f"new folder/curves.{ending}"
+    draw_curves([results_of(), results_of(strategy="lower")], path)
+    assert path.read_bytes().startswith(begins)
+    assert [other.name for other in path.parent.iterdir()] == [path.name]
+
+
+def test_curves_show_every_run_and_metric(tmp_path: Path) -> None:
+    path = tmp_path / "curves.svg"
+    runs = [results_of(seed=seed) for seed in range(9)]
+    draw_curves(runs, path)
+    text = path.read_text(encoding="utf-8")
+    for words in [*run_labels(runs), "H@10, whole", "H@10, average", "MRR, whole", "MRR, average"]:
+        assert f"<!-- {words} -->" in text
+    draw_curves([bare(results_of())], path)
+    assert "nothing was measured" in path.read_text(encoding="utf-8")
+    draw_curves([bare(results_of()), results_of(strategy="lower")], path)  # one has no test sets
+    assert "<!-- H@10, whole -->" in path.read_text(encoding="utf-8")

@@ -1,0 +1,496 @@
+"""`dicgrl run`, `predict`, `score`, `export`, `explain`, `compare` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from dicgrl import Learner
+from dicgrl.cli import main
+from tests.test_jobs import measured
+from tests.tiny import write_circles, write_ring
+
+SMALL = ("--device", "cpu", "--set", "epochs=2")
+LINKS = (*SMALL, "--set", "dim=8", "--set", "batch=16")
+DIVIDED = (*LINKS, "--set", "components=4", "--set", "top=2")
+NODES = (*SMALL, "--set", "hidden=4")
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Outcome]
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
+    """Run `dicgrl` in this process, exit code included."""
+
+    def run(*words: str | Path) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["dicgrl", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capfd.readouterr()
+        assert "Traceback" not in captured.err
+        assert ended.value.code is None or isinstance(ended.value.code, int)
+        return Outcome(ended.value.code or 0, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two streams and a run of each kind, made by the command line."""
+    place = tmp_path_factory.mktemp("place")
+    write_ring(place / "ring")
+    write_circles(place / "circles")
+    (place / "ring" / "labels.tsv").write_text("e1\tNumber One\ne3\tNumber Three\n")
+    before = sys.argv
+    for words in (
+        ("ring", *DIVIDED, "--out", place / "divided"),
+        ("ring", *LINKS, "--strategy", "lower", "--out", place / "plain"),
+        ("circles", *NODES, "--out", place / "nodes"),
+        ("ring", *LINKS, "--whole", "--out", place / "whole"),
+    ):
+        sys.argv = ["dicgrl", "run", str(place / words[0]), *map(str, words[1:]), "--json"]
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+    sys.argv = before
+    return place
+
+
+@pytest.fixture(autouse=True)
+def here(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder of one's own, with the streams and runs in it."""
+    for name in ("FORCE_COLOR", "DICGRL_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    for path in place.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+
+
+def refused(outcome: Outcome, *mentioned: str, code: int = 2) -> None:
+    """A message on stderr that mentions what it should, and nothing on stdout."""
+    assert (outcome.code, outcome.out) == (code, ""), outcome
+    for words in mentioned:
+        assert words in outcome.err
+    if outcome.err.startswith("error: "):
+        assert outcome.err.count("\n") == 1
+
+
+# Run.
+
+
+def test_a_run_prints_a_table_after_every_part(cli: Cli) -> None:
+    code, out, err = cli("run", "ring", *DIVIDED, "--out", "run")
+    assert (code, err) == (0, "")
+    for number in range(3):
+        assert f"ring, transe disentangled, dicgrl, after part {number}, in per cent\n" in out
+    tables = out.split("after part ")[1:]
+    for number, table in enumerate(tables):
+        rows = [line for line in table.splitlines() if line.startswith("│ part ")]
+        assert len(rows) == number + 1
+        assert "whole" in table and "average" in table
+        assert ("forgetting" in table) == (number > 0)
+        assert "learned" in table and ("neighbours activated" in table) == (number > 0)
+    for heading in ("MRR", "H@1", "H@3", "H@10", "count"):
+        assert heading in tables[0]
+    assert "run/curves.png" in out
+    assert {path.name for path in Path("run").iterdir()} == {
+        "config.json",
+        "names.json",
+        "results.json",
+        "trace.jsonl",
+        "curves.png",
+        "part-0",
+        "part-1",
+        "part-2",
+    }
+    assert Path("run/curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_is_what_the_folder_holds(cli: Cli) -> None:
+    code, out, err = cli("run", "circles", *NODES, "--out", "run", "--seed", "2", "--json")
+    assert (code, err) == (0, "")
+    results = json.loads(out)
+    assert results == json.loads(Path("run/results.json").read_text(encoding="utf-8"))
+    assert (results["strategy"], results["model"], results["seed"]) == ("dicgrl", "gat", 2)
+    assert "accuracy" in results["parts"][-1]["whole"]
+
+
+def test_without_a_folder_nothing_is_written(cli: Cli) -> None:
+    before = sorted(Path().iterdir())
+    assert cli("run", "ring", *LINKS, "--strategy", "lower").code == 0
+    assert sorted(Path().iterdir()) == before
+
+
+def test_several_strategies_are_compared(cli: Cli) -> None:
+    words = ("run", "ring", *LINKS, "--strategy", "lower, emr,lower", "--out", "both")
+    code, out, err = cli(*words)
+    assert (code, err) == (0, "")
+    assert {path.name for path in Path("both").iterdir()} == {"lower", "emr", "curves.png"}
+    table = out[out.index("after the last part") :]
+    rows = [line.split()[1] for line in table.splitlines() if line.startswith("│ ")]
+    assert rows == ["lower", "emr"]
+    for name in ("lower", "emr"):
+        alone = cli("run", "ring", *LINKS, "--strategy", name, "--json")
+        held = json.loads(Path("both", name, "results.json").read_text(encoding="utf-8"))
+        assert measured(json.loads(alone.out)) == measured(held)
+    refused(cli(*words), "holds a run already")
+    again = cli(*words, "--resume", "--json")
+    assert [each["strategy"] for each in json.loads(again.out)] == ["lower", "emr"]
+
+
+def test_the_same_seed_gives_the_same_numbers(cli: Cli) -> None:
+    first, again, other = (
+        measured(json.loads(cli("run", "ring", *DIVIDED, "--json", "--seed", seed).out))
+        for seed in ("1", "1", "2")
+    )
+    assert first == again and first["parts"] != other["parts"]
+
+
+def test_a_finished_run_that_is_resumed_shows_its_last_table(cli: Cli) -> None:
+    code, out, _ = cli("run", "ring", *LINKS, "--strategy", "lower", "--out", "plain", "--resume")
+    assert code == 0 and out.count("after part") == 1 and "after part 2" in out
+
+
+def test_a_stream_without_test_sets_says_so(cli: Cli) -> None:
+    for path in Path(shutil.copytree("ring", "bare")).glob("*/*.txt"):
+        if path.name != "train.txt":
+            path.unlink()
+    code, out, err = cli("run", "bare", *DIVIDED, "--out", "run")
+    assert (code, err) == (0, "")
+    assert out.count("no test set so far: nothing was measured") == 3
+    assert Path("run/curves.png").exists()
+    aside = cli("run", "bare", *DIVIDED, "--test", "0.2", "--valid", "0.1", "--json")
+    assert json.loads(aside.out)["parts"][-1]["whole"]["mrr"] > 0
+
+
+def test_a_stream_of_one_part_and_one_without_new_entities(cli: Cli) -> None:
+    train = Path("ring/0/train.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    Path("one.tsv").write_text("".join(train))
+    Path("old").mkdir()
+    for number in range(3):  # the same facts again and again
+        Path("old", f"{number}.tsv").write_text("".join(train[number:]))
+    for source in ("one.tsv", "old"):
+        assert cli("run", source, *DIVIDED, "--out", f"run of {source}").code == 0
+        answer = cli("predict", f"run of {source}", "--head", "e0", "--relation", "plus 1")
+        assert answer.code == 0
+
+
+RUN_MISTAKES = {
+    "a folder is missing": (("ring", "--resume"), ("--resume", "--out")),
+    "resume and whole": (("ring", "--resume", "--whole", "--out", "x"), ("without --whole",)),
+    "a run is there": (("ring", "--out", "plain"), ("plain", "holds a run already", "--resume")),
+    "whole over a run": (("ring", "--whole", "--out", "plain"), ("holds a run already",)),
+    "resume over whole": (("ring", "--resume", "--out", "whole"), ("whole", "part by part")),
+    "other settings": (
+        ("ring", *LINKS, "--strategy", "lower", "--set", "lr=0.5", "--resume", "--out", "plain"),
+        ("lr=0.001, not 0.5", "choose another folder"),
+    ),
+    "other seed": (
+        ("ring", *LINKS, "--strategy", "lower", "--seed", "9", "--resume", "--out", "plain"),
+        ("seed=0, not 9",),
+    ),
+    "other strategy": (
+        ("ring", *LINKS, "--strategy", "emr", "--resume", "--out", "plain"),
+        ("strategy='lower', not 'emr'",),
+    ),
+    "other data": (("circles", "--resume", "--out", "plain"), ("dataset='ring', not 'circles'",)),
+    "a file": (("ring", "--out", "ring/0/train.txt"), ("is a file", "a folder")),
+    "dataset": (("film",), ("'film'", "did you mean 'films'?", "FB15k-237", "cora")),
+    "path": (("./nowhere",), ("./nowhere: no such file or folder",)),
+    "model": (("ring", "--model", "tranes"), ("did you mean 'transe'?", "convkb", "gat")),
+    "strategy": (
+        ("ring", "--strategy", "lower,dicgl"),
+        ("'dicgl'", "did you mean 'dicgrl'?", "emr, ewc, frozen, gem, lower, upper"),
+    ),
+    "empty strategy": (("ring", "--strategy", "lower,"), ("unknown strategy ''", "upper")),
+    "option": (("ring", "--modl", "x"), ("--modl", "--model")),
+    "setting": (("ring", "--set", "epoch=3"), ("'epoch'", "did you mean 'epochs'?", "budget")),
+    "budget": (("ring", "--set", "budget=lots"), ("budget='lots'", "10%", "all")),
+    "choice": (("ring", "--set", "selection=tap"), ("'tap'", "did you mean 'top'?", "sample")),
+    "recipe": (("ring", "--recipe", "papr"), ("'papr'", "did you mean 'paper'?")),
+    "set strategy": (("ring", "--set", "strategy=emr"), ("--strategy emr",)),
+    "set model": (("ring", "--set", "model=convkb"), ("--model convkb",)),
+    "plain dicgrl": (("ring", "--plain"), ("disentangled model",)),
+    "plain dicgrl, late": (
+        ("ring", "--strategy", "lower,dicgrl", "--set", "components=0"),
+        ("disentangled model",),
+    ),
+    "model of nodes": (("ring", "--model", "gat"), ("gat", "knowledge graph", "transe")),
+    "model of links": (("circles", "--model", "transe"), ("transe", "network", "gat or sage")),
+    "device": (("ring", "--device", "tpu"), ("device 'tpu'", "cpu")),
+    "seed": (("ring", "--seed", "-1"), ("--seed",)),
+    "large seed": (("ring", "--seed", str(1 << 40)), ("--seed",)),
+    "share": (("ring", "--test", "2"), ("test=2",)),
+}
+
+
+@pytest.mark.parametrize("name", RUN_MISTAKES)
+def test_a_mistake_is_refused_before_anything_is_written(cli: Cli, name: str) -> None:
+    words, mentioned = RUN_MISTAKES[name]
+    out = () if "--out" in words or "--resume" in words else ("--out", "never")
+    kept = {path: path.read_bytes() for path in Path("plain/").rglob("*") if path.is_file()}
+    refused(cli("run", *words, *out), *mentioned)
+    assert not Path("never").exists()
+    now = {path: path.read_bytes() for path in Path("plain/").rglob("*") if path.is_file()}
+    assert now == kept
+
+
+def test_a_second_strategy_that_cannot_run_stops_the_first(cli: Cli) -> None:
+    assert cli("run", "ring", *LINKS, "--strategy", "emr", "--out", "both/emr").code == 0
+    outcome = cli("run", "ring", *LINKS, "--strategy", "lower,emr", "--out", "both")
+    refused(outcome, "both/emr", "holds a run already")
+    assert not Path("both/lower").exists()
+
+
+def test_a_part_that_is_empty_is_named(cli: Cli) -> None:
+    shutil.copytree("ring", "hole")
+    Path("hole/1/train.txt").write_text("")
+    refused(cli("run", "hole", *DIVIDED), "hole/1/train.txt", "empty")
+
+
+def test_a_run_that_diverges_can_be_gone_on_with(cli: Cli) -> None:
+    """The first part is learned and kept, the second one fails; that is nobody's mistake."""
+    words = ("run", "ring", *LINKS, "--strategy", "lower", "--set", "p=2")
+    wild = ("--set", "later_rate=1e33", "--out", "run")
+    outcome = cli(*words, *wild)
+    assert outcome.code == 1 and "training diverged" in outcome.err
+    assert outcome.out.count("after part") == 1
+    assert Learner.load("run", device="cpu").num_parts == 1
+    assert cli(*words, *wild, "--resume").code == 1
+    assert Learner.load("run", device="cpu").num_parts == 1
+
+
+# Questions to a run.
+
+
+def test_predict_answers_with_names_scores_and_what_is_known(cli: Cli) -> None:
+    question = ("predict", "divided", "--head", "Number One", "--relation", "plus 2")
+    code, out, err = cli(*question, "-k", "3", "--json")
+    assert (code, err) == (0, "")
+    answers = json.loads(out)
+    expected = Learner.load("divided", device="cpu").predict(head="e1", relation="plus 2", k=3)
+    assert [a["label"] for a in answers] == [a.label for a in expected]
+    assert all(a.keys() == {"label", "name", "score", "known"} for a in answers)
+    assert [a["score"] for a in answers] == sorted((a["score"] for a in answers), reverse=True)
+    code, out, err = cli(*question, "-k", "99")
+    assert (code, err) == (0, "")
+    assert out.startswith("Number One -- plus 2 -- ?\n")
+    assert "Number Three (e3)" in out and "known" in out and "new" in out
+
+
+def test_predict_asks_for_any_of_the_three_and_for_classes(cli: Cli) -> None:
+    for words in (
+        ("divided", "--relation", "plus 1", "--tail", "e3"),
+        ("divided", "--head", "e1", "--tail", "e3"),
+        ("nodes", "--node", "n3"),
+    ):
+        answers = json.loads(cli("predict", *words, "--json").out)
+        assert len(answers) >= 2 and any(answer["known"] for answer in answers)
+
+
+ASKED_WRONG = {
+    "nothing": (("predict", "plain"), ("exactly one",)),
+    "everything": (
+        ("predict", "plain", "--head", "e1", "--relation", "plus 1", "--tail", "e2"),
+        ("exactly one",),
+    ),
+    "head": (
+        ("predict", "plain", "--head", "e77", "--relation", "plus 1"),
+        ("unknown entity 'e77'", "did you mean 'e7'"),
+    ),
+    "relation": (
+        ("predict", "plain", "--head", "e1", "--relation", "plus"),
+        ("unknown relation 'plus'", "'plus 1'"),
+    ),
+    "none at all": (("predict", "plain", "--head", "e1", "--relation", "plus 1", "-k", "0"), "-k"),
+    "node of links": (("predict", "plain", "--node", "e1"), ("exactly one",)),
+    "head of nodes": (("predict", "nodes", "--head", "n1"), ("node alone",)),
+    "unknown node": (("predict", "nodes", "--node", "n77"), ("unknown node 'n77'", "'n7'")),
+    "no run": (("predict", "ring", "--head", "e1"), ("ring: no run here",)),
+    "no folder": (("predict", "nowhere", "--head", "e1"), ("nowhere: no run here",)),
+    "whole run": (("predict", "whole", "--head", "e1"), ("--whole", "part by part")),
+    "score: no file": (("score", "plain", "nothing.tsv"), ("nothing.tsv: no such file",)),
+    "score: a folder": (("score", "plain", "ring"), ("ring", "file")),
+    "score: a picture": (("score", "plain", "plain/curves.png"), ("curves.png:1", "UTF-8")),
+    "score: a table": (("score", "plain", "circles/edges.csv"), ("edges.csv:1", "3 fields")),
+    "score: nodes": (("score", "nodes", "ring/0/test.txt"), ("classifies nodes",)),
+    "explain: unknown": (
+        ("explain", "divided", "--triple", "e1", "plus 1", "e77"),
+        ("unknown entity 'e77'",),
+    ),
+    "explain: plain": (
+        ("explain", "plain", "--triple", "e1", "plus 1", "e2"),
+        ("plain model", "disentangled"),
+    ),
+    "explain: nodes": (("explain", "nodes", "--triple", "a", "b", "c"), ("classifies nodes",)),
+    "explain: two": (("explain", "divided", "--triple", "e1", "plus 1"), ("--triple", "3")),
+    "explain: nothing": (("explain", "divided"), ("--triple",)),
+    "export: there": (("export", "plain", "--to", "ring"), ("ring", "already")),
+    "export: nowhere": (("export", "plain"), ("--to",)),
+    "compare: nothing": (("compare",), ("RUN",)),
+    "compare: tasks": (("compare", "plain", "nodes"), ("different tasks",)),
+    "compare: no run": (("compare", "plain", "ring"), ("ring: no run here",)),
+    "compare: whole": (("compare", "plain", "whole"), ("--whole",)),
+    "compare: picture": (("compare", "plain", "--out", "x.bmp"), ("x.bmp", ".png, .svg or .pdf")),
+}
+
+
+@pytest.mark.parametrize("name", ASKED_WRONG)
+def test_a_wrong_question_is_one_message(cli: Cli, name: str) -> None:
+    words, mentioned = ASKED_WRONG[name]
+    before = sorted(Path().iterdir())
+    refused(cli(*words), *mentioned)
+    assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("verb", "name"),
+    [
+        (verb, name)
+        for verb in ("predict", "score", "export", "explain", "run")
+        for name in ("config.json", "part-1/report.json", "part-0/model.safetensors")
+    ]
+    + [("compare", "config.json")],  # which reads the results alone
+)
+def test_a_damaged_run_is_refused_by_every_command(cli: Cli, verb: str, name: str) -> None:
+    damaged = Path(shutil.copytree("divided/", "damaged")) / name
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 4
+    damaged.write_bytes(content)
+    words = {
+        "predict": ("predict", "damaged", "--head", "e1", "--relation", "plus 1"),
+        "score": ("score", "damaged", "ring/0/test.txt"),
+        "export": ("export", "damaged", "--to", "never"),
+        "explain": ("explain", "damaged", "--triple", "e1", "plus 1", "e2"),
+        "compare": ("compare", "damaged", "--out", "never.png"),
+        "run": ("run", "ring", *DIVIDED, "--out", "damaged", "--resume"),
+    }[verb]
+    refused(cli(*words), "damaged")
+    assert not Path("never").exists() and not Path("never.png").exists()
+
+
+def test_compare_needs_results(cli: Cli) -> None:
+    shutil.copytree("plain/", "half")
+    Path("half/results.json").unlink()
+    refused(cli("compare", "half"), "half", "no results yet", "--resume")
+    Path("half/results.json").write_text("{")
+    refused(cli("compare", "half"), "results.json", "damaged")
+
+
+def test_score_gives_every_line_its_score(cli: Cli) -> None:
+    code, out, err = cli("score", "divided", "ring/0/train.txt")
+    assert (code, err) == (0, "")
+    lines = Path("ring/0/train.txt").read_text(encoding="utf-8").splitlines()
+    assert [line.rpartition("\t")[0] for line in out.splitlines()] == lines
+    triples = [tuple(line.split("\t")) for line in lines]
+    expected = Learner.load("divided", device="cpu").score(triples)  # type: ignore[arg-type]
+    found = [float(line.rpartition("\t")[2]) for line in out.splitlines()]
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("line", "mentioned"),
+    [
+        ("e1\tplus 1\te99\n", ("unknown entity 'e99'",)),
+        ("e1\tminus 1\te2\n", ("unknown relation 'minus 1'",)),
+        ("e1\tplus 1\n", ("expected 3 fields",)),
+        ("e1\t\te2\n", ("field 2 of 3 is empty",)),
+    ],
+)
+def test_a_line_that_cannot_be_scored_is_named_before_anything_is_printed(
+    cli: Cli, line: str, mentioned: tuple[str, ...]
+) -> None:
+    Path("triples.tsv").write_text("e1\tplus 1\te2\n" * 4 + line + "e2\tplus 1\te3\n")
+    refused(cli("score", "plain", "triples.tsv"), "triples.tsv:5:", *mentioned)
+
+
+def test_exported_vectors_give_the_models_scores(cli: Cli) -> None:
+    code, out, err = cli("export", "plain", "--to", "vectors")
+    assert (code, err) == (0, "")
+    files = {path.name for path in Path("vectors").iterdir()}
+    assert files == {
+        "entities.npy",
+        "entities.tsv",
+        "relations.npy",
+        "relations.tsv",
+        "vectors.safetensors",
+    }
+    assert all(name in out for name in files)
+    arrays = load_file("vectors/vectors.safetensors")
+    rows: dict[str, dict[str, int]] = {}
+    for name in ("entities", "relations"):
+        assert np.array_equal(np.load(f"vectors/{name}.npy"), arrays[name])
+        lines = Path(f"vectors/{name}.tsv").read_text(encoding="utf-8").splitlines()
+        assert len(lines) == len(arrays[name])
+        rows[name] = {line.split("\t")[0]: i for i, line in enumerate(lines)}
+    entity, relation = arrays["entities"].squeeze(1), arrays["relations"].squeeze(1)
+    away = (
+        entity[rows["entities"]["e3"]]
+        + relation[rows["relations"]["plus 2"]]
+        - entity[rows["entities"]["e9"]]
+    )
+    score = Learner.load("plain", device="cpu").score([("e3", "plus 2", "e9")])[0]
+    assert -np.abs(away).sum() == pytest.approx(score, rel=1e-5)
+    assert "e1\tNumber One" in Path("vectors/entities.tsv").read_text(encoding="utf-8")
+
+
+def test_networks_and_divided_models_are_exported(cli: Cli) -> None:
+    assert cli("export", "nodes", "--to", "x/nodes").code == 0
+    arrays = load_file("x/nodes/vectors.safetensors")
+    assert len(arrays["nodes"]) == 40 and len(arrays["classes"]) == 3
+    assert len(Path("x/nodes/nodes.tsv").read_text().splitlines()) == 40
+    assert cli("export", "divided", "--to", "x/divided").code == 0
+    arrays = load_file("x/divided/vectors.safetensors")
+    assert arrays["entities"].shape[1:] == (4, 2)
+    assert arrays["attention"].shape == (3, 4)
+    assert arrays["attention"].sum(1) == pytest.approx(1, rel=1e-5)
+
+
+def test_explain_names_components_and_neighbours_that_share_them(cli: Cli) -> None:
+    words = ("explain", "divided", "--triple", "e1", "plus 2", "e3")
+    found = json.loads(cli(*words, "--json", "-k", "99").out)
+    assert found["triple"] == ["Number One", "plus 2", "Number Three"] and found["known"]
+    assert len(found["components"]) == 2
+    assert sum(found["activated"].values()) == len(found["best"]) <= found["candidates"]
+    for entry in found["best"]:
+        assert entry["shared"] and {str(c) for c in entry["shared"]} <= found["components"].keys()
+        near = {"Number One", "Number Three"} & {entry["triple"][0], entry["triple"][2]}
+        assert bool(near) == (entry["order"] == 1)
+    assert found["triple"] not in [entry["triple"] for entry in found["best"]]
+    merits = [entry["merit"] for entry in found["best"]]
+    assert merits == sorted(merits, reverse=True)
+    code, out, err = cli(*words)
+    assert (code, err) == (0, "")
+    assert "Number One -- plus 2 -- Number Three\n" in out
+    assert "known" in out and "Would activate" in out
+
+
+@pytest.mark.parametrize(("ending", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_compare_makes_a_table_and_a_picture(cli: Cli, ending: str, begins: bytes) -> None:
+    code, out, err = cli("compare", "divided", "plain", "--out", f"both.{ending}")
+    assert (code, err) == (0, "")
+    assert Path(f"both.{ending}").read_bytes().startswith(begins)
+    rows = [line for line in out.splitlines() if line.startswith("│ ")]
+    assert [row.split()[1] for row in rows] == ["dicgrl", "lower"]
+    for folder, row in zip(("divided", "plain"), rows, strict=True):
+        last = json.loads(Path(folder, "results.json").read_text())["parts"][-1]
+        assert f"{last['whole']['hits@10'] * 100:.1f}" in row
+        assert f"{last['average']['mrr'] * 100:.1f}" in row
+    compared = json.loads(cli("compare", "divided", "plain", "--json").out)
+    assert [run["strategy"] for run in compared] == ["dicgrl", "lower"]
