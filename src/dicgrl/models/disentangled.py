@@ -77,7 +77,7 @@ class ComponentLayer(nn.Module, ABC):
             fastest; a GPU wants few and large ones. A node that hears more is a block of its own.
     """
 
-    block_bytes: ClassVar = {"cpu": 1 << 25, "cuda": 1 << 30}
+    block_bytes: ClassVar = {"cpu": 24 << 20, "cuda": 1 << 30}
 
     @abstractmethod
     def initialise(self, generator: torch.Generator) -> None:
@@ -166,7 +166,7 @@ class ComponentGAT(ComponentLayer):
         if not self.training or not self.dropout:
             return share
         drawn = torch.empty_like(share).uniform_(generator=generator)
-        return share * (drawn >= self.dropout) / (1 - self.dropout)
+        return share * drawn.ge_(self.dropout).div_(1 - self.dropout)
 
 
 class ComponentSAGE(ComponentLayer):

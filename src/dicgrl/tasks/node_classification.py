@@ -11,7 +11,7 @@ from dicgrl.errors import UserError
 from dicgrl.evaluation import accuracy_metrics
 from dicgrl.graph import NetworkGraph, NetworkPart
 from dicgrl.graph.network import Scope
-from dicgrl.models import NetworkModel, PreparedEdges
+from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
 from dicgrl.recipes import Recipe
 from dicgrl.settings import NodeSettings
 from dicgrl.training import FitReport, NodeObjective, fit
@@ -23,6 +23,7 @@ PROTOCOL = {
     "selection": "smallest validation loss",
     "edges": "undirected, each once, one self loop per node",
 }
+_SPARSE = 0.2  # share of numbers that are not zero up to which sparse features are faster
 
 
 def scaled(features: Tensor, how: str) -> Tensor:
@@ -84,11 +85,15 @@ class NodeRun:
             device,
         )
         self.model.grow(added.num_classes)
+        self.inputs: Tensor | SparseRows = self.x
+        if settings.components:  # a plain model takes dense features
+            sparse = SparseRows(self.x)
+            self.inputs = sparse if sparse.density < _SPARSE else self.x
 
     def learn(self, monitor: Monitor | None = None) -> FitReport:
         """Train, with early stopping on the loss of the validation nodes."""
         settings, model = self.settings, self.model
-        neighbourhood: Neighbourhood = WholeNetwork(self.x, self.edges)
+        neighbourhood: Neighbourhood = WholeNetwork(self.inputs, self.edges)
         if settings.batch:
             neighbourhood = SampledNeighbourhood(
                 self.x, self.edge_index, settings.layers, settings.neighbours, self.generator
@@ -112,6 +117,6 @@ class NodeRun:
         was_training = self.model.training
         self.model.eval()
         with torch.no_grad():
-            scores = self.model(self.x, self.edges)[nodes]
+            scores = self.model(self.inputs, self.edges)[nodes]
         self.model.train(was_training)
         return accuracy_metrics(scores, self.labels[nodes])

@@ -13,12 +13,13 @@ import torch
 from torch import Tensor
 
 from dicgrl.models.edges import PreparedEdges
+from dicgrl.models.features import SparseRows
 
 
 class Neighbourhood(Protocol):
     """Gives the part of the network that a batch of nodes needs."""
 
-    def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor | PreparedEdges, Tensor]:
+    def __call__(self, nodes: Tensor) -> tuple[Tensor | SparseRows, Tensor | PreparedEdges, Tensor]:
         """Features [m, F], edges [2, e] in positions of those, and the positions of `nodes`."""
 
 
@@ -30,10 +31,10 @@ class WholeNetwork:
         edges: All edges with self loops, [2, E], best prepared: they stay the same.
     """
 
-    def __init__(self, x: Tensor, edges: Tensor | PreparedEdges) -> None:
+    def __init__(self, x: Tensor | SparseRows, edges: Tensor | PreparedEdges) -> None:
         self.x, self.edges = x, edges
 
-    def __call__(self, nodes: Tensor) -> tuple[Tensor, Tensor | PreparedEdges, Tensor]:
+    def __call__(self, nodes: Tensor) -> tuple[Tensor | SparseRows, Tensor | PreparedEdges, Tensor]:
         """See `Neighbourhood`."""
         return self.x, self.edges, nodes
 
