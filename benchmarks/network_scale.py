@@ -3,9 +3,10 @@
     python benchmarks/network_scale.py [--device cpu|cuda] [--sizes 100000,1000000]
         [--degree 10] [--repeats 4]
 
-One training step (forward and backward) of the two-layer disentangled GAT on random networks, best
-of several after a warm-up. A cost that followed the square of the nodes would grow a hundredfold
-for ten times the nodes; the last column says what it grew by.
+One training step (forward and backward, full batch) of the two-layer disentangled GAT on random
+networks, best of several. A cost that followed the square of the nodes would grow a hundredfold for
+ten times the nodes; the last column says what it grew by. Edges count in both directions. Random
+networks are the worst case for memory: no two edges of a node read rows that lie close together.
 """
 
 from __future__ import annotations

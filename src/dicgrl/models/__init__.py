@@ -3,6 +3,7 @@
 from dicgrl.models.components import Components, Route
 from dicgrl.models.convkb import ConvKB
 from dicgrl.models.edges import PreparedEdges
+from dicgrl.models.features import SparseRows
 from dicgrl.models.knowledge import KnowledgeModel
 from dicgrl.models.network import BACKBONES, NetworkModel
 from dicgrl.models.scorer import Scorer, scorer
@@ -18,6 +19,7 @@ __all__ = [
     "PreparedEdges",
     "Route",
     "Scorer",
+    "SparseRows",
     "Table",
     "TransE",
     "scorer",

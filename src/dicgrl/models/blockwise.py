@@ -130,7 +130,7 @@ class MessagePass:
         """A block's new components and lack, from what it has read."""
         logits = edge_logits(block, own, other)
         log_alpha = logits - logits.logsumexp(1, keepdim=True)
-        missing = len(chosen) - (log_alpha.exp() * chosen).sum()
+        missing = len(chosen) - (log_alpha.exp() * chosen.to(logits.dtype)).sum()
         gate = None
         if self.components.learned and log_alpha.requires_grad:
             gate = log_alpha - log_alpha.detach() + 1  # alpha / stopgradient(alpha), and its slope

@@ -72,12 +72,12 @@ class ComponentLayer(nn.Module, ABC):
     """A layer of message passing in components: what is sent, what is made of it.
 
     Attributes:
-        block_bytes: Bytes that the messages of one block may take (a few tensors of that size
-            exist at a time), by the kind of device. On a CPU blocks that stay in its cache are
-            fastest; a GPU wants few and large ones. A node that hears more is a block of its own.
+        block_bytes: Bytes that the messages of one block may take, by the kind of device; about ten
+            tensors of that size exist at a time. A CPU is fastest with blocks of about the size of
+            its cache, a GPU with few and large ones. A node that hears more is a block of its own.
     """
 
-    block_bytes: ClassVar = {"cpu": 1 << 25, "cuda": 1 << 30}
+    block_bytes: ClassVar = {"cpu": 24 << 20, "cuda": 1 << 30}
 
     @abstractmethod
     def initialise(self, generator: torch.Generator) -> None:
@@ -166,7 +166,7 @@ class ComponentGAT(ComponentLayer):
         if not self.training or not self.dropout:
             return share
         drawn = torch.empty_like(share).uniform_(generator=generator)
-        return share * (drawn >= self.dropout) / (1 - self.dropout)
+        return share * drawn.ge_(self.dropout).div_(1 - self.dropout)
 
 
 class ComponentSAGE(ComponentLayer):

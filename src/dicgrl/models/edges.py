@@ -21,14 +21,12 @@ class Block:
         stop: One behind the last of them.
         source: Where each message comes from, [e].
         target: Who hears it, counted from `first`, [e], rising.
-        edges: Which of the sorted edges these are.
     """
 
     first: int
     stop: int
     source: Tensor
     target: Tensor
-    edges: slice
 
 
 class PreparedEdges:
@@ -75,15 +73,15 @@ class PreparedEdges:
 
     def _cut(self, most: int) -> list[Block]:
         if len(self) <= most:  # the usual case: nothing is asked of the device
-            return [Block(0, self.num_nodes, self.source, self.target, slice(0, len(self)))]
+            return [Block(0, self.num_nodes, self.source, self.target)]
         end = torch.bincount(self.target, minlength=self.num_nodes).cumsum(0).cpu()
         blocks, first, begin = [], 0, 0
         while first < self.num_nodes:
             # The last node whose edges still fit; nodes without edges cost nothing.
             stop = max(int(torch.searchsorted(end, begin + most, right=True)), first + 1)
-            edges = slice(begin, int(end[stop - 1]))
-            blocks.append(Block(first, stop, self.source[edges], self.target[edges] - first, edges))
-            first, begin = stop, edges.stop
+            own = slice(begin, int(end[stop - 1]))
+            blocks.append(Block(first, stop, self.source[own], self.target[own] - first))
+            first, begin = stop, own.stop
         return blocks
 
 

@@ -25,6 +25,7 @@ from dicgrl.models.disentangled import (
     EdgeRouter,
 )
 from dicgrl.models.edges import PreparedEdges, prepared
+from dicgrl.models.features import SparseRows
 from dicgrl.models.table import Table
 
 
@@ -165,7 +166,7 @@ class NetworkModel(nn.Module):
 
     def forward(
         self,
-        x: Tensor,
+        x: Tensor | SparseRows,
         edges: Tensor | PreparedEdges,
         open: Tensor | None = None,  # noqa: A002
     ) -> Tensor:
@@ -182,26 +183,28 @@ class NetworkModel(nn.Module):
         """What the class layer sees of each node, [N, width].
 
         Args:
-            x: Features of the nodes, [N, F].
+            x: Features of the nodes, [N, F]; for disentangled models also as `SparseRows`.
             edges: Edges [2, E] with one self loop per node. For more than one call with the same
                 edges, prepare them once: `PreparedEdges(edge_index, len(x))`.
             open: Where it is False, [N, K], no gradient flows through that component of that node
                 where it enters the class layer; None for all open. For disentangled models only.
 
         Raises:
-            ValueError: `open` has another shape, or the model has no components.
+            ValueError: `open` has another shape; or `open` or sparse features for a plain model.
         """
-        x = F.dropout(x, self.dropout, self.training)
         if self.projection is None:
             if open is not None:
                 raise ValueError("open: a plain model has no components to open or close")
+            if isinstance(x, SparseRows):
+                raise ValueError("x: a plain model takes dense features")
+            seen = F.dropout(x, self.dropout, self.training)
             edge_index = edges.index if isinstance(edges, PreparedEdges) else edges
             for number, layer in enumerate(self.stack):
-                x = F.dropout(x, self.dropout, self.training) if number else x
-                x = layer(x, edge_index)
+                seen = F.dropout(seen, self.dropout, self.training) if number else seen
+                seen = layer(seen, edge_index)
         else:
             ready = prepared(edges, len(x))
-            parts = self.projection(x).unflatten(1, (-1, self.hidden))  # [N, K, hidden]
+            parts = self._parts(x, self.dropout if self.training else 0.0)  # [N, K, hidden]
             if open is not None and open.shape != parts.shape[:2]:
                 raise ValueError(
                     f"open: shape {list(open.shape)}, expected {list(parts.shape[:2])} "
@@ -215,11 +218,20 @@ class NetworkModel(nn.Module):
             self._concentration = torch.stack(missing).mean()
             if open is not None:
                 parts = torch.where(open[..., None], parts, parts.detach())
-            x = parts.flatten(1)
-        return x
+            seen = parts.flatten(1)
+        return seen
+
+    def _parts(self, x: Tensor | SparseRows, dropout: float) -> Tensor:
+        """Features of nodes projected to components."""
+        assert self.projection is not None
+        if isinstance(x, SparseRows):
+            projected = x.linear(self.projection.weight, self.projection.bias, dropout)
+        else:
+            projected = self.projection(F.dropout(x, dropout))
+        return projected.view(len(x), self.width // self.hidden, self.hidden)
 
     @torch.no_grad()
-    def edge_components(self, x: Tensor, edges: Tensor | PreparedEdges) -> Tensor:
+    def edge_components(self, x: Tensor | SparseRows, edges: Tensor | PreparedEdges) -> Tensor:
         """The components that the first layer's router chooses for each edge, [E, n].
 
         Nothing is dropped and no gradient is kept, whatever mode the model is in. Rows follow the
@@ -235,10 +247,9 @@ class NetworkModel(nn.Module):
         if self.projection is None:
             raise ValueError("edge_components: a plain model has no components")
         ready = prepared(edges, len(x))
-        parts = self.projection(x).unflatten(1, (-1, self.hidden))
         router = self.routers[0]
         assert isinstance(router, EdgeRouter)
-        chosen = router.choose(parts, ready)
+        chosen = router.choose(self._parts(x, 0.0), ready)
         return torch.empty_like(chosen).index_copy_(0, ready.order, chosen)
 
     def attention_now(self) -> dict[str, Tensor]:

@@ -15,7 +15,7 @@ from dicgrl.evaluation import accuracy_metrics
 from dicgrl.graph import NetworkGraph, NetworkPart, Part
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.network import Scope
-from dicgrl.models import NetworkModel, PreparedEdges
+from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.tasks.activation import (
     MAX_COMPONENTS,
@@ -37,6 +37,7 @@ PROTOCOL = {
     "selection": "smallest validation loss",
     "edges": "undirected, each once, one self loop per node",
 }
+_SPARSE = 0.2  # share of numbers that are not zero up to which sparse features are faster
 
 
 def scaled(features: Tensor, how: str) -> Tensor:
@@ -113,6 +114,10 @@ class NodeRun(Run):
         self.part = graph.add(part)
         features = torch.from_numpy(graph.features.copy())
         self.x = scaled(features, self.settings.features).to(self.device)
+        self.inputs: Tensor | SparseRows = self.x
+        if self.settings.components:  # a plain model takes dense features
+            sparse = SparseRows(self.x)
+            self.inputs = sparse if sparse.density < _SPARSE else self.x
         scope: Scope = "part" if self.settings.graph == "part" else "accumulated"
         edge_index = torch.from_numpy(graph.edge_index(scope)).to(self.device)
         self.edges = PreparedEdges(edge_index, len(self.x))
@@ -156,7 +161,7 @@ class NodeRun(Run):
         """See `Run`; there are no negatives to shield from."""
         del examples, shield
         settings, model = self.settings, self.model
-        neighbourhood: Neighbourhood = WholeNetwork(self.x, self.edges)
+        neighbourhood: Neighbourhood = WholeNetwork(self.inputs, self.edges)
         if settings.batch:
             neighbourhood = SampledNeighbourhood(
                 self.x, self.edges.index, settings.layers, settings.neighbours, self.generator
@@ -224,7 +229,7 @@ class NodeRun(Run):
         """Class scores of nodes, with all edges in scope, nothing dropped."""
         was_training = self.model.training
         self.model.eval()
-        scores: Tensor = self.model(self.x, self.edges)[nodes]
+        scores: Tensor = self.model(self.inputs, self.edges)[nodes]
         self.model.train(was_training)
         return scores
 
@@ -233,7 +238,7 @@ class NodeRun(Run):
         """What the class layer sees of every node, [N, width]; nothing dropped."""
         was_training = self.model.training
         self.model.eval()
-        vectors: Tensor = self.model.embed(self.x, self.edges)
+        vectors: Tensor = self.model.embed(self.inputs, self.edges)
         self.model.train(was_training)
         return vectors
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from dicgrl.models.edges import PreparedEdges
+from dicgrl.models.features import SparseRows
 
 
 class Seen(NamedTuple):
@@ -25,7 +26,7 @@ class Seen(NamedTuple):
         nodes: Which nodes the rows are; a slice where they are all.
     """
 
-    x: Tensor
+    x: Tensor | SparseRows
     edges: Tensor | PreparedEdges
     positions: Tensor
     nodes: Tensor | slice
@@ -46,7 +47,7 @@ class WholeNetwork:
         edges: All edges with self loops.
     """
 
-    def __init__(self, x: Tensor, edges: Tensor | PreparedEdges) -> None:
+    def __init__(self, x: Tensor | SparseRows, edges: Tensor | PreparedEdges) -> None:
         self.x, self.edges = x, edges
 
     def __call__(self, nodes: Tensor) -> Seen:
