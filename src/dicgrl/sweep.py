@@ -308,5 +308,5 @@ def _import_optuna() -> Any:
         import optuna
     except ImportError as error:
         raise UserError("a sweep needs Optuna: pip install 'dicgrl[sweep]'") from error
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

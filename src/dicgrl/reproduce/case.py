@@ -27,7 +27,7 @@ from dicgrl.tasks.activation import Activation
 
 NEW_TRIPLES = 2  # shown of the newcomer
 NEIGHBOURS = 4  # shown of each new triple, of order 1
-FURTHER = 2  # shown of order 2 for each of those
+FURTHER = 1  # shown of order 2 for each of those
 RELATIONS = 24  # in the heat map
 
 
@@ -116,18 +116,15 @@ def _activation(learner: Learner, run: LinkRun, row: IntArray) -> dict[str, Any]
     old = run.count("train", 0, run.newest)
     found, chosen, alpha = run.concerned(row, old)
     triples = run.graph.train
-    near = found.at(found.order == 1)
-    near = near.at(np.argsort(-near.merit, kind="stable")[:NEIGHBOURS])
+    met = {int(row[0]), int(row[2])}
+    near = _best(triples, found.at(found.order == 1), NEIGHBOURS, met)
     shown = [_shown(learner, run, near, i) for i in range(len(near))]
-    taken = {int(r) for r in near.rows}
+    ends = triples[found.rows][:, [0, 2]]
     for at in near.rows:
         far = np.setdiff1d(triples[at, [0, 2]], row[[0, 2]])
-        ends = triples[found.rows][:, [0, 2]]
         beyond = found.at((found.order == 2) & np.isin(ends, far).any(1))
-        for i in np.argsort(-beyond.merit, kind="stable")[:FURTHER]:
-            if int(beyond.rows[i]) not in taken:
-                taken.add(int(beyond.rows[i]))
-                shown.append(_shown(learner, run, beyond, int(i)))
+        beyond = _best(triples, beyond, FURTHER, met)
+        shown += [_shown(learner, run, beyond, i) for i in range(len(beyond))]
     _, around = run.graph.triples_of(np.unique(row[[0, 2]]))
     around = np.unique(around[around < old])
     closed = np.setdiff1d(around, found.rows[found.order == 1])
@@ -140,6 +137,22 @@ def _activation(learner: Learner, run: LinkRun, row: IntArray) -> dict[str, Any]
         "shown": shown,
         "closed": sorted({learner.readable(triples[i])[1] for i in closed}),
     }
+
+
+def _best(triples: IntArray, found: Activation, count: int, met: set[int]) -> Activation:
+    """The links of highest merit that bring another relation or, then, an entity not met yet."""
+    chosen: list[int] = []
+    relations: set[int] = set()
+    ranked = np.argsort(-found.merit, kind="stable").tolist()
+    for any_relation in (False, True):
+        for i in ranked:
+            head, relation, tail = map(int, triples[found.rows[i]])
+            brings = not {head, tail} <= met and (any_relation or relation not in relations)
+            if len(chosen) < count and brings:
+                chosen.append(i)
+                relations.add(relation)
+                met |= {head, tail}
+    return found.at(np.array(chosen, dtype=np.int64))
 
 
 def _shown(learner: Learner, run: LinkRun, found: Activation, i: int) -> dict[str, Any]:

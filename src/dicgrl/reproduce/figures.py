@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from dicgrl.files import replacing_file
 
+_BEND = 0.15  # of the arcs: triples between the same entities do not hide each other
 _ORDER_COLOUR = {1: "tab:red", 2: "tab:blue"}  # as in the paper's figure
 
 
@@ -95,7 +96,7 @@ def draw_activation(new: Sequence[Mapping[str, Any]], newcomer: str) -> Figure:
             shared = ", ".join(map(str, old["shared"]))
             edges.setdefault(triple, (old["order"], f"{short_relation(triple[1])} [{shared}]"))
     place = _rings(list(edges), newcomer)
-    figure = _figure(11, 8)
+    figure = _figure(10, 10)
     axes = figure.subplots()
     for (head, _, tail), (order, label) in edges.items():
         (x0, y0), (x1, y1) = place[head], place[tail]
@@ -111,11 +112,12 @@ def draw_activation(new: Sequence[Mapping[str, Any]], newcomer: str) -> Figure:
                 "linewidth": 1.6,
                 "shrinkA": 14,
                 "shrinkB": 14,
+                "connectionstyle": f"arc3,rad={_BEND}",
             },
         )
         axes.text(
-            (x0 + x1) / 2,
-            (y0 + y1) / 2,
+            (x0 + x1 + _BEND * (y1 - y0)) / 2,  # the middle of the arc
+            (y0 + y1 - _BEND * (x1 - x0)) / 2,
             label,
             fontsize=7,
             color=colour,
@@ -131,7 +133,10 @@ def draw_activation(new: Sequence[Mapping[str, Any]], newcomer: str) -> Figure:
         "solid: new; red, dotted: activated, order 1; blue, dotted: order 2; [shared components]",
         fontsize=9,
     )
-    axes.margins(0.12)
+    far = 0.3 + max(math.hypot(x, y) for x, y in place.values())  # texts move no limits
+    axes.set_xlim(-far, far)
+    axes.set_ylim(-far, far)
+    axes.set_aspect("equal")
     axes.set_axis_off()
     return figure
 
@@ -158,7 +163,8 @@ def _rings(triples: Sequence[tuple[str, str, str]], centre: str) -> dict[str, tu
         # Children stay near the angle of their parents, evenly spread: edges cross less.
         ring = sorted(ring, key=lambda name: angle[parent[name]])
         for i, name in enumerate(ring):
-            angle[name] = 2 * math.pi * (i + 0.5) / len(ring)
+            # Turned a little from ring to ring: arcs do not run through entities between.
+            angle[name] = 2 * math.pi * (i + 0.5) / len(ring) + 0.3 * radius
             place[name] = (radius * math.cos(angle[name]), radius * math.sin(angle[name]))
     for head, _, tail in triples:  # whatever is not connected
         for name in (head, tail):
@@ -172,9 +178,14 @@ def draw_heat(heat: Mapping[str, Any]) -> Figure:
     Args:
         heat: The `heat` of a case study's results.
     """
-    names = [short_relation(name) for name in heat["relations"]]
+    short = [short_relation(name) for name in heat["relations"]]
+    names = [  # `country` is a relation of several domains
+        one if short.count(one) == 1 else f"{name.strip('/').split('/')[0]}: {one}"
+        for one, name in zip(short, heat["relations"], strict=True)
+    ]
     components = len(heat["attention"][0])
-    figure = _figure(3.2 + 0.4 * components, 1.4 + 0.26 * len(names))
+    longest = max(map(len, names))
+    figure = _figure(2.4 + 0.08 * longest + 0.3 * components, 1.4 + 0.26 * len(names))
     axes = figure.subplots()
     image = axes.imshow(heat["attention"], aspect="auto", cmap="Blues", vmin=0)
     axes.set_yticks(range(len(names)), names, fontsize=8)
