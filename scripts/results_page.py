@@ -2,7 +2,10 @@
 
     python scripts/results_page.py
 
-Numbers come from the files; only what no file holds (the date, what was tried) is said here.
+Numbers come from the files; only what no file holds (the date, what was tried) is said here. Of the
+paper's tables and figures there is a section for each reproduce-*.json, which `dicgrl reproduce`
+writes: copy it with its SVG to docs/results. What is to be said about a target stands in
+notes-TARGET.md beside it.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ def page(folder: Path) -> str:
     if (folder / NODES).is_file():
         sections.append(node_section(json.loads((folder / NODES).read_text(encoding="utf-8"))))
     sections.append(aspect_section(json.loads((folder / ASPECTS).read_text(encoding="utf-8"))))
+    sections += reproduced_sections(folder)
     return "\n\n".join(sections) + "\n"
 
 
@@ -253,6 +257,26 @@ def aspect_words(rows: Sequence[Result]) -> str:
         learned and {values("published", "mrr")} with published routing. A model that knows the
         level of every entity has {ceiling:.2f}, since many entities answer a question equally
         well.""")
+
+
+def reproduced_sections(folder: Path) -> list[str]:
+    """The paper's tables and figures, in its order; none where nothing was reproduced."""
+    stored = [json.loads(p.read_text(encoding="utf-8")) for p in folder.glob("reproduce-*.json")]
+    if not stored:
+        return []
+    from dicgrl.reproduce.report import markdown  # it takes PyTorch seconds to load
+    from dicgrl.reproduce.targets import TARGETS
+
+    sections = ["## The paper's tables and figures, measured again"]
+    for target in TARGETS:
+        reports = [report for report in stored if report["target"] == target]
+        for report in sorted(reports, key=lambda report: report["name"]):
+            drawn = [f for f in report["figures"] if (folder / f"{f['file']}.svg").is_file()]
+            sections.append(markdown(report | {"figures": drawn}, level=3, pictures="results/"))
+        notes = folder / f"notes-{target}.md"
+        if reports and notes.is_file():
+            sections.append(notes.read_text(encoding="utf-8").strip())
+    return sections
 
 
 def node_section(rows: Sequence[Result]) -> str:

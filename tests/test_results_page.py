@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "results"
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+REPRODUCED = "## The paper's tables and figures, measured again"
+OWN = PAGE.partition(REPRODUCED)[0]  # tests/reproduce looks after the rest
 COMMAND = re.compile(
     r"`dicgrl run (?P<dataset>\S+) --whole --model (?P<model>\S+)"
     r"(?P<disentangled> --disentangled)? --recipe (?P<recipe>\S+)`"
@@ -23,7 +25,7 @@ def rows_with(pattern: str) -> list[list[str]]:
     """Cells of the table rows that match."""
     return [
         [cell.strip() for cell in line.strip("|").split("|")]
-        for line in PAGE.splitlines()
+        for line in OWN.splitlines()
         if line.startswith("|") and re.search(pattern, line)
     ]
 
@@ -104,4 +106,51 @@ def test_node_classification_where_it_was_measured() -> None:
 
 def test_pictures_are_there() -> None:
     for name in re.findall(r"!\[[^]]*\]\(([^)]+)\)", PAGE):
-        assert (ROOT / "docs" / name).read_bytes().startswith(b"\x89PNG")
+        begins = b"\x89PNG" if name.endswith(".png") else b"<?xml"
+        assert (ROOT / "docs" / name).read_bytes().startswith(begins)
+
+
+def test_a_reproduced_target_has_its_section(tmp_path: Path) -> None:
+    for path in FOLDER.iterdir():
+        if not path.name.startswith(("reproduce-", "notes-")):
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    script = run_path(str(ROOT / "scripts" / "results_page.py"))
+    assert script["page"](tmp_path) == OWN.rstrip() + "\n"  # sections appear with their files
+    report = {
+        "name": "reproduce-time-best",
+        "target": "time",
+        "title": "Seconds of learning",
+        "paper": "Figure 7",
+        "command": "dicgrl reproduce time --recipe best --seeds 3",
+        "recipe": "best",
+        "seeds": 3,
+        "date": ["2026-11-15", "2026-11-16"],
+        "devices": ["NVIDIA H200"],
+        "at_once": [1],
+        "missing": [],
+        "tables": [{"title": "FB15k-237", "markdown": "| | part 0 |\n| --- | ---: |", "rows": []}],
+        "figures": [
+            {"title": "Seconds", "file": "reproduce-time-best"},
+            {"title": "Lost", "file": "reproduce-time-best-lost"},
+        ],
+        "notes": ["Fast."],
+        "runs": [{}],
+    }
+    (tmp_path / "reproduce-time-best.json").write_text(json.dumps(report))
+    (tmp_path / "reproduce-time-best.svg").write_text("<?xml")
+    (tmp_path / "notes-time.md").write_text("Slower than light.\n")
+    (tmp_path / "notes-table1.md").write_text("There is no table 1 yet.\n")
+    page = script["page"](tmp_path)
+    section = page.partition(REPRODUCED)[2]
+    assert page.startswith(OWN.rstrip())
+    for words in (
+        "### Seconds of learning, recipe best",
+        "`dicgrl reproduce time --recipe best --seeds 3`",
+        "NVIDIA H200",
+        "2026-11-15 to 2026-11-16",
+        "| | part 0 |",
+        "![Seconds](results/reproduce-time-best.svg)",
+        "Slower than light.",
+    ):
+        assert words in section
+    assert "Lost" not in section and "table 1" not in section

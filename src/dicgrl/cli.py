@@ -19,6 +19,7 @@ import dicgrl
 from dicgrl.datasets import load_stream, paper_dataset
 from dicgrl.datasets.fetch import fetch as fetch_dataset
 from dicgrl.errors import DicgrlError, UserError, unknown_name
+from dicgrl.files import replacing_file
 from dicgrl.readers import read_timed, write_stream
 from dicgrl.report.datasets import (
     dataset_rows,
@@ -154,6 +155,13 @@ def split(
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run (--out).")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Count = Annotated[int, typer.Option("-k", min=1, help="How many answers.")]
+RecipeName = Annotated[
+    str, typer.Option(help="Named settings: best, paper, or a recipe file (.toml).")
+]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
+]
+Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
 
 
 @app.command()
@@ -179,10 +187,8 @@ def run(
             show_default=False,
         ),
     ] = None,
-    recipe: Annotated[str, typer.Option(help="Named settings: best or paper.")] = "best",
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
-    ] = None,
+    recipe: RecipeName = "best",
+    changes: Changes = None,
     seed: Seed = 0,
     device: Device = "auto",
     out: Annotated[
@@ -340,6 +346,121 @@ def compare(
         return
     _console().print(comparison_table(runs))
     _console().print(f"The curves are in {out}", soft_wrap=True)
+
+
+@app.command()
+def reproduce(
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="table1, table2, table3, table4, stats, curves, sensitivity, time, case or all."
+        ),
+    ],
+    recipe: RecipeName = "best",
+    seeds: Seeds = 3,
+    device: Device = "auto",
+    out: Annotated[Path, typer.Option(help="Folder of finished runs and reports.")] = Path(
+        "reproduced"
+    ),
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs at a time: 1 on a CPU, 3 on a GPU.", show_default=False),
+    ] = None,
+    changes: Changes = None,
+    only: Annotated[
+        str, typer.Option(help="Run only what has this in its name, such as 'cora gat'.")
+    ] = "",
+) -> None:
+    """Measure the paper's tables and figures again; what is finished is not run again."""
+    from dicgrl.report.progress import runs_bar
+    from dicgrl.reproduce.job import reproduce as run_targets
+    from dicgrl.reproduce.target import Options
+    from dicgrl.reproduce.targets import targets
+
+    options = Options(recipe, seeds, tuple(changes or ()))
+    outcome, reports = run_targets(
+        targets(target), options, out, only=only, device=device, jobs=jobs, watch=runs_bar
+    )
+    console = _console()
+    for report, content in reports:
+        for table in content.tables:
+            console.print(table.rich())
+        for note in content.notes:
+            console.print(note, soft_wrap=True)
+        console.print(f"Written to {out / report['name']}.md and .json", soft_wrap=True)
+    if outcome.failed:
+        for cell, reason in outcome.failed.items():
+            _complain(f"{cell}: {reason}")
+        raise typer.Exit(1)
+
+
+@app.command()
+def sweep(
+    source: Source,
+    grid: Annotated[
+        list[str], typer.Option(metavar="KEY=V1,V2", help="A setting and the values to try.")
+    ],
+    model: Annotated[
+        str | None, typer.Option(help="transe, convkb for links; gat, sage for nodes.")
+    ] = None,
+    strategy: Annotated[
+        str, typer.Option(help="frozen, lower, upper, ewc, emr, gem or dicgrl.")
+    ] = "dicgrl",
+    whole: Annotated[
+        bool, typer.Option("--whole", help="All parts merged: the setting that is not continual.")
+    ] = False,
+    disentangled: Annotated[
+        bool | None,
+        typer.Option(
+            "--disentangled/--plain",
+            help="Divide vectors into components, as dicgrl always does.",
+            show_default=False,
+        ),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(min=1, help="Try so many of the combinations, drawn at random; else all."),
+    ] = None,
+    seeds: Seeds = 1,
+    recipe: RecipeName = "best",
+    changes: Changes = None,
+    study: Annotated[
+        Path | None, typer.Option(help="SQLite file: resumes, and processes can share it.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Recipe file (.toml) to write.")] = None,
+    device: Device = "auto",
+    valid: Valid = 0.0,
+    test: Test = 0.0,
+    as_json: Json = False,
+) -> None:
+    """Search for settings on validation data alone; the test sets are not read."""
+    from dicgrl.report.sweep import trials_table
+    from dicgrl.sweep import parse_grid, recipe_text, run_sweep
+
+    if out is not None and out.suffix != ".toml":
+        raise UserError(f"--out {out}: expected a name that ends with .toml")
+    stream = load_stream(source, valid=valid, test=test)
+    model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
+    chosen = _recipe(stream, model, recipe, disentangled, changes, None if whole else strategy)
+    found = run_sweep(
+        stream,
+        chosen,
+        parse_grid(grid),
+        whole=whole,
+        trials=trials,
+        seeds=seeds,
+        device=device,
+        study=study,
+    )
+    if out is not None:
+        with replacing_file(out) as temporary:
+            temporary.write_text(recipe_text(found), encoding="utf-8")
+    if as_json:
+        typer.echo(json.dumps(found.as_dict()))
+        return
+    _console().print(trials_table(found))
+    if out is not None:
+        _console().print(f"The best settings are in {out}", soft_wrap=True)
 
 
 def _recipe(

@@ -68,6 +68,15 @@ class _Settings:
         default = type(self)()  # a recipe may have put 9 where 9.5 is possible
         return {f.name: type(getattr(default, f.name)) for f in fields(self)}  # type: ignore[arg-type]
 
+    def names(self) -> set[str]:
+        """What can be changed: settings, and arguments of the scorer where there is one.
+
+        Example:
+            >>> sorted(LinkSettings().names() - NodeSettings().names())[-2:]
+            ['temperature', 'validate_at_most']
+        """
+        return set(self._types({}))
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]

@@ -2,7 +2,8 @@
 
 One TOML file each: `[settings]`, `[disentangled]` with what differs in the disentangled form,
 `[continual]` with what later parts need, `[strategies.NAME]` with what differs for one strategy,
-and `[published]`.
+and `[published]` with the paper's numbers by form (appendix A) and by strategy (tables 1 and 2). A
+file of one's own, such as `dicgrl sweep` writes, may say at its top which `model` it is for.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, field
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from dicgrl.errors import UserError, unknown_name
+from dicgrl.errors import DataError, UserError, unknown_name
 from dicgrl.models import BACKBONES, Scorer
 from dicgrl.settings import LinkSettings, NodeSettings
 
@@ -24,7 +26,7 @@ class Recipe:
     """Settings under a name.
 
     Attributes:
-        name: paper or best; `default` where a dataset has none of its own.
+        name: paper, best or the path of a file; `default` where a dataset has none of its own.
         settings: All settings.
         published: The paper's numbers for them, in per cent.
     """
@@ -40,44 +42,65 @@ def load_recipe(
     model: str,
     *,
     disentangled: bool = False,
+    attention: str = "relation",
     strategy: str | None = None,
 ) -> Recipe:
     """The recipe of a dataset and model; `best` falls back to the package's defaults.
 
     Args:
-        name: paper or best.
+        name: paper, best, or the path of a recipe file (ending with .toml).
         dataset: Name of the stream.
         model: Name of the model.
         disentangled: Whether vectors are divided into components.
+        attention: Where the attention of a disentangled form comes from: relation, nodes or triple.
         strategy: How parts are learned; None for the setting that is not continual.
 
     Example:
         >>> load_recipe("best", "my-own-graph", "transe").name
         'default'
+        >>> load_recipe("paper", "cora", "gat", strategy="gem").published
+        {'whole': 75.3, 'average': 76.1}
     """
-    if name not in NAMES:
-        raise unknown_name("recipe", name, NAMES)
-    form = "disentangled" if disentangled else "plain"
-    file = files("dicgrl.recipes") / f"{dataset}.{model}.{name}.toml".lower()
-    if file.is_file():
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-        settings = _defaults(model).changed(content["settings"])
-        if disentangled:
-            settings = settings.changed(content["disentangled"])
-        published = content.get("published", {}).get(strategy or form, {})
-        if strategy is not None:
-            own = content.get("strategies", {}).get(strategy, {})
-            settings = settings.changed(content.get("continual", {}) | own)
-            settings = settings.changed({"strategy": strategy})
-        return Recipe(name, settings, published)
-    if name != "best":
+    content = _content(name, dataset, model)
+    if content is None and name != "best":
         raise UserError(
             f"there is no recipe {name!r} for {dataset} with {model}; use --recipe best"
         )
-    settings = _defaults(model).changed({"components": 8} if disentangled else {})
-    return Recipe(
-        "default", settings if strategy is None else settings.changed({"strategy": strategy})
-    )
+    form = "disentangled" if disentangled else "plain"
+    settings = _defaults(model)
+    if content is None:
+        name, content = "default", {"disentangled": {"components": 8}}
+    settings = settings.changed(content.get("settings", {}))
+    if disentangled:
+        settings = settings.changed(content.get("disentangled", {}))
+    if attention != "relation":
+        settings = settings.changed({"attention": attention})
+        form += f"-{attention}"
+    if strategy is not None:
+        own = content.get("strategies", {}).get(strategy, {})
+        settings = settings.changed(content.get("continual", {}) | own)
+        settings = settings.changed({"strategy": strategy})
+    return Recipe(name, settings, content.get("published", {}).get(strategy or form, {}))
+
+
+def _content(name: str, dataset: str, model: str) -> dict[str, Any] | None:
+    """What a recipe's file says; None where the package has none."""
+    if not name.endswith(".toml"):
+        if name not in NAMES:
+            raise unknown_name("recipe", name, NAMES)
+        file = files("dicgrl.recipes") / f"{dataset}.{model}.{name}.toml".lower()
+        return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+    path = Path(name)
+    if not path.is_file():
+        raise UserError(f"{path}: no such recipe file")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(path, f"not a recipe ({error})") from error
+    meant = content.get("model", model)
+    if meant != model:
+        raise UserError(f"{path} is a recipe of {meant}; use --model {meant}")
+    return content
 
 
 def default_settings(model: str, strategy: str) -> LinkSettings | NodeSettings:

@@ -1,4 +1,4 @@
-"""A progress bar for training: loss, rate and validation; quiet when nobody looks."""
+"""Progress bars for training and for many runs; quiet when nobody looks."""
 
 from __future__ import annotations
 
@@ -88,3 +88,39 @@ def parts_bar(title: str, parts: int, metric: str, unit: str) -> Iterator[tuple[
             bar.start()
 
         yield update, pause
+
+
+Hear = Callable[[object], None]
+
+
+@contextlib.contextmanager
+def runs_bar(total: int) -> Iterator[tuple[Hear, Hear]]:
+    """Show how many runs are finished, and those that are under way.
+
+    Args:
+        total: How many runs there are.
+
+    Yields:
+        What to tell when a run begins, and when it ends.
+    """
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[status]}"),
+        console=Console(stderr=True),
+        disable=not is_terminal(sys.stderr),
+    ) as bar:
+        task = bar.add_task("runs", total=total, status="")
+        active: list[str] = []
+
+        def begin(run: object) -> None:
+            active.append(str(run))
+            bar.update(task, status="; ".join(active))
+
+        def end(run: object) -> None:
+            active.remove(str(run))
+            bar.update(task, advance=1, status="; ".join(active))
+
+        yield begin, end

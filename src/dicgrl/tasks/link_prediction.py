@@ -149,13 +149,19 @@ class LinkRun(Run):
             len(found),
         )
 
-    def concerned(self, triple: IntArray) -> tuple[Activation, IntArray, list[float]]:
+    def concerned(
+        self, triple: IntArray, old: int | None = None
+    ) -> tuple[Activation, IntArray, list[float]]:
         """What a triple [3] would activate, if it arrived now.
+
+        Args:
+            triple: The triple, by ids.
+            old: How many training triples count as old; all of them unless given.
 
         Returns:
             The activation, the components of the triple, and their attention weights.
         """
-        links = _Links(self, old=len(self.graph.train))
+        links = _Links(self, old=len(self.graph.train) if old is None else old)
         with torch.no_grad():
             route = self.model.route(*self._on_device(triple[None]).unbind(1))
         if route is None:

@@ -1,0 +1,253 @@
+"""Three kinds of targets: after the last part, on the merged parts, and over the parts.
+
+They know no dataset: what they are about is given to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dicgrl.report.continual import SHOWN
+from dicgrl.reproduce.cells import Cell, Finished, Results
+from dicgrl.reproduce.figures import Line, Plot, draw_plots
+from dicgrl.reproduce.tables import Compared, Table
+from dicgrl.reproduce.target import Content, Found, Options, Picture, Target
+
+STRATEGIES = ("frozen", "lower", "ewc", "emr", "gem", "dicgrl", "upper")
+
+
+def strategy_cells(
+    dataset: str, model: str, *changes: str, strategies: Sequence[str] = STRATEGIES
+) -> list[Cell]:
+    """A cell for every strategy; dicgrl needs components, the others have the plain model."""
+    return [Cell(dataset, model, name, _form(name), changes=tuple(changes)) for name in strategies]
+
+
+def _form(strategy: str) -> str:
+    return "disentangled" if strategy == "dicgrl" else "plain"
+
+
+@dataclass(frozen=True)
+class PartsTable(Target):
+    """Whole and average metric after the last part (the paper's tables 1 and 2).
+
+    Attributes:
+        groups: Tables: title and cells.
+        metric: The metric that the paper has.
+    """
+
+    groups: Mapping[str, Sequence[Cell]]
+    metric: str
+
+    def templates(self) -> list[Cell]:
+        """See `Target`."""
+        return [cell for cells in self.groups.values() for cell in cells]
+
+    def content(self, options: Options, found: Found) -> Content:
+        """See `Target`."""
+        content = Content()
+        reached: list[bool] = []
+        for title, templates in self.groups.items():
+            shown = f"{SHOWN[self.metric]} in per cent"
+            header = ["dataset", "model", "strategy", "W", "paper", "difference"]
+            header += ["A", "paper", "difference", "s per later part", "replayed"]
+            table = Table(f"{title}: {shown}, W whole, A average", header, labels=3)
+            for template in templates:
+                runs = [done.results for done in options.found(template, found)]
+                if not runs:
+                    continue
+                row = self._row(runs, options.published(template))
+                reached += [m.difference >= 0 for m in row.values() if m.difference is not None]
+                whole, average, seconds, replayed = row.values()
+                names = {
+                    "dataset": template.stream_name,
+                    "model": template.model,
+                    "strategy": str(template.strategy),
+                }
+                cells = [*names.values(), *whole.cells(), *average.cells()]
+                cells += [seconds.shown(), replayed.shown()]
+                table.add(cells, names | {key: value.data() for key, value in row.items()})
+            if table.cells:
+                content.tables.append(table)
+        content.notes += reached_note(reached)
+        return content
+
+    def _row(self, runs: Sequence[Results], published: Mapping[str, float]) -> dict[str, Compared]:
+        last = [run["parts"][-1] for run in runs]
+        later = [run["parts"][1:] for run in runs]
+        return {
+            "whole": Compared(
+                [100 * part["whole"][self.metric] for part in last], published.get("whole")
+            ),
+            "average": Compared(
+                [100 * part["average"][self.metric] for part in last], published.get("average")
+            ),
+            "seconds": Compared(
+                [sum(p["learn_seconds"] for p in parts) / max(len(parts), 1) for parts in later]
+            ),
+            "replayed": Compared(
+                [float(sum(p["replayed_examples"] for p in parts)) for parts in later], digits=0
+            ),
+        }
+
+
+@dataclass(frozen=True)
+class WholeTable(Target):
+    """Metrics of models that were trained on all parts merged (the paper's appendix A).
+
+    Attributes:
+        rows: The cells.
+        metrics: The metrics that the paper has.
+    """
+
+    rows: Sequence[Cell]
+    metrics: Sequence[str]
+
+    def templates(self) -> list[Cell]:
+        """See `Target`."""
+        return list(self.rows)
+
+    def content(self, options: Options, found: Found) -> Content:
+        """See `Target`."""
+        header = ["dataset", "model", "form"]
+        for metric in self.metrics:
+            header += [SHOWN[metric], "paper", "difference"]
+        table = Table(f"{self.title}, in per cent", [*header, "seconds"], labels=3)
+        reached: list[bool] = []
+        for template in self.rows:
+            runs = [done.results for done in options.found(template, found)]
+            if not runs:
+                continue
+            published = options.published(template)
+            row = {
+                metric: Compared([100 * run["test"][metric] for run in runs], published.get(metric))
+                for metric in self.metrics
+            }
+            reached += [m.difference >= 0 for m in row.values() if m.difference is not None]
+            seconds = Compared([run["learn_seconds"] for run in runs])
+            names = {
+                "dataset": template.stream_name,
+                "model": template.model,
+                "form": template.form,
+            }
+            cells = [cell for value in row.values() for cell in value.cells()]
+            table.add(
+                [*names.values(), *cells, seconds.shown()],
+                names | {key: value.data() for key, value in (row | {"seconds": seconds}).items()},
+            )
+        return Content([table] if table.cells else [], notes=reached_note(reached))
+
+
+def reached_note(reached: Sequence[bool]) -> list[str]:
+    """How often the paper's numbers are reached."""
+    if not reached:
+        return []
+    return [f"The paper's number is reached in {sum(reached)} of {len(reached)} comparisons."]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One plot: a value after each part, a line for each of several cells.
+
+    Attributes:
+        title: What it is about.
+        lines: The cells by what their lines are called.
+        metric: A metric, or `seconds` of learning.
+        figure: Which figure it belongs to; empty for the only one.
+        paper: Whether the paper's average after the last part belongs to these cells.
+    """
+
+    title: str
+    lines: Mapping[str, Cell]
+    metric: str
+    figure: str = ""
+    paper: bool = False
+
+    def values(self, done: Finished) -> list[float]:
+        """The value after each part."""
+        parts: list[dict[str, Any]] = done.results["parts"]
+        if self.metric == "seconds":
+            return [part["learn_seconds"] for part in parts]
+        return [100 * part["average"][self.metric] for part in parts]
+
+    @property
+    def measured(self) -> str:
+        """The axis of the values."""
+        if self.metric == "seconds":
+            return "seconds of learning"
+        return f"{SHOWN[self.metric]}, average, per cent"
+
+
+@dataclass(frozen=True)
+class Curves(Target):
+    """Values after each part, as a figure and a table.
+
+    Attributes:
+        panels: The plots.
+        columns: How many stand side by side.
+    """
+
+    panels: Sequence[Panel]
+    columns: int = 2
+
+    def templates(self) -> list[Cell]:
+        """See `Target`."""
+        return [cell for panel in self.panels for cell in panel.lines.values()]
+
+    def content(self, options: Options, found: Found) -> Content:
+        """See `Target`."""
+        content = Content()
+        plots: dict[str, list[Plot]] = {}
+        for panel in self.panels:
+            every = {
+                label: [panel.values(done) for done in options.found(cell, found)]
+                for label, cell in panel.lines.items()
+            }
+            every = {label: runs for label, runs in every.items() if runs}
+            if not every:
+                continue
+            paper = {
+                label: options.published(panel.lines[label]).get("average")
+                for label in every
+                if panel.paper
+            }
+            content.tables.append(_curve_table(panel, every, paper))
+            lines = [Line(label, runs) for label, runs in every.items()]
+            plot = Plot(panel.title, panel.measured, lines, log=panel.metric == "seconds")
+            plots.setdefault(panel.figure, []).append(plot)
+        for name, drawn in plots.items():
+            title = f"{self.title}, {name}" if name else self.title
+            content.pictures.append(Picture(title, _drawing(drawn, self.columns), name))
+        return content
+
+
+def _drawing(plots: Sequence[Plot], columns: int) -> Callable[[], Any]:
+    return lambda: draw_plots(plots, columns)
+
+
+def _curve_table(
+    panel: Panel,
+    every: Mapping[str, Sequence[Sequence[float]]],
+    paper: Mapping[str, float | None],
+) -> Table:
+    count = max(len(run) for runs in every.values() for run in runs)
+    header = ["", *(f"part {i}" for i in range(count))]
+    header += ["sum"] if panel.metric == "seconds" else []
+    header += ["paper, last", "difference"] if paper else []
+    table = Table(f"{panel.title}: {panel.measured}", header)
+    for label, runs in every.items():
+        points = [Compared([run[i] for run in runs if i < len(run)]) for i in range(count)]
+        data: dict[str, Any] = {"line": label, "parts": [point.data() for point in points]}
+        cells = [label, *(point.shown() for point in points)]
+        if panel.metric == "seconds":
+            total = Compared([sum(run) for run in runs])
+            cells.append(total.shown())
+            data["sum"] = total.data()
+        if paper:
+            last = Compared([run[-1] for run in runs], paper.get(label))
+            cells += last.cells()[1:]
+            data["last"] = last.data()
+        table.add(cells, data)
+    return table

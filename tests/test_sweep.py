@@ -1,0 +1,276 @@
+"""A sweep chooses by validation data alone, goes on where it stopped, and writes a recipe."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dicgrl.sweep
+from dicgrl import FailureError, KnowledgeStream, Stream, UserError, load_stream
+from dicgrl.cli import main
+from dicgrl.datasets.synthetic import aspect_graph
+from dicgrl.graph import NetworkStream
+from dicgrl.recipes import Recipe, load_recipe
+from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.sweep import Sweep, Trial, parse_grid, recipe_text, run_sweep, validation_value
+from dicgrl.training import DivergedError
+
+pytest.importorskip("optuna")
+
+GRID = {"lr": ["0.1", "0.2", "0.3"], "top": ["1", "2"]}
+BASE = Recipe("best", LinkSettings(strategy="lower", components=2, top=2, dim=4))
+STREAM = KnowledgeStream.from_labels("two", [[("a", "r", "b")], [("c", "r", "a")]])
+
+
+class Objective:
+    """Stands for training: 0.2 is the best rate and 2 the best top."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[tuple[float, int, int]] = []
+        self.interrupt_at = 0
+        monkeypatch.setattr(dicgrl.sweep, "validation_value", self)
+
+    def __call__(
+        self, stream: Stream, settings: LinkSettings, *, whole: bool, seed: int, device: str
+    ) -> float:
+        del stream, whole, device
+        self.asked.append((settings.lr, settings.top, seed))
+        if len(self.asked) == self.interrupt_at:
+            raise KeyboardInterrupt
+        if settings.lr == 0.3:
+            raise DivergedError(1, 1, "loss")
+        return settings.top / 10 + (0.5 if settings.lr == 0.2 else 0) + seed / 100
+
+
+@pytest.fixture
+def objective(monkeypatch: pytest.MonkeyPatch) -> Objective:
+    return Objective(monkeypatch)
+
+
+def sweep(
+    study: Path | None = None, grid: Mapping[str, list[str]] = GRID, **named: int | None
+) -> Sweep:
+    return run_sweep(STREAM, BASE, grid, device="cpu", study=study, **named)  # type: ignore[arg-type]
+
+
+def test_every_combination_once_best_first(objective: Objective) -> None:
+    found = sweep(seeds=2)
+    assert sorted(objective.asked) == sorted(
+        (lr, top, seed)
+        for lr in (0.1, 0.2, 0.3)
+        for top in (1, 2)
+        for seed in ((0, 1) if lr < 0.3 else (0,))  # diverged at its first seed
+    )
+    assert [trial.value for trial in found.trials[:4]] == pytest.approx(
+        [0.705, 0.605, 0.205, 0.105]
+    )
+    assert found.trials[0].values == {"lr": "0.2", "top": "2"}
+    assert {trial.state for trial in found.trials[4:]} == {"diverged"}
+    assert (found.settings.lr, found.settings.components) == (0.2, 2)
+
+
+def test_some_of_the_combinations(objective: Objective) -> None:
+    found = sweep(trials=3)
+    assert len(found.trials) == len(objective.asked) == len(set(objective.asked)) == 3
+    assert len(sweep(trials=50).trials) == 6
+
+
+def test_settings_that_exclude_each_other_are_passed_over(objective: Objective) -> None:
+    found = sweep(grid={"components": ["1", "2"], "lr": ["0.1"]})  # top is 2
+    assert len(objective.asked) == 1
+    assert [trial.state for trial in found.trials] == ["complete", "impossible"]
+    with pytest.raises(FailureError, match="none of 1 combinations"):
+        sweep(grid={"components": ["1"]})
+    with pytest.raises(FailureError, match="none of 2 combinations"):
+        sweep(grid={"lr": ["0.3"], "top": ["1", "2"]})
+
+
+def test_it_goes_on_where_it_stopped(objective: Objective, tmp_path: Path) -> None:
+    study = tmp_path / "new" / "study.db"
+    objective.interrupt_at = 3
+    with pytest.raises(KeyboardInterrupt):
+        sweep(study)
+    interrupted = objective.asked[2]
+    found = sweep(study)
+    assert len(found.trials) == 6
+    assert len(objective.asked) == 7 and objective.asked.count(interrupted) == 2
+    again = sweep(study)
+    assert len(objective.asked) == 7  # nothing is left to do
+    assert again.trials == found.trials
+
+
+def test_a_study_of_something_else_is_refused(objective: Objective, tmp_path: Path) -> None:
+    study = tmp_path / "study.db"
+    grid = {"lr": ["0.1", "0.2"]}
+    sweep(study, grid, trials=1)
+    assert len(sweep(study, grid, trials=2).trials) == 2  # more of the same
+    with pytest.raises(UserError, match=r"study.db: the sweep there has another seeds"):
+        sweep(study, grid, seeds=2)
+    with pytest.raises(UserError, match="another grid"):
+        sweep(study, {"lr": ["0.1"]})
+
+
+def test_unknown_settings_are_refused_before_anything_is_learned(objective: Objective) -> None:
+    with pytest.raises(UserError, match="unknown setting 'learning'"):
+        sweep(grid={"learning": ["1"]})
+    assert not objective.asked
+
+
+def test_grids() -> None:
+    assert parse_grid(["a=1, 2,1", " b = x"]) == {"a": ["1", "2"], "b": ["x"]}
+    for text in ("a", "a=", "=1", "a=1,,2"):
+        with pytest.raises(UserError, match="expected key=value,value"):
+            parse_grid([text])
+    with pytest.raises(UserError, match="already"):
+        parse_grid(["a=1", "a=2"])
+
+
+# With real training.
+
+
+def small_links() -> KnowledgeStream:
+    graph = aspect_graph(entities=40, triples=600).stream
+    return graph.split("arrival", [0.7, 0.3], valid=0.1, test=0.1)
+
+
+def small_nodes() -> NetworkStream:
+    stream = load_stream("film-genres")
+    assert isinstance(stream, NetworkStream)
+    return stream[:2]
+
+
+def poisoned(stream: Stream) -> Stream:
+    """Test sets of ids that do not exist: whoever looks at them fails."""
+    parts = tuple(replace(part, test=np.full_like(part.test, 1 << 40)) for part in stream)
+    return replace(stream, parts=parts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["parts", "whole"])
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_the_test_sets_are_never_read(kind: str, whole: bool) -> None:
+    strategy = None if whole else "emr"
+    if kind == "links":
+        stream: Stream = small_links()
+        recipe = load_recipe("best", "films", "transe", strategy=strategy)
+        recipe = Recipe("best", recipe.settings.changed({"dim": 8, "epochs": 2}))
+    else:
+        stream = small_nodes()
+        recipe = load_recipe("best", "film-genres", "gat", strategy=strategy)
+        recipe = Recipe("best", recipe.settings.changed({"hidden": 2, "heads": 2, "epochs": 2}))
+    grid = {"lr": ["0.01", "0.05"]}
+    clean, other = (
+        run_sweep(given, recipe, grid, whole=whole, device="cpu")
+        for given in (stream, poisoned(stream))
+    )
+    assert other.trials == clean.trials
+    assert all(trial.value for trial in clean.trials)
+
+
+def test_the_objective_is_the_mean_over_the_parts_after_the_last() -> None:
+    from dicgrl import Learner
+    from dicgrl.sweep import without_test
+
+    stream = without_test(small_links())
+    settings = LinkSettings(strategy="lower", dim=8, epochs=3, lr=0.05)
+    learner = Learner(settings=settings, device="cpu")
+    for part in stream:
+        learner.learn(part)
+    run = learner.run
+    by_part = [run.measure(run.examples("valid", i, i + 1))["hits@10"] for i in range(2)]
+    assert validation_value(stream, settings, device="cpu") == pytest.approx(sum(by_part) / 2)
+    assert by_part[0] != by_part[1]
+
+
+def test_without_validation_data_there_is_nothing_to_choose_by() -> None:
+    with pytest.raises(UserError, match="two: no validation data"):
+        validation_value(STREAM, LinkSettings(dim=4, epochs=1), device="cpu")
+
+
+# The recipe that it writes.
+
+
+def best(settings: LinkSettings | NodeSettings, whole: bool = False) -> Sweep:
+    return Sweep("films", "hits@10", whole, 1, [Trial({"lr": "0.2"}, 0.5, "complete")], settings)
+
+
+def test_the_chosen_settings_come_back_from_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "chosen.toml"
+    divided = LinkSettings(strategy="dicgrl", components=4, top=2, lr=1e-5, budget="20%")
+    divided = divided.changed({"p": 2})
+    plain = NodeSettings(strategy="emr", model="sage", hidden=3, average=True)
+    for settings, has_parts in ((divided, True), (plain, False)):
+        path.write_text(recipe_text(best(settings)), encoding="utf-8")
+        loaded = load_recipe(
+            str(path),
+            "anything",
+            settings.model,
+            disentangled=has_parts,
+            strategy=settings.strategy,
+        )
+        assert loaded.settings == settings and loaded.name == str(path)
+    whole = LinkSettings(model="convkb", lr=0.5)
+    path.write_text(recipe_text(best(whole, whole=True)), encoding="utf-8")
+    assert load_recipe(str(path), "anything", "convkb").settings == whole
+
+
+def test_recipe_files_that_cannot_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    with pytest.raises(UserError, match=r"mine.toml: no such recipe file"):
+        load_recipe(str(path), "films", "transe")
+    path.write_text("[settings")
+    with pytest.raises(UserError, match=r"mine.toml: not a recipe"):
+        load_recipe(str(path), "films", "transe")
+    path.write_text('model = "convkb"\n[settings]\nfilters = 3\n')
+    with pytest.raises(UserError, match="is a recipe of convkb; use --model convkb"):
+        load_recipe(str(path), "films", "transe")
+    path.write_text("[settings]\nfilter = 3\n")
+    with pytest.raises(UserError, match="unknown setting 'filter'"):
+        load_recipe(str(path), "films", "transe")
+
+
+# The command.
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["dicgrl", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code is None or isinstance(ended.value.code, int)
+    return ended.value.code or 0
+
+
+def test_the_command_writes_a_recipe_that_run_takes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [f"e{i}\tplus {k}\te{(i + k) % 12}\n" for i in range(12) for k in (1, 2)]
+    for name, rows in {"0/train": lines[:18], "0/valid": lines[18:], "1/train": lines[18:]}.items():
+        (tmp_path / "ring" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "ring" / f"{name}.txt").write_text("".join(rows))
+    words = ["sweep", "ring", "--strategy", "lower", "--device", "cpu", "--set", "dim=4"]
+    words += ["--set", "epochs=1", "--grid", "lr=0.01,0.1"]
+    assert command(monkeypatch, *words, "--out", "best.toml", "--study", "study.db") == 0
+    shown = capsys.readouterr().out
+    assert "ring, transe, lower" in shown and "best.toml" in shown
+    assert command(monkeypatch, *words, "--study", "study.db", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [trial["state"] for trial in found["trials"]] == ["complete", "complete"]
+    run = ["run", "ring", "--strategy", "lower", "--recipe", "best.toml", "--device", "cpu"]
+    assert command(monkeypatch, *run, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["settings"] == found["settings"]
+    assert command(monkeypatch, *words, "--out", "best.json") == 2
+    assert "ends with .toml" in capsys.readouterr().err
+
+
+def test_without_optuna_there_is_a_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    assert command(monkeypatch, "sweep", "films", "--grid", "lr=0.1", "--device", "cpu") == 2
+    assert "pip install 'dicgrl[sweep]'" in capsys.readouterr().err
