@@ -1,13 +1,14 @@
 """Training speed of TransE beside PyKEEN: positives per second on the same data and device.
 
     python benchmarks/train_speed.py [--device cuda|cpu] [--dataset FB15k-237] [--dim 200]
-        [--batch 4096] [--negatives 64] [--seconds 10] [--json FILE]
+        [--batch 4096] [--negatives 64] [--seconds 10] [--profile] [--json FILE]
 
 Every row trains with the self-adversarial loss and Adam, the best epoch after a warm-up counts.
 `PyTorch path` is this library with its kernels switched off. PyKEEN: SLCWATrainingLoop, NSSALoss,
 basic sampler, which may draw known triples; ours never does. The floor is what moves through
 memory at least (every row gathered twice, its gradient read and written) at the speed of a copy;
-a table that fits into a cache can be faster.
+a table that fits into a cache can be faster. `--profile` adds what one step spends its time on, and
+what it takes when its launches are handed over one by one.
 """
 
 from __future__ import annotations
@@ -24,13 +25,21 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from machine import bandwidth, name_of, wait, whole
+from machine import bandwidth, best, name_of, wait, whole
 from rich.console import Console
 from rich.table import Table
 
 from dicgrl.graph import KnowledgePart
 from dicgrl.models import Components, KnowledgeModel
-from dicgrl.training import Lesson, LinkObjective, NegativeSampler, Schedule, fit, make_loss
+from dicgrl.training import (
+    Lesson,
+    LinkObjective,
+    NegativeSampler,
+    RowAdam,
+    Schedule,
+    fit,
+    make_loss,
+)
 from dicgrl.training.loop import EpochReport
 
 MARGIN = 9.0
@@ -68,6 +77,42 @@ def ours(
     with contextlib.suppress(Enough):
         fit(model, lesson, schedule, generator, monitor=watch)
     return max(rates[1:]), losses[4]
+
+
+def profile(part: KnowledgePart, arguments: argparse.Namespace) -> Table:
+    """Operations of one step that take longest, mean of five steps."""
+    device = torch.device(arguments.device)
+    train = torch.from_numpy(part.train.copy()).to(device)
+    model = KnowledgeModel("transe", arguments.dim, None, {"p": 1}, device=device)
+    model.grow(part.num_entities, part.num_relations)
+    generator = torch.Generator(device).manual_seed(0)
+    sampler = NegativeSampler(train, part.num_entities, part.num_relations, generator)
+    loss = make_loss("selfadversarial", MARGIN, 1.0)
+    objective = LinkObjective(sampler, loss, arguments.negatives)
+    optimiser = RowAdam(model.tables().values())
+    triples = train[: arguments.batch]
+    weight = torch.ones(len(triples), device=device)
+
+    def step() -> None:
+        objective(model, triples, weight).backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+    alone = best(step, device, 20, warm_up=3)
+    with torch.profiler.profile() as found:
+        for _ in range(5):
+            step()
+        wait(device)
+    table = Table(title=f"One step, its launches one by one: {1e6 * alone:,.0f} microseconds")
+    table.add_column("operation")
+    table.add_column("microseconds", justify="right")
+    on_gpu = device.type == "cuda"
+    spent = {
+        event.key: (event.self_device_time_total if on_gpu else event.self_cpu_time_total) / 5
+        for event in found.key_averages()
+    }
+    for key in sorted(spent, key=lambda key: -spent[key])[:12]:
+        table.add_row(key[:60], f"{spent[key]:,.1f}")
+    return table
 
 
 def pykeen(part: KnowledgePart, arguments: argparse.Namespace) -> float | None:
@@ -137,6 +182,7 @@ def main() -> None:
     parser.add_argument("--negatives", type=int, default=64)
     parser.add_argument("--triples", type=int, default=0, help="train on the first ones only")
     parser.add_argument("--seconds", type=float, default=10.0, help="per row")
+    parser.add_argument("--profile", action="store_true")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     device = torch.device(arguments.device)
@@ -165,6 +211,8 @@ def main() -> None:
             "" if loss is None else f"{loss:.4f}",
         )
     Console().print(table)
+    if arguments.profile:
+        Console().print(profile(part, arguments))
     if arguments.json:
         settings = {key: value for key, value in vars(arguments).items() if key != "json"}
         entries = [{"row": n, "positives_per_second": r, "loss": v} for n, r, v in rows]

@@ -118,9 +118,9 @@ def _queries(b: Batch) -> tuple[Tensor, Tensor, Tensor]:
     return t, t - r, h + r
 
 
-def _norm(differences: Tensor, p: int) -> Tensor:
-    norm: Tensor = torch.linalg.vector_norm(differences, p, dim=-1)
-    return norm
+def _norm_(differences: Tensor, p: int) -> Tensor:
+    """Norms over the last axis; overwrites it, which beats `vector_norm` on a CPU many times."""
+    return differences.abs_().sum(-1) if p == 1 else differences.square_().sum(-1).sqrt_()
 
 
 def _blocks(b: Batch, queries: Tensor, columns: slice) -> Iterator[tuple[slice, Tensor, Tensor]]:
@@ -149,8 +149,8 @@ def _scores(b: Batch) -> tuple[Tensor, Tensor]:
     negative = b.entities.new_empty(b.others.shape)
     for query, side in zip(queries, _sides(b), strict=True):
         for block, _, difference in _blocks(b, query, side):
-            negative[block, side] = _norm(difference, b.p)
-    return -_norm(t - queries[1], b.p), negative.neg_()
+            negative[block, side] = _norm_(difference, b.p)
+    return _norm_(t - queries[1], b.p).neg_(), negative.neg_()
 
 
 def _scatter(
@@ -197,5 +197,5 @@ def _factor(scores: Tensor, upstream: Tensor, p: int) -> Tensor:
 def _by_part(difference: Tensor, factor: Tensor, parts: int, p: int) -> Tensor:
     """Gradient of the gates: a score is homogeneous in a component."""
     divided = difference.view(*difference.shape[:-1], parts, difference.shape[-1] // parts)
-    each = _norm(divided, p)  # [b, m, n]
-    return torch.einsum("bm,bmn->bn", factor, each if p == 1 else each.square())
+    each = (divided.abs() if p == 1 else divided.square()).sum(-1)  # [b, m, n]
+    return torch.einsum("bm,bmn->bn", factor, each)
