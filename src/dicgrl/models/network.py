@@ -176,7 +176,7 @@ class NetworkModel(nn.Module):
 
     def embed(
         self,
-        x: Tensor,
+        x: Tensor | SparseRows,
         edges: Tensor | PreparedEdges,
         open: Tensor | None = None,  # noqa: A002
     ) -> Tensor:
