@@ -7,6 +7,7 @@ ends, on a CPU, with the numbers of one that was not.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ import torch
 
 from dicgrl.devices import device_name, peak_memory
 from dicgrl.errors import DataError, UserError
-from dicgrl.files import remove_leftovers, replacing_file
+from dicgrl.files import new_folder, remove_leftovers, replacing_file
 from dicgrl.graph import KnowledgeGraph, NetworkGraph, NetworkPart, Stream
 from dicgrl.learner import Learner, part_results
 from dicgrl.recipes import Recipe
@@ -42,6 +43,7 @@ def run_stream(
     device: str = "auto",
     out: Path | None = None,
     resume: bool = False,
+    first: Path | None = None,
     on_part: OnPart | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> dict[str, Any]:
@@ -54,6 +56,8 @@ def run_stream(
         device: auto, cpu or cuda.
         out: Run folder; nothing is written without one.
         resume: Go on with the run in the folder; where there is none, begin.
+        first: Folder that keeps the first part for runs that differ only in how they learn later
+            ones: it is taken from there, or put there.
         on_part: Told the results so far after every part.
         on_epoch: Told the part and the report of every epoch.
 
@@ -68,6 +72,8 @@ def run_stream(
     }
     if out is not None and check_folder(out, resume):
         learner = _resumed(out, stream, recipe, seed, device)
+    elif first is not None and (first / "config.json").exists():
+        learner = Learner.load(first, device=device).fork(recipe.settings)
     else:
         learner = Learner(settings=recipe.settings, seed=seed, device=device, names=stream.names)
     if learner.run.device.type == "cuda":
@@ -75,6 +81,8 @@ def run_stream(
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # now, not after an hour of learning
         remove_leftovers(out)
+        if learner.num_parts and not (out / "config.json").exists():
+            save_learner(learner, out, about)
     for number in range(learner.num_parts, len(stream)):
         trace: list[EpochReport] = []
 
@@ -85,6 +93,8 @@ def run_stream(
 
         learner.learn(stream[number], probe=True, monitor=watch)
         learner.evaluate()
+        if number == 0 and first is not None and not learner.strategy.keeps_state:
+            _share(learner, first)
         if out is not None:
             _append_trace(out, number, trace)
             save_learner(learner, out, about)
@@ -95,6 +105,11 @@ def run_stream(
     if out is not None:
         write_json(out / "results.json", found)
     return found
+
+
+def _share(learner: Learner, first: Path) -> None:
+    with contextlib.suppress(OSError), new_folder(first) as temporary:  # another run was faster
+        save_learner(learner, temporary)
 
 
 def check_folder(out: Path, resume: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Voca
 from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.readers import read_stream
 from dicgrl.recipes import default_settings
-from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.settings import ContinualSettings, LinkSettings, NodeSettings
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.tasks import LinkRun, NodeRun
 from dicgrl.training.loop import Monitor
@@ -262,6 +262,29 @@ class Learner:
         )
         name = self.names.get
         return name(head, head), name(relation, relation), name(tail, tail)
+
+    def fork(self, settings: LinkSettings | NodeSettings) -> Learner:
+        """This learner after its first part, with another way to learn later ones.
+
+        The first part is learned alike by all strategies, so that comparisons need it only once.
+        This learner is given up for the new one.
+
+        Raises:
+            UserError: More than one part was learned, or a setting differs that the first part
+                depends on.
+        """
+        if self.num_parts != 1:
+            raise UserError(f"{self.num_parts} parts were learned; only the first can be shared")
+        later = {f.name for f in fields(ContinualSettings)}
+        mine, theirs = self.settings.as_dict(), settings.as_dict()
+        differs = [key for key in theirs if key not in later and mine.get(key) != theirs[key]]
+        if differs or self.strategy.keeps_state:
+            raise UserError(f"the first part cannot be shared: {', '.join(differs) or 'its state'}")
+        self.settings = self.run.settings = settings
+        self.identity = secrets.token_hex(8)
+        self.strategy = make_strategy(settings)
+        self.strategy.remember(self.run)
+        return self
 
     def save(self, folder: str | Path) -> None:
         """Write the learner to a folder; see `dicgrl.storage`."""

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from dicgrl.graph import Stream
 from dicgrl.jobs import run_stream
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.reproduce.case import study_case
+from dicgrl.settings import ContinualSettings
 from dicgrl.storage import write_json
 from dicgrl.whole import run_whole
 
@@ -106,6 +107,14 @@ class Cell:
         words = (self.stream_name, self.model, how, Path(self.recipe).stem, f"seed{self.seed}")
         return "-".join([*words, digest]).lower()
 
+    def first_key(self) -> str:
+        """The same for cells that learn the first part alike, on the same data with one seed."""
+        later = {f.name for f in fields(ContinualSettings)}
+        known = self.identity()
+        known["settings"] = {k: v for k, v in known["settings"].items() if k not in later}
+        text = json.dumps(known, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
 
 @dataclass(frozen=True, slots=True)
 class Finished:
@@ -176,7 +185,15 @@ def run_cell(folder: Path, cell: Cell, device: str = "auto", at_once: int = 1) -
 
 def _run_parts(stream: Stream, recipe: Recipe, cell: Cell, device: str, place: Path) -> Results:
     def learn() -> Results:
-        return run_stream(stream, recipe, seed=cell.seed, device=device, out=place, resume=True)
+        return run_stream(
+            stream,
+            recipe,
+            seed=cell.seed,
+            device=device,
+            out=place,
+            resume=True,
+            first=place.with_name(f"first-{cell.first_key()}.run"),
+        )
 
     unfinished = place.exists()
     try:

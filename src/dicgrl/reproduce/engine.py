@@ -66,6 +66,7 @@ def run_cells(
     for cell in {cell.key(): cell for cell in cells}.values():
         finished = load_cell(folder, cell) is not None
         (outcome.kept if finished else todo).append(cell)
+    todo = _spread(todo)
     jobs = max(1, min(jobs or (3 if place == "cuda" else 1), len(todo)))
     with (watch or _quiet)(len(todo)) as (begins, ends):
         if jobs == 1:
@@ -79,6 +80,17 @@ def run_cells(
             else:
                 outcome.failed[cell] = reason
     return outcome
+
+
+def _spread(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells in an order in which those that share a first part do not begin together."""
+    seen: dict[str, int] = {}
+    turns = []
+    for cell in cells:
+        key = cell.first_key()
+        seen[key] = seen.get(key, 0) + 1
+        turns.append(seen[key])
+    return [cells[i] for i in sorted(range(len(cells)), key=lambda i: turns[i])]
 
 
 @contextlib.contextmanager

@@ -71,6 +71,11 @@ class Strategy:
     def remember(self, run: Run) -> None:
         """Keep what the next part will need, after a part was learned."""
 
+    @property
+    def keeps_state(self) -> bool:
+        """Whether `remember` keeps something."""
+        return type(self).remember is not Strategy.remember
+
     def state(self) -> dict[str, Tensor]:
         """What `remember` kept outside the model, for a checkpoint."""
         return {}
