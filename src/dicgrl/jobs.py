@@ -199,7 +199,7 @@ def _append_trace(out: Path, part: int, trace: list[EpochReport]) -> None:
         for entry in trace
     ]
     with replacing_file(path) as temporary:
-        temporary.write_text("\n".join(kept) + "\n", encoding="utf-8")
+        temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 
 
 def _trace_before(out: Path, part: int) -> list[str]:

@@ -26,6 +26,7 @@ from dicgrl.storage import write_json
 from dicgrl.whole import run_whole
 
 FORMAT = "dicgrl-cell-1"
+FIRST = "first"  # folder of first parts that cells share while they are run
 FORMS = ("plain", "disentangled", "disentangled-nodes", "disentangled-triple")
 Results = dict[str, Any]
 
@@ -192,7 +193,7 @@ def _run_parts(stream: Stream, recipe: Recipe, cell: Cell, device: str, place: P
             device=device,
             out=place,
             resume=True,
-            first=place.with_name(f"first-{cell.first_key()}.run"),
+            first=place.parents[1] / FIRST / cell.first_key(),
         )
 
     unfinished = place.exists()

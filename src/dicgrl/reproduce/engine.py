@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -18,7 +19,7 @@ from pathlib import Path
 import torch
 
 from dicgrl.devices import pick_device
-from dicgrl.reproduce.cells import Cell, RunCell, load_cell, run_cell
+from dicgrl.reproduce.cells import FIRST, Cell, RunCell, load_cell, run_cell
 
 
 @dataclass(slots=True)
@@ -79,6 +80,8 @@ def run_cells(
                 outcome.ran.append(cell)
             else:
                 outcome.failed[cell] = reason
+    if not outcome.failed:
+        shutil.rmtree(folder / FIRST, ignore_errors=True)  # nobody needs them any more
     return outcome
 
 
