@@ -153,19 +153,23 @@ class _Alternating(_Mixed):
         self._run, self._budget, self._before = run, budget, before
         self.candidates = self.activated = 0
         self.used = np.empty(0, np.int64)
+        self._activate()  # now: copies of what may change are taken before the first epoch
+
+    def _activate(self) -> None:
+        replay = self._run.activate(self._budget)
+        self._before.cover()
+        objective = self._run.objective(replay.examples, old=True)
+        self.courses[1] = _Course(objective, replay.examples, replay.weight)
+        self.candidates = max(self.candidates, replay.candidates)
+        self.activated = max(self.activated, replay.activated)
+        self.used = np.union1d(self.used, replay.positions)
 
     def batches(
         self, epoch: int, size: int, generator: torch.Generator
     ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
         every = self._run.settings.refresh
-        if epoch == 1 or (every and (epoch - 1) % every == 0):
-            replay = self._run.activate(self._budget)
-            self._before.cover()
-            objective = self._run.objective(replay.examples, old=True)
-            self.courses[1] = _Course(objective, replay.examples, replay.weight)
-            self.candidates = max(self.candidates, replay.candidates)
-            self.activated = max(self.activated, replay.activated)
-            self.used = np.union1d(self.used, replay.positions)
+        if epoch > 1 and every and (epoch - 1) % every == 0:
+            self._activate()
         return super().batches(epoch, size, generator)
 
     def settle(self, epoch: int) -> None:
