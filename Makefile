@@ -7,8 +7,13 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 .PHONY: demo test lint types unit format clean
 
 demo: $(VENV)/.runtime
+	rm -rf runs/demo
 	$(BIN)/dicgrl datasets show films
-	$(BIN)/dicgrl run films --whole --set dim=64 --set epochs=20 --set lr=5e-3 --set negatives=32
+	$(BIN)/dicgrl run films --strategy lower,dicgrl,upper --out runs/demo
+	$(BIN)/dicgrl predict runs/demo/dicgrl --head "Alien" --relation genre -k 3
+	$(BIN)/dicgrl predict runs/demo/dicgrl --head "Inception" --relation country -k 3
+	$(BIN)/dicgrl predict runs/demo/dicgrl --relation director --tail "Ridley Scott" -k 3
+	@echo "The picture is runs/demo/curves.png; dicgrl explain, score, export and compare read runs/demo/dicgrl too."
 
 test: lint types unit
 

@@ -171,7 +171,7 @@ def test_counts_beside_the_papers() -> None:
 
 def test_the_papers_targets_have_what_the_paper_has() -> None:
     options = Options("paper", 1)
-    cells = {name: target.cells(options) for name, target in TARGETS.items()}
+    cells = {target.name: target.cells(options) for target in targets("all")}
     assert {name: len(found) for name, found in cells.items()} == {
         "table1": 2 * 2 * len(STRATEGIES),
         "table2": 3 * 2 * len(STRATEGIES),
@@ -193,7 +193,7 @@ def test_the_papers_targets_have_what_the_paper_has() -> None:
             expected = {"whole", "average"} if name < "table3" else set(published)
             assert set(published) == (set() if cell.strategy == "frozen" else expected), str(cell)
             assert published or cell.strategy == "frozen"
-    assert [target.name for target in targets("all")] == list(TARGETS)
+    assert set(TARGETS) - {target.name for target in targets("all")} == {"films"}  # not the paper's
     with pytest.raises(UserError, match="did you mean 'table1'"):
         targets("tabel1")
 

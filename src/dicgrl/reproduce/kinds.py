@@ -52,7 +52,7 @@ class PartsTable(Target):
         for title, templates in self.groups.items():
             shown = f"{SHOWN[self.metric]} in per cent"
             header = ["dataset", "model", "strategy", "W", "paper", "difference"]
-            header += ["A", "paper", "difference", "s per later part", "replayed"]
+            header += ["A", "paper", "difference", "retention", "s per later part", "replayed"]
             table = Table(f"{title}: {shown}, W whole, A average", header, labels=3)
             for template in templates:
                 runs = [done.results for done in options.found(template, found)]
@@ -60,14 +60,14 @@ class PartsTable(Target):
                     continue
                 row = self._row(runs, options.published(template))
                 reached += [m.difference >= 0 for m in row.values() if m.difference is not None]
-                whole, average, seconds, replayed = row.values()
+                whole, average, *others = row.values()
                 names = {
                     "dataset": template.stream_name,
                     "model": template.model,
                     "strategy": str(template.strategy),
                 }
                 cells = [*names.values(), *whole.cells(), *average.cells()]
-                cells += [seconds.shown(), replayed.shown()]
+                cells += [value.shown() for value in others]
                 table.add(cells, names | {key: value.data() for key, value in row.items()})
             if table.cells:
                 content.tables.append(table)
@@ -84,6 +84,7 @@ class PartsTable(Target):
             "average": Compared(
                 [100 * part["average"][self.metric] for part in last], published.get("average")
             ),
+            "retention": Compared([100 * r for run in runs if (r := run["retention"]) is not None]),
             "seconds": Compared(
                 [sum(p["learn_seconds"] for p in parts) / max(len(parts), 1) for parts in later]
             ),
