@@ -51,8 +51,9 @@ class PartsTable(Target):
         reached: list[bool] = []
         for title, templates in self.groups.items():
             shown = f"{SHOWN[self.metric]} in per cent"
-            header = ["dataset", "model", "strategy", "W", "paper", "difference"]
-            header += ["A", "paper", "difference", "retention", "s per later part", "replayed"]
+            compared = ["paper", "difference"] if self.where else []
+            header = ["dataset", "model", "strategy", "W", *compared, "A", *compared]
+            header += ["retention", "s per later part", "replayed"]
             table = Table(f"{title}: {shown}, W whole, A average", header, labels=3)
             for template in templates:
                 runs = [done.results for done in options.found(template, found)]
@@ -66,7 +67,8 @@ class PartsTable(Target):
                     "model": template.model,
                     "strategy": str(template.strategy),
                 }
-                cells = [*names.values(), *whole.cells(), *average.cells()]
+                both = [value.cells()[: 1 + len(compared)] for value in (whole, average)]
+                cells = [*names.values(), *both[0], *both[1]]
                 cells += [value.shown() for value in others]
                 table.add(cells, names | {key: value.data() for key, value in row.items()})
             if table.cells:

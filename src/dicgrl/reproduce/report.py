@@ -106,13 +106,14 @@ def markdown(report: dict[str, Any], level: int = 2, pictures: str = "") -> str:
         pictures: Folder of the pictures, as the page sees it, such as `results/`.
     """
     recipe = f", recipe {report['recipe']}" if report["recipe"] else ""
-    about = [f"{report['paper']} of the paper. Command: `{report['command']}`."]
+    where = f"{report['paper']} of the paper" if report["paper"] else "Not in the paper"
+    about = [f"{where}. Command: `{report['command']}`."]
     if report["runs"]:
         seeds = report["seeds"]
         about.append(
             f"Recipe {report['recipe']}; {seeds} seed{'s' if seeds > 1 else ''}"
             + (", mean ± standard deviation" if seeds > 1 else "")
-            + "; a difference is ours minus the paper's."
+            + ("; a difference is ours minus the paper's." if report["paper"] else ".")
         )
         devices, at_once = ", ".join(report["devices"]), report["at_once"]
         about.append(f"Device: {devices}; up to {max(at_once)} run{'s' * (max(at_once) > 1)}")
