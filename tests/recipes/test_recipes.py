@@ -6,10 +6,14 @@ import pytest
 
 from dicgrl import UserError
 from dicgrl.models import KnowledgeModel, NetworkModel
-from dicgrl.recipes import load_recipe
-from dicgrl.settings import LinkSettings
+from dicgrl.recipes import default_settings, load_recipe
+from dicgrl.settings import LinkSettings, examples_within
 
-FILES = sorted(f.name for f in files("dicgrl.recipes").iterdir() if f.name.endswith(".toml"))
+FILES = sorted(
+    f.name
+    for f in files("dicgrl.recipes").iterdir()
+    if f.name.endswith(".toml") and not f.name.startswith("default.")
+)
 
 
 @pytest.mark.parametrize("disentangled", [False, True], ids=["plain", "disentangled"])
@@ -45,6 +49,15 @@ def test_a_graph_without_a_recipe_gets_the_defaults() -> None:
     divided = load_recipe("best", "my-own-graph", "transe", disentangled=True)
     assert divided.settings.division() is not None
     assert divided.settings.routing == "learned"
+
+
+def test_learners_are_bounded_unless_asked_otherwise() -> None:
+    links, nodes = (default_settings(model, "dicgrl") for model in ("transe", "gat"))
+    assert links.starts_from_neighbours and links.arrive_epochs > 0
+    shares = [examples_within(text, 1000, 10) for text in (links.shield, links.budget)]
+    assert all(shares) and sum(shares) <= 100  # a tenth of the history
+    assert nodes.average
+    assert default_settings("transe", "lower").arrive_epochs == 0
 
 
 def test_what_does_not_exist_is_refused() -> None:

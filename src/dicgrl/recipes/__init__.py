@@ -61,15 +61,16 @@ def load_recipe(
         >>> load_recipe("paper", "cora", "gat", strategy="gem").published
         {'whole': 75.3, 'average': 76.1}
     """
+    settings = _defaults(model)
     content = _content(name, dataset, model)
     if content is None and name != "best":
         raise UserError(
             f"there is no recipe {name!r} for {dataset} with {model}; use --recipe best"
         )
     form = "disentangled" if disentangled else "plain"
-    settings = _defaults(model)
     if content is None:
-        name, content = "default", {"disentangled": {"components": 8}}
+        kind = "links" if isinstance(settings, LinkSettings) else "nodes"
+        name, content = "default", _shipped(f"default.{kind}.toml") or {}
     settings = settings.changed(content.get("settings", {}))
     if disentangled:
         settings = settings.changed(content.get("disentangled", {}))
@@ -88,8 +89,7 @@ def _content(name: str, dataset: str, model: str) -> dict[str, Any] | None:
     if not name.endswith(".toml"):
         if name not in NAMES:
             raise unknown_name("recipe", name, NAMES)
-        file = files("dicgrl.recipes") / f"{dataset}.{model}.{name}.toml".lower()
-        return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+        return _shipped(f"{dataset}.{model}.{name}.toml".lower())
     path = Path(name)
     if not path.is_file():
         raise UserError(f"{path}: no such recipe file")
@@ -103,6 +103,11 @@ def _content(name: str, dataset: str, model: str) -> dict[str, Any] | None:
     return content
 
 
+def _shipped(name: str) -> dict[str, Any] | None:
+    file = files("dicgrl.recipes") / name
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
 def default_settings(model: str, strategy: str) -> LinkSettings | NodeSettings:
     """Settings of a model and strategy where no recipe is asked for.
 
@@ -110,8 +115,8 @@ def default_settings(model: str, strategy: str) -> LinkSettings | NodeSettings:
         >>> default_settings("transe", "dicgrl").components
         8
     """
-    changes = {"strategy": strategy} | ({"components": 8} if strategy == "dicgrl" else {})
-    return _defaults(model).changed(changes)
+    divided = strategy == "dicgrl"
+    return load_recipe("best", "", model, disentangled=divided, strategy=strategy).settings
 
 
 def _defaults(model: str) -> LinkSettings | NodeSettings:
