@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import itertools
-import math
-
 import pytest
 import torch
 from hypothesis import given
@@ -11,7 +8,6 @@ from torch import Tensor
 
 from dicgrl import UserError
 from dicgrl.models import Components, ConvKB, Scorer, TransE
-from dicgrl.models.components import mutual_share
 from tests.slow import slow_softmax, slow_top
 
 logit_rows = st.lists(
@@ -211,15 +207,3 @@ def test_a_dimension_that_cannot_be_divided_is_refused() -> None:
     assert Components(8, 4).size(200) == 25
     with pytest.raises(UserError, match="dim=201"):
         Components(8, 4).size(201)
-
-
-@given(st.sets(st.integers(0, 7)), st.sets(st.integers(0, 7)))
-def test_mutual_share_is_the_size_of_the_intersection(first: set[int], second: set[int]) -> None:
-    ids = [torch.tensor(sorted(values), dtype=torch.long) for values in (first, second)]
-    assert mutual_share(*ids).item() == len(first & second)
-
-
-def test_two_random_choices_of_4_of_8_nearly_always_share_a_component() -> None:
-    sets = torch.tensor(list(itertools.combinations(range(8), 4)))
-    sharing = (mutual_share(sets[:, None], sets[None]) > 0).double().mean().item()
-    assert sharing == pytest.approx(1 - 1 / math.comb(8, 4))  # all but the complement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from dicgrl.graph.arrays import IntArray
 from dicgrl.strategies import strategy
 from dicgrl.strategies.dicgrl import DiCGRL, _Course, _Mixed
 from dicgrl.tasks import LinkRun
@@ -74,24 +76,31 @@ class Watch:
     def __init__(self, run: LinkRun, monkeypatch: pytest.MonkeyPatch) -> None:
         self.run = run
         self.may: dict[str, set[int]] = {name: set() for name in run.model.tables()}
+        self.used: set[int] = set()
         self.calls = 0
         attention = run.model.attention_now()
         assert attention is not None
         original = run.activate
 
-        def watched(budget: int) -> Replay:
+        def watched(budget: int, used: IntArray) -> Replay:
             old, new = links_of(run, attention)
             expected, looked = slow_activation(old, new, run.settings.orders)
-            replay = original(budget)
+            replay = original(budget, used)
             numbers = replay.positions.tolist()
             assert set(numbers) <= expected.keys() and len(set(numbers)) == len(numbers)
-            assert len(numbers) == min(budget, len(expected))
+            assert set(used.tolist()) == self.used
+            free = self.used & expected.keys()  # what was paid for stays while it is activated
+            assert free <= set(numbers)
+            others = len(expected) - len(free)
+            assert len(numbers) == len(free) + min(budget - len(self.used), others)
+            self.used |= set(numbers)
+            assert len(self.used) <= budget
             assert (replay.candidates, replay.activated) == (len(looked), len(expected))
             chosen = {number: expected[number] for number in numbers}
             if run.settings.selection == "top" and chosen:
                 left = [one.merit for n, one in expected.items() if n not in chosen]
-                worst = min(one.merit for one in chosen.values())
-                assert worst >= max(left, default=0) - 1e-9
+                bought = [one.merit for n, one in chosen.items() if n not in free]
+                assert min(bought, default=math.inf) >= max(left, default=0) - 1e-9
             heavy = {1: run.settings.weight1, 2: run.settings.weight2}
             assert replay.weight.tolist() == [heavy[chosen[n].order] for n in numbers]
             history = run.examples("train", 0, 1)
@@ -148,6 +157,7 @@ def test_of_old_rows_only_the_common_components_change(
     entities = set(range(old_rows["entities"]))
     assert entities - changed_rows(before, after, "entities")  # and leaves others alone
     assert learned.details["drift"]["rows"] <= moved  # rows whose state alone changed do not count
+    assert learned.replayed == len(watch.used)  # within the budget, however often it is refreshed
 
 
 @every_form
@@ -301,7 +311,7 @@ def test_the_early_stop_gives_back_rows_that_were_opened_in_between(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Validation falls from the first epoch on, while every epoch activates other triples."""
-    changes = {"budget": "2", "refresh": 1, "selection": "sample", "later_epochs": 6}
+    changes = {"budget": "all", "orders": 1, "fan": 1, "refresh": 1, "later_epochs": 6}
     run = begun("transe-divided", validate_every=1, patience=0, **changes)
     kept: list[dict[str, Tensor]] = []
     opened: list[set[int]] = []

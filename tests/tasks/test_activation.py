@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from typing import Any
@@ -128,6 +129,48 @@ def test_a_budget_is_kept_without_repeats(
         assert min(chosen.merit) >= max(left, default=-math.inf)
 
 
+@given(
+    st.dictionaries(st.integers(0, 20), st.floats(1e-6, 1e6), max_size=12),
+    st.sets(st.integers(0, 20)),
+    st.integers(0, 22),
+    st.sampled_from(["top", "sample"]),
+)
+def test_what_was_used_before_is_free_and_others_share_what_is_left(
+    merit: dict[int, float], used: set[int], left: int, selection: str
+) -> None:
+    rows = np.array(sorted(merit), dtype=np.int64)
+    values = np.array([merit[row] for row in sorted(merit)])
+    every = Activation(rows, rows * 0 + 1, rows * 0 + 1, values, len(rows))
+    budget, before = len(used) + left, np.array(sorted(used), dtype=np.int64)
+    chosen = every.within(budget, selection, np.random.default_rng(0), before).rows.tolist()
+    bought = set(chosen) - used
+    others = merit.keys() - used
+    assert chosen == sorted(merit.keys() & used | bought)
+    assert bought <= others and len(bought) == min(left, len(others))
+    if selection == "top" and bought:
+        worst = min(merit[row] for row in bought)
+        assert worst >= max((merit[row] for row in others - bought), default=-math.inf)
+
+
+def test_a_budget_that_is_spent_allows_what_was_used_and_nothing_else() -> None:
+    every, used = activation([5.0, 1.0, 3.0]), np.array([3, 99])
+    for budget in (0, 2):
+        chosen = every.within(budget, "top", np.random.default_rng(0), used)
+        assert chosen.rows.tolist() == [3]
+
+
+@pytest.mark.parametrize("form", ["transe-divided", "gat-divided"])
+@pytest.mark.parametrize("selection", ["top", "sample"])
+def test_a_part_that_activates_anew_keeps_to_its_budget(form: str, selection: str) -> None:
+    """A fan of one shows other neighbours each time, and would use up more and more of them."""
+    run = grown(form, fan=1, orders=1, selection=selection)
+    unbounded, used = set(), np.empty(0, np.int64)
+    for _ in range(20):
+        unbounded |= set(run.activate(3).positions.tolist())
+        used = np.union1d(used, run.activate(3, used).positions)
+    assert len(used) == 3 < len(unbounded)
+
+
 def test_a_sample_follows_merit() -> None:
     """One of three is drawn with chances 1 : 2 : 5."""
     generator = np.random.default_rng(0)
@@ -143,6 +186,12 @@ def test_a_sample_follows_merit() -> None:
 def test_bits_hold_sets_of_up_to_62_components(sets: list[set[int]]) -> None:
     chosen = np.array([sorted(one) for one in sets], dtype=np.int64).reshape(-1, 3)
     assert [as_set(bits) for bits in component_bits(chosen).tolist()] == sets
+
+
+def test_two_random_choices_of_4_of_8_nearly_always_share_a_component() -> None:
+    bits = component_bits(np.array(list(itertools.combinations(range(8), 4))))
+    sharing = (bits[:, None] & bits != 0).mean()
+    assert sharing == pytest.approx(1 - 1 / math.comb(8, 4))  # all but the complement: 98.6 %
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 31)), max_size=20))

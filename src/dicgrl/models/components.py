@@ -122,14 +122,3 @@ class Route:
     def concentration_loss(self) -> Tensor:
         """What is missing to 1 in the weights of the chosen components (L_norm, equation 8)."""
         return 1 - self.alpha.sum(-1)
-
-
-def mutual_share(first: Tensor, second: Tensor) -> Tensor:
-    """How many components two choices [..., n] and [..., m] have in common.
-
-    Example:
-        >>> import torch
-        >>> mutual_share(torch.tensor([0, 2, 5]), torch.tensor([2, 3, 5]))
-        tensor(2)
-    """
-    return (first[..., :, None] == second[..., None, :]).sum((-1, -2))

@@ -156,7 +156,7 @@ class _Alternating(_Mixed):
         self._activate()  # now: copies of what may change are taken before the first epoch
 
     def _activate(self) -> None:
-        replay = self._run.activate(self._budget)
+        replay = self._run.activate(self._budget, self.used)
         self._before.cover()
         objective = self._run.objective(replay.examples, old=True)
         self.courses[1] = _Course(objective, replay.examples, replay.weight)

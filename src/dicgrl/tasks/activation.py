@@ -60,20 +60,31 @@ class Activation:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def within(self, budget: int, selection: str, generator: np.random.Generator) -> Activation:
-        """At most `budget` of the links, in order of arrival.
+    def within(
+        self,
+        budget: int,
+        selection: str,
+        generator: np.random.Generator,
+        used: IntArray | None = None,
+    ) -> Activation:
+        """Links that a budget allows, in order of arrival: at most `budget` with those used before.
 
         Args:
-            budget: How many.
+            budget: How many links may be used in all, each counted once.
             selection: `top`: those of highest merit. `sample`: drawn by merit, without repeats.
             generator: Source of randomness.
+            used: Links that were used before. They stay, and others share what is left.
         """
-        if budget >= len(self):
+        paid = np.isin(self.rows, () if used is None else used)
+        left = max(budget - (0 if used is None else len(used)), 0)
+        others = (~paid).nonzero()[0]
+        if left >= len(others):
             return self
-        keys = self.merit
+        keys = self.merit[others]
         if selection == "sample":  # the largest of log-weights with Gumbel noise are such a sample
             keys = np.log(np.maximum(keys, 1e-300)) + generator.gumbel(size=len(keys))
-        return self.at(np.sort(np.argsort(-keys, kind="stable")[:budget]))
+        paid[others[np.argsort(-keys, kind="stable")[:left]]] = True
+        return self.at(paid)
 
     def at(self, chosen: npt.NDArray[Any]) -> Activation:
         """Some of the links, by position or mask."""

@@ -124,8 +124,13 @@ class Run(ABC):
         """
 
     @abstractmethod
-    def activate(self, budget: int) -> Replay:
-        """Old examples that the newest part concerns, at most `budget`; opens their components."""
+    def activate(self, budget: int, used: IntArray | None = None) -> Replay:
+        """Old examples that the newest part concerns; opens their components.
+
+        Args:
+            budget: How many examples the part may replay in all, each counted once.
+            used: Positions of those that it has replayed already; none unless given.
+        """
 
     @abstractmethod
     def old_rows(self) -> dict[str, int]:

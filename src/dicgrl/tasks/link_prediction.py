@@ -132,13 +132,13 @@ class LinkRun(Run):
 
         return of_batch
 
-    def activate(self, budget: int) -> Replay:
+    def activate(self, budget: int, used: IntArray | None = None) -> Replay:
         """See `Run`."""
         settings = self.settings
         links = _Links(self)
         new = np.arange(links.old, len(self.graph.train))
         found = activate(links, links.ends(new), links.components(new), settings.orders)
-        chosen = found.within(budget, settings.selection, self.choices)
+        chosen = found.within(budget, settings.selection, self.choices, used)
         self._open(links, new, chosen)
         weight = np.where(chosen.order == 1, settings.weight1, settings.weight2)
         return Replay(

@@ -175,7 +175,7 @@ class NodeRun(Run):
         )
         return lambda nodes, weight: objective(model, nodes, weight)
 
-    def activate(self, budget: int) -> Replay:
+    def activate(self, budget: int, used: IntArray | None = None) -> Replay:
         """See `Run`; an activated edge speaks of the training nodes at its ends."""
         assert self.graph is not None and self.part is not None
         settings, graph = self.settings, self.graph
@@ -184,7 +184,7 @@ class NodeRun(Run):
         found = activate(links, links.ends(new), links.components(new), settings.orders)
         nodes = _at_ends(found, links.ends(found.rows))
         trained = np.isin(nodes.rows, self._nodes("train", 0, self.newest))
-        chosen = nodes.at(trained).within(budget, settings.selection, self.choices)
+        chosen = nodes.at(trained).within(budget, settings.selection, self.choices, used)
         self._open_components(links, new, found)
         weight = np.where(chosen.order == 1, settings.weight1, settings.weight2)
         return Replay(
