@@ -36,8 +36,11 @@ def test_what_is_asked_about_was_taught(
     asked = [round(valid * len(rows)), round(test * len(rows))]
     held = [len(chosen) for chosen in sets[1:]]
     assert held[0] <= asked[0] and held[1] <= asked[1]
-    if len(rows) - 7 - 3 >= sum(asked):  # at most one triple per entity and relation has to stay
+    single = [row for row in rows if rows.count(row) == 1]
+    if len(single) - 7 - 3 >= sum(asked):  # at most one triple per entity and relation has to stay
         assert held == asked
+    told = {rows[i] for i in train}
+    assert not any(rows[i] in told for chosen in sets[1:] for i in chosen)
 
 
 def test_a_graph_where_every_triple_is_needed_gives_none_away() -> None:
@@ -46,11 +49,11 @@ def test_a_graph_where_every_triple_is_needed_gives_none_away() -> None:
 
 
 def test_what_can_be_spared_is_shared_in_proportion() -> None:
-    # 20 leaves that need their triple, and 12 copies of one triple of which 11 can be spared.
-    rows = as_rows([(0, 0, leaf) for leaf in range(1, 21)] + [(0, 0, 1)] * 11)
+    # 20 relations that need one of their two triples.
+    rows = as_rows([(h, r, 1 - h) for r in range(20) for h in (0, 1)])
     train, valid, test = hold_out(rows, 0.4, 0.2, generator())
     assert len(train) == 20
-    assert (len(valid), len(test)) == (7, 4)  # 11 by 12 : 6
+    assert (len(valid), len(test)) == (13, 7)  # 20 by 16 : 8
 
 
 @given(st.lists(st.integers(-1, 3), max_size=30), shares, shares, st.integers(0, 99))

@@ -6,6 +6,7 @@ import numpy as np
 
 from dicgrl.errors import UserError
 from dicgrl.graph.arrays import BoolArray, IntArray
+from dicgrl.graph.knowledge import triple_keys
 
 
 def hold_out(
@@ -14,8 +15,9 @@ def hold_out(
     """Choose positions of train, valid and test triples; each keeps the order of the rows.
 
     A triple that is the only one left to mention an entity or a relation stays in train, so that
-    nothing is asked about that was never taught; fewer triples than asked for are set aside where
-    the graph is too sparse.
+    nothing is asked about that was never taught; so does one that is there more than once, since
+    its copy would give the answer away. Fewer triples than asked for are set aside where the graph
+    is too sparse.
 
     Example:
         >>> rows = np.array([[0, 0, 1], [1, 0, 0], [0, 0, 2], [2, 0, 0]])
@@ -30,6 +32,8 @@ def hold_out(
     ends = shuffled[:, [0, 2]].ravel()
     needed[np.unique(ends, return_index=True)[1] // 2] = True
     needed[np.unique(shuffled[:, 1], return_index=True)[1]] = True
+    _, group, copies = np.unique(triple_keys(shuffled), return_inverse=True, return_counts=True)
+    needed |= copies[group] > 1
     return _divide(order, ~needed, valid, test)
 
 
