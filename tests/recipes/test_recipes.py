@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
-from dicgrl import UserError
+from dicgrl import DataError, UserError
 from dicgrl.models import KnowledgeModel, NetworkModel
 from dicgrl.recipes import default_settings, load_recipe
 from dicgrl.settings import LinkSettings, examples_within
@@ -58,6 +59,23 @@ def test_learners_are_bounded_unless_asked_otherwise() -> None:
     assert all(shares) and sum(shares) <= 100  # a tenth of the history
     assert nodes.average
     assert default_settings("transe", "lower").arrive_epochs == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[setting]\ndim = 16", r"mine.toml: unknown section 'setting'; did you mean 'settings'"),
+        ("settings = 3", "mine.toml: settings: expected a table"),
+        ("strategies = 3", "mine.toml: strategies: expected a table"),
+        ("[strategies]\ndicgrl = 3", "mine.toml: strategies: expected a table"),
+    ],
+)
+def test_a_file_that_would_be_ignored_in_part_is_refused(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        load_recipe(str(tmp_path / "mine.toml"), "my-own-graph", "transe", strategy="dicgrl")
 
 
 def test_what_does_not_exist_is_refused() -> None:

@@ -19,6 +19,7 @@ from dicgrl.models import BACKBONES, Scorer
 from dicgrl.settings import LinkSettings, NodeSettings
 
 NAMES = ("paper", "best")
+SECTIONS = ("settings", "disentangled", "continual", "strategies", "published")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,12 @@ def _content(name: str, dataset: str, model: str) -> dict[str, Any] | None:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DataError(path, f"not a recipe ({error})") from error
+    for section, values in content.items():
+        if section not in ("model", *SECTIONS):
+            raise DataError(path, str(unknown_name("section", section, SECTIONS)))
+        inner = values.values() if section == "strategies" and isinstance(values, dict) else ()
+        if section != "model" and not all(isinstance(v, dict) for v in (values, *inner)):
+            raise DataError(path, f"{section}: expected a table of settings")
     meant = content.get("model", model)
     if meant != model:
         raise UserError(f"{path} is a recipe of {meant}; use --model {meant}")
