@@ -5,6 +5,7 @@ import json
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -241,6 +242,7 @@ def test_settings_of_node_classification_survive_json() -> None:
 def test_a_budget_is_a_share_a_multiple_or_a_number_and_never_more_than_there_is(
     number: float, unit: str, old: int, new: int
 ) -> None:
+    number = number if unit else round(number)  # half an example is none
     wanted = {"%": number * old / 100, "x": number * new, "": number}[unit]
     found = examples_within(f" {number}{unit.upper()} ", old, new)
     assert abs(found - min(wanted, old)) <= 0.5 + 1e-9 * old
@@ -249,7 +251,9 @@ def test_a_budget_is_a_share_a_multiple_or_a_number_and_never_more_than_there_is
     assert examples_within("0", old, new) == 0
 
 
-@pytest.mark.parametrize("text", ["", "many", "-1", "-5%", "nan", "inf", "nan%", "1e999x", "10%%"])
+@pytest.mark.parametrize(
+    "text", ["", "many", "-1", "-5%", "nan", "inf", "nan%", "1e999x", "10%%", "0.1"]
+)
 @pytest.mark.parametrize("name", ["budget", "shield"])
 def test_a_budget_that_makes_no_sense_is_refused(text: str, name: str) -> None:
     for settings in (LinkSettings, NodeSettings):
@@ -276,6 +280,32 @@ def test_continual_settings_that_make_no_sense_are_refused(texts: list[str], mes
     for settings in (LinkSettings(), NodeSettings()):
         with pytest.raises(UserError, match=message):
             settings.parsed(texts)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"components": "8"}, "components='8': expected a whole number"),
+        ({"epochs": 2.0}, "epochs=2.0: expected a whole number"),
+        ({"top": True}, "top=True: expected a whole number"),
+        ({"lr": "fast"}, "lr='fast': expected a number"),
+        ({"lr": None}, "lr=None: expected a number"),
+        ({"guard": "no"}, "guard='no': expected true or false"),
+        ({"model": 3}, "model=3: expected a text"),
+        ({"budget": 0.1}, "budget=0.1: expected a text such as '10%'"),
+    ],
+)
+def test_values_of_another_type_are_refused(changes: dict[str, Any], message: str) -> None:
+    """They come from Python and from recipe files; `--set` reads texts by type."""
+    for settings in (LinkSettings, NodeSettings):
+        with pytest.raises(UserError, match=message):
+            settings(**changes)
+
+
+def test_numbers_that_mean_the_same_are_taken() -> None:
+    settings = LinkSettings(dim=np.int64(16), margin=9, budget=500, shield=0)  # type: ignore[arg-type]
+    assert settings == LinkSettings(dim=16, margin=9.0, budget="500", shield="0")
+    assert json.loads(json.dumps(settings.as_dict()))["dim"] == 16
 
 
 def test_later_parts_have_their_own_epochs_and_rate() -> None:

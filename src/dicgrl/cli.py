@@ -159,7 +159,8 @@ RecipeName = Annotated[
     str, typer.Option(help="Named settings: best, paper, or a recipe file (.toml).")
 ]
 Changes = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting (docs/settings.md)."),
 ]
 Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
 
@@ -353,7 +354,7 @@ def reproduce(
     target: Annotated[
         str,
         typer.Argument(
-            help="table1, table2, table3, table4, stats, curves, sensitivity, time, case or all."
+            help="table1 to table4, stats, curves, sensitivity, time, case, all, or films."
         ),
     ],
     recipe: RecipeName = "best",

@@ -383,6 +383,8 @@ class Learner:
             if len(stream) != 1:
                 raise UserError(f"{part}: {len(stream)} parts; learn takes one at a time")
             return stream[0]
+        if not isinstance(part, Iterable):
+            raise UserError(f"expected a part, triples or a file, found {shown(str(part))}")
         triples = []
         for triple in part:
             if isinstance(triple, str) or not isinstance(triple, Iterable):

@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from numbers import Integral, Real
 from typing import Any, Self
 
 from dicgrl.errors import UserError, unknown_name
@@ -81,6 +82,20 @@ class _Settings:
         """Plain values, ready for JSON."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]
 
+    def _check_types(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            value, kind = getattr(self, each.name), type(each.default)
+            if kind is int and isinstance(value, Integral) and type(value) is not bool:
+                value = int(value)  # NumPy's integers are no JSON
+            elif each.name in _AMOUNTS and type(value) is int:
+                value = str(value)
+            elif kind not in _KINDS or type(value) is kind:
+                continue
+            elif kind is not float or not isinstance(value, Real) or type(value) is bool:
+                such = " such as '10%'" if each.name in _AMOUNTS else ""
+                raise UserError(f"{each.name}={value!r}: expected {_KINDS[kind]}{such}")
+            object.__setattr__(self, each.name, value)
+
     def _check(self, at_least_one: Iterable[str], not_negative: Iterable[str]) -> None:
         for least, names in ((1, at_least_one), (0, not_negative)):
             for name in names:
@@ -101,7 +116,8 @@ class ContinualSettings(_Settings):
 
     Attributes:
         strategy: frozen, lower, upper, ewc, emr, gem or dicgrl.
-        later_epochs: Epochs of every part but the first; 0 for as many as the first.
+        later_epochs: Epochs of every part but the first; 0 for as many as the first. For dicgrl
+            with arrive_epochs they are those of the update that follows, and 0 leaves it out.
         later_rate: Learning rate of later parts as a multiple of lr.
         validate_on: Validation data that later parts are selected by: seen (of all parts so far)
             or part (of the newest part).
@@ -113,17 +129,19 @@ class ContinualSettings(_Settings):
         orders: Orders of neighbours that dicgrl activates, 1 or 2.
         weight1: Weight of activated neighbours of order 1.
         weight2: Weight of activated neighbours of order 2.
-        refresh: Epochs after which dicgrl activates anew; 0 for never.
+        refresh: Epochs after which dicgrl activates anew, with what is left of its budget; 0 for
+            never.
         fan: Old neighbours looked at per node; 0 for all.
         selection: How dicgrl fills its budget: top (highest merit) or sample (drawn by merit).
         arrive_epochs: Epochs in which only new rows learn, before old ones may change; 0 for none.
+            A network has no rows of its own and leaves this stage out, with its shield.
         shield: Old examples that protect old answers from newcomers in that time, like budget.
         guard: Whether the shield stands while old components change, too.
         arrive_last: Whether new rows learn alone after the change of old ones, not before.
         max_drift: Farthest that an old component may move, as a share of its length; 0 for no
             bound.
-        average: Whether a network's weights are averaged with those before the part, weighted by
-            training nodes.
+        average: Whether the weights that all share (a network's, the filters of convkb) are
+            averaged with those before the part, by the training examples behind each.
     """
 
     strategy: str = "lower"
@@ -150,7 +168,7 @@ class ContinualSettings(_Settings):
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise unknown_name(name, str(getattr(self, name)), allowed)
-        for name in ("budget", "shield"):
+        for name in _AMOUNTS:
             examples_within(getattr(self, name), 0, 0, name)
         if self.orders not in (1, 2):
             raise UserError(f"orders={self.orders}: expected 1 or 2")
@@ -173,6 +191,7 @@ class ContinualSettings(_Settings):
         )
 
 
+_AMOUNTS = ("budget", "shield")
 _CHOICES = {
     "validate_on": ("seen", "part"),
     "start": ("auto", "random", "neighbours"),
@@ -206,7 +225,7 @@ def examples_within(budget: str, old: int, new: int, name: str = "budget") -> in
         number = float(text.removesuffix(unit))
     except ValueError:
         number = -1.0
-    if not 0 <= number < math.inf:
+    if not 0 <= number < math.inf or (not unit and number % 1):  # 0.1 is no share: it has no sign
         raise UserError(
             f"{name}={budget!r}: expected 10% (of the history), 2x (times the part), 500 or all"
         )
@@ -270,6 +289,7 @@ class LinkSettings(ContinualSettings):
     validate_at_most: int = 2000
 
     def __post_init__(self) -> None:
+        self._check_types()
         known = scorer_options(self.model)
         for option in self.options:
             if option not in known:
@@ -368,6 +388,7 @@ class NodeSettings(ContinualSettings):
     patience: int = 50
 
     def __post_init__(self) -> None:
+        self._check_types()
         if self.model not in BACKBONES:
             raise unknown_name("model", self.model, BACKBONES)
         for name, allowed in (
@@ -411,4 +432,4 @@ def _parse(key: str, text: str, kind: type) -> Any:
         raise UserError(f"{key}={text!r}: expected {_KINDS.get(kind, kind.__name__)}") from None
 
 
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false"}
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}

@@ -124,7 +124,7 @@ def test_unreadable_file_is_named(tmp_path: Path) -> None:
 
 def test_no_such_folder(tmp_path: Path) -> None:
     for name in ("none", "none.tar.gz"):
-        with pytest.raises(UserError, match=rf"{name}: no such folder or archive"):
+        with pytest.raises(UserError, match=rf"{name}: no such file, folder or archive"):
             open_folder(tmp_path / name)
 
 

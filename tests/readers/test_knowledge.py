@@ -342,7 +342,7 @@ class TestBadInput:
             read_stream(tmp_path)
 
     def test_nothing_there(self, tmp_path: Path) -> None:
-        with pytest.raises(UserError, match="none: no such folder or archive"):
+        with pytest.raises(UserError, match="none: no such file, folder or archive"):
             read_stream(tmp_path / "none")
         with pytest.raises(UserError, match=r"gone\.tsv: no such file"):
             read_stream([tmp_path / "gone.tsv"])

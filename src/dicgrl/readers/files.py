@@ -181,7 +181,7 @@ def open_folder(path: Path) -> Folder:
         return DiskFolder(path)
     if path.is_file() and path.name.lower().endswith(ARCHIVE_ENDINGS):
         return ArchiveFolder.open(path)
-    raise UserError(f"{path}: no such folder or archive")
+    raise UserError(f"{path}: no such file, folder or archive")
 
 
 def numbered(folder: Folder, names: dict[int, str], what: str) -> list[str]:
