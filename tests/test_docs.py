@@ -5,11 +5,13 @@ import importlib
 import inspect
 import pkgutil
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
 import dicgrl
 from dicgrl.kernels import _FOUND
+from dicgrl.settings import LinkSettings, NodeSettings
 
 MODULES = [
     "dicgrl",
@@ -35,6 +37,15 @@ def test_examples_of_the_readme_run() -> None:
     results = doctest.testfile(str(readme), module_relative=False, encoding="utf-8")
     assert results.attempted > 5
     assert results.failed == 0
+
+
+def test_the_page_of_settings_is_written_from_them() -> None:
+    root = Path(__file__).resolve().parents[1]
+    script = run_path(str(root / "scripts" / "settings_page.py"))
+    page = (root / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert page == script["page"](), "run python scripts/settings_page.py"
+    for settings in (LinkSettings(), NodeSettings()):
+        assert all(f"`{name}`" in page for name in settings.names())
 
 
 @pytest.mark.parametrize("name", MODULES)

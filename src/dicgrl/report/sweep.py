@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from rich.console import Group
 from rich.table import Table
 
 from dicgrl.report.continual import SHOWN
+from dicgrl.report.terminal import titled
 from dicgrl.sweep import Sweep
 
 
-def trials_table(found: Sweep) -> Table:
+def trials_table(found: Sweep) -> Group:
     """Trials, best first."""
     settings = found.settings
     how = "all parts merged" if found.whole else f"{settings.strategy}, mean of the parts"
     title = f"{found.dataset}, {settings.model}, {how}: validation {SHOWN[found.metric]}, per cent"
-    table = Table(title=title, title_justify="left", min_width=len(title))
+    table = Table()
     table.add_column("", justify="right")
     for key in found.trials[0].values:
         table.add_column(key, justify="right")
@@ -21,4 +23,4 @@ def trials_table(found: Sweep) -> Table:
     for number, trial in enumerate(found.trials, 1):
         value = trial.state if trial.value is None else f"{100 * trial.value:.2f}"
         table.add_row(str(number), *trial.values.values(), value)
-    return table
+    return titled(title, table)

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from dicgrl.report.continual import SHOWN
 from dicgrl.report.terminal import titled
@@ -27,8 +28,9 @@ def whole_table(results: dict[str, Any]) -> Group:
             scale = 1 if name == "published" else 100
             cells = [f"{values[k] * scale:.1f}" if k in values else "" for k in columns]
             table.add_row("paper (test)" if name == "published" else name, *cells)
+    measured = table if table.row_count else Text("no validation or test set: nothing was measured")
     caption = (
         f"best of {results['epochs']} epochs: {results['best_epoch']}; learned in "
         f"{results['learn_seconds']:.1f} s on {results['device']}"
     )
-    return titled(title, table, caption)
+    return titled(title, measured, caption)
