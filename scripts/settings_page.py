@@ -19,10 +19,10 @@ _HEAD = """\
 
 Written by `python scripts/settings_page.py` from `src/dicgrl/settings.py`. A setting is changed by
 `--set key=value` (also several times), by a recipe file, or in Python: `Learner(dim=100)`. The
-defaults below hold where no recipe of the dataset says otherwise (`src/dicgrl/recipes`). `model` and
-`strategy` have options of their own, `--model` and `--strategy` (dicgrl unless given); with dicgrl
-or `--disentangled` there are 8 components. transe takes `p` (1 or 2) besides, convkb `filters` and
-`dropout`."""
+defaults below hold where no recipe says otherwise: that of the dataset, or `default.links.toml` and
+`default.nodes.toml` for graphs without one (`src/dicgrl/recipes`), which make dicgrl bounded.
+`model` and `strategy` have options of their own, `--model` and `--strategy` (dicgrl unless given).
+transe takes `p` (1 or 2) besides, convkb `filters` and `dropout`."""
 _SECTIONS = {
     "Later parts, both tasks": ContinualSettings,
     "Link prediction": LinkSettings,
