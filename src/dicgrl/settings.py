@@ -85,13 +85,13 @@ class _Settings:
     def _check_types(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]
             value, kind = getattr(self, each.name), type(each.default)
-            if kind is int and isinstance(value, Integral) and type(value) is not bool:
+            if kind is int and isinstance(value, Integral) and not isinstance(value, bool):
                 value = int(value)  # NumPy's integers are no JSON
             elif each.name in _AMOUNTS and type(value) is int:
                 value = str(value)
             elif kind not in _KINDS or type(value) is kind:
                 continue
-            elif kind is not float or not isinstance(value, Real) or type(value) is bool:
+            elif kind is not float or not isinstance(value, Real) or isinstance(value, bool):
                 such = " such as '10%'" if each.name in _AMOUNTS else ""
                 raise UserError(f"{each.name}={value!r}: expected {_KINDS[kind]}{such}")
             object.__setattr__(self, each.name, value)

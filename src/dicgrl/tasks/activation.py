@@ -12,6 +12,8 @@ budget, and weighted by the share of components that new and old have in common.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,20 +25,63 @@ from dicgrl.graph.arrays import IntArray
 MAX_COMPONENTS = 62  # a set of components is one int64
 
 
-class LinkGraph(Protocol):
-    """What activation needs to see of a graph: ends, components and neighbourhoods of links."""
+class Indexed(Protocol):
+    """A growing graph whose links are found by their nodes."""
 
+    def sample_of(
+        self, nodes: IntArray, most: int, generator: np.random.Generator, among: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """At most `most` links of each node, of the first `among`."""
+
+    def degree(self, nodes: IntArray) -> IntArray:
+        """How many links are at each node."""
+
+
+class Links(ABC):
+    """The links of a growing graph as activation sees them: those of before the newest part.
+
+    Args:
+        graph: The graph.
+        lookup: Gives all links at nodes: positions in the nodes and rows, one pair per mention.
+        old: Rows below are those of before.
+        new_ends: The two nodes of each newer link, [m, 2].
+        fan: Old links looked at per node; 0 for all.
+        generator: Draws them.
+    """
+
+    def __init__(
+        self,
+        graph: Indexed,
+        lookup: Callable[[IntArray], tuple[IntArray, IntArray]],
+        old: int,
+        new_ends: IntArray,
+        fan: int,
+        generator: np.random.Generator,
+    ) -> None:
+        self._graph, self._lookup = graph, lookup
+        self.old = old
+        self._new = np.sort(mentions(new_ends))
+        self._fan, self._generator = fan, generator
+
+    @abstractmethod
     def ends(self, rows: IntArray) -> IntArray:
         """The two nodes of links, [m, 2]."""
 
+    @abstractmethod
     def components(self, rows: IntArray) -> IntArray:
-        """The components that links use, as bits, [m]."""
+        """The components that links use, as bits, [m]; all old or all new."""
 
     def links_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """Old links at nodes: positions in `nodes` and rows, one pair per mention."""
+        if self._fan:
+            return self._graph.sample_of(nodes, self._fan, self._generator, self.degree(nodes))
+        at, rows = self._lookup(nodes)
+        old = rows < self.old
+        return at[old], rows[old]
 
     def degree(self, nodes: IntArray) -> IntArray:
         """How many old links are at each node."""
+        return self._graph.degree(nodes) - count_in(self._new, nodes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +153,7 @@ def component_bits(chosen: IntArray) -> IntArray:
     return bits
 
 
-def activate(graph: LinkGraph, ends: IntArray, bits: IntArray, orders: int = 2) -> Activation:
+def activate(graph: Links, ends: IntArray, bits: IntArray, orders: int = 2) -> Activation:
     """Old links that new ones concern, up to an order of neighbourhood.
 
     Args:
@@ -151,7 +196,7 @@ def _gather(
 
 
 def _neighbours(
-    graph: LinkGraph,
+    graph: Links,
     nodes: IntArray,
     concerned: IntArray,
     evidence: npt.NDArray[np.float64],

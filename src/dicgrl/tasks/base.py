@@ -15,10 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dicgrl.errors import UserError
 from dicgrl.graph import Part
 from dicgrl.graph.arrays import IntArray
 from dicgrl.models import KnowledgeModel, NetworkModel
 from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.tasks.activation import MAX_COMPONENTS
 from dicgrl.training import FitReport, Lesson, Schedule, fit
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
@@ -57,7 +59,12 @@ class Run(ABC):
     settings: LinkSettings | NodeSettings
     model: KnowledgeModel | NetworkModel
 
-    def __init__(self, seed: int, device: torch.device) -> None:
+    def __init__(
+        self, settings: LinkSettings | NodeSettings, seed: int, device: torch.device
+    ) -> None:
+        if settings.components > MAX_COMPONENTS:
+            raise UserError(f"components={settings.components}: at most {MAX_COMPONENTS}")
+        self.settings = settings
         self.seed = seed
         self.device = device
         self.num_parts = 0

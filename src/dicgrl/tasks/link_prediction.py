@@ -17,12 +17,10 @@ from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel, Table
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.tasks.activation import (
-    MAX_COMPONENTS,
     Activation,
+    Links,
     activate,
     component_bits,
-    count_in,
-    mentions,
 )
 from dicgrl.tasks.base import Replay, Run
 from dicgrl.tasks.start import start_from_neighbours
@@ -57,10 +55,7 @@ class LinkRun(Run):
     ) -> None:
         if not isinstance(settings, LinkSettings):
             raise UserError(f"{settings.model} classifies nodes; this is a knowledge graph")
-        if settings.components > MAX_COMPONENTS:
-            raise UserError(f"components={settings.components}: at most {MAX_COMPONENTS}")
-        super().__init__(seed, device)
-        self.settings = settings
+        super().__init__(settings, seed, device)
         self.graph = KnowledgeGraph()
         self.part: KnowledgePart | None = None
         self._kept: Tensor | None = None
@@ -252,21 +247,29 @@ class LinkRun(Run):
         return torch.from_numpy(np.array(rows)).to(self.device)  # a copy: views are read-only
 
 
-class _Links:
+class _Links(Links):
     """The triples of a run as activation sees them: old ones by the attention of before."""
 
     def __init__(self, run: LinkRun, old: int | None = None) -> None:
-        self._run, self._graph = run, run.graph
-        self.old = run.count("train", 0, run.newest) if old is None else old
+        train = run.graph.train
+        before = run.count("train", 0, run.newest) if old is None else old
+        super().__init__(
+            run.graph,
+            run.graph.triples_of,
+            before,
+            train[before:][:, [0, 2]],
+            run.settings.fan,
+            run.choices,
+        )
+        self._run, self._train = run, train
         self._kept = run._kept if old is None else None
         self._bits: dict[bool, IntArray] = {}
-        self._new = np.sort(mentions(self._graph.train[self.old :][:, [0, 2]]))
 
     def ends(self, rows: IntArray) -> IntArray:
-        return self._graph.train[rows][:, [0, 2]]
+        return self._train[rows][:, [0, 2]]
 
     def components(self, rows: IntArray) -> IntArray:
-        triples = self._graph.train[rows]
+        triples = self._train[rows]
         is_old = bool(len(rows)) and bool(rows[-1] < self.old)
         model, kept = self._run.model, self._kept if is_old else None
         if model.attention is None:  # routes of triples differ
@@ -286,19 +289,6 @@ class _Links:
             route = model.route(*self._run._on_device(triples).unbind(1))
         assert route is not None
         return component_bits(route.chosen.cpu().numpy())
-
-    def links_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
-        fan = self._run.settings.fan
-        at, rows = (
-            self._graph.sample_of(nodes, fan, self._run.choices, self.degree(nodes))
-            if fan
-            else self._graph.triples_of(nodes)
-        )
-        old = rows < self.old
-        return at[old], rows[old]
-
-    def degree(self, nodes: IntArray) -> IntArray:
-        return self._graph.degree(nodes) - count_in(self._new, nodes)
 
 
 def _component_rows(ids: IntArray, bits: IntArray, count: int) -> IntArray:

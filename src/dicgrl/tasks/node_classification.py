@@ -18,12 +18,10 @@ from dicgrl.graph.network import Scope
 from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.tasks.activation import (
-    MAX_COMPONENTS,
     Activation,
+    Links,
     activate,
     component_bits,
-    count_in,
-    mentions,
     sum_by,
     union_by,
 )
@@ -75,10 +73,7 @@ class NodeRun(Run):
     ) -> None:
         if not isinstance(settings, NodeSettings):
             raise UserError(f"{settings.model} predicts links; this is a network: use gat or sage")
-        if settings.components > MAX_COMPONENTS:
-            raise UserError(f"components={settings.components}: at most {MAX_COMPONENTS}")
-        super().__init__(seed, device)
-        self.settings = settings
+        super().__init__(settings, seed, device)
         self.graph: NetworkGraph | None = None
         self.part: NetworkPart | None = None
         self._before: NetworkModel | None = None
@@ -255,17 +250,24 @@ class NodeRun(Run):
         return PROTOCOL | {"graph": self.settings.graph}
 
 
-class _Links:
+class _Links(Links):
     """The edges of a run as activation sees them: old ones by the model of before."""
 
     def __init__(self, run: NodeRun) -> None:
         assert run.graph is not None and run.part is not None
-        self._run, self._graph = run, run.graph
-        self.old = len(run.graph.edges) - len(run.part.edges)
-        self._new = np.sort(mentions(run.part.edges))
+        edges = run.graph.edges
+        super().__init__(
+            run.graph,
+            run.graph.edges_of,
+            len(edges) - len(run.part.edges),
+            run.part.edges,
+            run.settings.fan,
+            run.choices,
+        )
+        self._run, self._edges = run, edges
 
     def ends(self, rows: IntArray) -> IntArray:
-        return self._graph.edges[rows]
+        return self._edges[rows]
 
     def components(self, rows: IntArray) -> IntArray:
         """What either direction of an edge chooses; it depends on the two ends alone."""
@@ -280,19 +282,6 @@ class _Links:
         bits = component_bits(model.edge_components(x, both).cpu().numpy())
         one: IntArray = bits[: len(rows)] | bits[len(rows) :]
         return one
-
-    def links_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
-        fan = self._run.settings.fan
-        at, rows = (
-            self._graph.sample_of(nodes, fan, self._run.choices, self.degree(nodes))
-            if fan
-            else self._graph.edges_of(nodes)
-        )
-        old = rows < self.old
-        return at[old], rows[old]
-
-    def degree(self, nodes: IntArray) -> IntArray:
-        return self._graph.degree(nodes) - count_in(self._new, nodes)
 
 
 def _at_ends(found: Activation, ends: IntArray) -> Activation:
