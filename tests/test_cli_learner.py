@@ -494,3 +494,39 @@ def test_compare_makes_a_table_and_a_picture(cli: Cli, ending: str, begins: byte
         assert f"{last['average']['mrr'] * 100:.1f}" in row
     compared = json.loads(cli("compare", "divided", "plain", "--json").out)
     assert [run["strategy"] for run in compared] == ["dicgrl", "lower"]
+
+
+@pytest.mark.parametrize("run", ["divided", "plain"])
+def test_new_facts_become_the_next_part_of_a_run(cli: Cli, run: str) -> None:
+    shutil.copytree(run, "mine")
+    run = "mine"
+    before = json.loads(Path(run, "results.json").read_text())
+    Path("new.tsv").write_text("e1\tlikes\tnewcomer\nnewcomer\tstep1\te2\n")
+    assert cli("predict", run, "--head", "newcomer", "--relation", "likes").code == 2
+    outcome = cli("learn", run, "new.tsv", "--device", "cpu", "--json")
+    assert outcome.code == 0
+    results = json.loads(outcome.out)
+    assert results == json.loads(Path(run, "results.json").read_text())
+    assert results["dataset"] == before["dataset"] == "ring"
+    assert len(results["parts"]) == len(before["parts"]) + 1
+    assert results["parts"][-1]["new_examples"] == 2
+    assert [part["tests"] for part in results["parts"][:-1]] == [
+        p["tests"] for p in before["parts"]
+    ]
+    found = cli("predict", run, "--head", "e1", "--relation", "likes", "-k", "99", "--json")
+    assert {"label": "newcomer", "known": True}.items() <= next(
+        answer for answer in json.loads(found.out) if answer["known"]
+    ).items()
+    # Once more: a run goes on as often as facts arrive.
+    Path("more.tsv").write_text("newcomer\tlikes\te3\n")
+    assert cli("learn", run, "more.tsv", "--device", "cpu").code == 0
+    assert Learner.load(run, device="cpu").num_parts == len(before["parts"]) + 2
+
+
+def test_facts_that_cannot_be_learned_leave_the_run_as_it_was(cli: Cli) -> None:
+    Path("bad.tsv").write_text("e1\tlikes\n")
+    before = {p: p.read_bytes() for p in Path("plain").rglob("*") if p.is_file()}
+    for run, file in (("plain", "bad.tsv"), ("plain", "none.tsv"), ("nodes", "bad.tsv")):
+        outcome = cli("learn", run, file, "--device", "cpu")
+        assert outcome.code == 2 and outcome.err.startswith("error:")
+    assert before == {p: p.read_bytes() for p in Path("plain").rglob("*") if p.is_file()}

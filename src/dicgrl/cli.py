@@ -250,6 +250,26 @@ def run(
 
 
 @app.command()
+def learn(
+    folder: RunFolder,
+    facts: Annotated[Path, typer.Argument(help="New triples: head TAB relation TAB tail.")],
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Learn new facts as the next part of a run; entities and relations may be new."""
+    from dicgrl.jobs import learn_more
+    from dicgrl.report.continual import part_table
+    from dicgrl.report.progress import parts_bar
+
+    with parts_bar(f"{folder} {facts.name}", 1, "MRR", "triples") as (on_epoch, _):
+        results = learn_more(folder, facts, device=device, on_epoch=on_epoch)
+    if as_json:
+        typer.echo(json.dumps(results))
+    else:
+        _console().print(part_table(results))
+
+
+@app.command()
 def predict(
     folder: RunFolder,
     head: Annotated[str | None, typer.Option(help="Label or name of the head.")] = None,

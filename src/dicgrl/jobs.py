@@ -107,6 +107,49 @@ def run_stream(
     return found
 
 
+def learn_more(
+    out: Path,
+    facts: Path,
+    *,
+    device: str = "auto",
+    on_epoch: OnEpoch | None = None,
+) -> dict[str, Any]:
+    """Learn what arrived after a run, and write it to the run's folder as its next part.
+
+    Args:
+        out: The run folder.
+        facts: A file of labelled triples; entities and relations may be new.
+        device: auto, cpu or cuda.
+        on_epoch: Told the part and the report of every epoch.
+
+    Returns:
+        The results, as written to `results.json`.
+    """
+    config = read_config(out)
+    learner = Learner.load(out, device=device)
+    number = learner.num_parts
+    trace: list[EpochReport] = []
+
+    def watch(report: EpochReport) -> None:
+        trace.append(report)
+        if on_epoch:
+            on_epoch(number, report)
+
+    learner.learn(facts, probe=True, monitor=watch)
+    learner.evaluate()
+    about = {
+        "dataset": config.get("dataset", out.name),
+        "task": config.get("task", str(learner.task)),
+        "recipe": config.get("recipe", "default"),
+        "published": {},
+    }
+    _append_trace(out, number, trace)
+    save_learner(learner, out)
+    found = results(learner, about)
+    write_json(out / "results.json", found)
+    return found
+
+
 def _share(learner: Learner, first: Path) -> None:
     with contextlib.suppress(OSError), new_folder(first) as temporary:  # another run was faster
         save_learner(learner, temporary)

@@ -16,7 +16,7 @@ import torch
 from dicgrl.devices import pick_device
 from dicgrl.errors import UserError, shown
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
-from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Vocabulary
+from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Task, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.readers import read_stream
 from dicgrl.recipes import default_settings
@@ -128,6 +128,12 @@ class Learner:
         self.retention: list[float | None] = []
         self.first_answers: torch.Tensor | None = None
         self._broken = False
+
+    @property
+    def task(self) -> Task:
+        """What it learns."""
+        links = isinstance(self.run, LinkRun)
+        return Task.LINK_PREDICTION if links else Task.NODE_CLASSIFICATION
 
     @property
     def num_parts(self) -> int:

@@ -124,7 +124,7 @@ class ContinualSettings(_Settings):
         start: Start of new rows: random, neighbours (what the graph says about them), or auto
             (neighbours for dicgrl, else random).
         budget: Old examples that may be replayed for one part: 10% (of the history), 2x (times the
-            new part), 500 (examples) or all.
+            new part), 500 (examples) or all; with commas between them, the least of several.
         strength: Strength of ewc's penalty.
         orders: Orders of neighbours that dicgrl activates, 1 or 2.
         weight1: Weight of activated neighbours of order 1.
@@ -216,7 +216,11 @@ def examples_within(budget: str, old: int, new: int, name: str = "budget") -> in
     Example:
         >>> [examples_within(text, old=5000, new=100) for text in ("10%", "2x", "30", "all")]
         [500, 200, 30, 5000]
+        >>> examples_within("10%,3x", old=5000, new=100)
+        300
     """
+    if "," in budget:
+        return min(examples_within(text, old, new, name) for text in budget.split(","))
     text = budget.strip().lower()
     if text == "all":
         return old
