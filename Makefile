@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 demo: $(VENV)/.runtime
 	rm -rf runs/demo
 	$(BIN)/dicgrl datasets show films
-	$(BIN)/dicgrl run films --strategy lower,dicgrl,upper --out runs/demo
+	OMP_NUM_THREADS=1 $(BIN)/dicgrl run films --strategy lower,dicgrl,upper --out runs/demo  # small steps: one thread is faster than two
 	$(BIN)/dicgrl predict runs/demo/dicgrl --head "Alien" --relation genre -k 3
 	$(BIN)/dicgrl predict runs/demo/dicgrl --head "Inception" --relation country -k 3
 	$(BIN)/dicgrl predict runs/demo/dicgrl --relation director --tail "Ridley Scott" -k 3
