@@ -162,32 +162,33 @@ Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting (docs/settings.md)."),
 ]
+Model = Annotated[str | None, typer.Option(help="transe, convkb for links; gat, sage for nodes.")]
+Whole = Annotated[
+    bool, typer.Option("--whole", help="All parts merged: the setting that is not continual.")
+]
+Disentangled = Annotated[
+    bool | None,
+    typer.Option(
+        "--disentangled/--plain",
+        help="Divide vectors into components, as dicgrl always does.",
+        show_default=False,
+    ),
+]
 Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
 
 
 @app.command()
 def run(
     source: Source,
-    model: Annotated[
-        str | None, typer.Option(help="transe, convkb for links; gat, sage for nodes.")
-    ] = None,
+    model: Model = None,
     strategy: Annotated[
         str,
         typer.Option(
             help="frozen, lower, upper, ewc, emr, gem or dicgrl; several with commas between them."
         ),
     ] = "dicgrl",
-    whole: Annotated[
-        bool, typer.Option("--whole", help="All parts merged: the setting that is not continual.")
-    ] = False,
-    disentangled: Annotated[
-        bool | None,
-        typer.Option(
-            "--disentangled/--plain",
-            help="Divide vectors into components, as dicgrl always does.",
-            show_default=False,
-        ),
-    ] = None,
+    whole: Whole = False,
+    disentangled: Disentangled = None,
     recipe: RecipeName = "best",
     changes: Changes = None,
     seed: Seed = 0,
@@ -421,23 +422,12 @@ def sweep(
     grid: Annotated[
         list[str], typer.Option(metavar="KEY=V1,V2", help="A setting and the values to try.")
     ],
-    model: Annotated[
-        str | None, typer.Option(help="transe, convkb for links; gat, sage for nodes.")
-    ] = None,
+    model: Model = None,
     strategy: Annotated[
         str, typer.Option(help="frozen, lower, upper, ewc, emr, gem or dicgrl.")
     ] = "dicgrl",
-    whole: Annotated[
-        bool, typer.Option("--whole", help="All parts merged: the setting that is not continual.")
-    ] = False,
-    disentangled: Annotated[
-        bool | None,
-        typer.Option(
-            "--disentangled/--plain",
-            help="Divide vectors into components, as dicgrl always does.",
-            show_default=False,
-        ),
-    ] = None,
+    whole: Whole = False,
+    disentangled: Disentangled = None,
     trials: Annotated[
         int | None,
         typer.Option(min=1, help="Try so many of the combinations, drawn at random; else all."),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import torch
 from dicgrl.devices import device_name, peak_memory
 from dicgrl.errors import DataError, UserError
 from dicgrl.files import new_folder, remove_leftovers, replacing_file
-from dicgrl.graph import KnowledgeGraph, NetworkGraph, NetworkPart, Stream
+from dicgrl.graph import KnowledgeGraph, NetworkGraph, NetworkPart, Part, Stream
 from dicgrl.learner import Learner, part_results
 from dicgrl.recipes import Recipe
 from dicgrl.storage import (
@@ -83,26 +84,44 @@ def run_stream(
         remove_leftovers(out)
         if learner.num_parts and not (out / "config.json").exists():
             save_learner(learner, out, about)
+    found = None
     for number in range(learner.num_parts, len(stream)):
-        trace: list[EpochReport] = []
-
-        def watch(report: EpochReport, part: int = number, trace: list[Any] = trace) -> None:
-            trace.append(report)
-            if on_epoch:
-                on_epoch(part, report)
-
-        learner.learn(stream[number], probe=True, monitor=watch)
-        learner.evaluate()
+        found = _learn_part(learner, stream[number], about, out, on_epoch)
         if number == 0 and first is not None and not learner.strategy.keeps_state:
             _share(learner, first)
-        if out is not None:
-            _append_trace(out, number, trace)
-            save_learner(learner, out, about)
-            write_json(out / "results.json", results(learner, about))
         if on_part:
-            on_part(results(learner, about))
+            on_part(found)
+    if (
+        found is None
+    ):  # all parts were learned before; results may have been lost when it was killed
+        found = results(learner, about)
+        if out is not None:
+            write_json(out / "results.json", found)
+    return found
+
+
+def _learn_part(
+    learner: Learner,
+    part: Part | Path,
+    about: dict[str, Any],
+    out: Path | None,
+    on_epoch: OnEpoch | None,
+) -> dict[str, Any]:
+    """Learn a part, measure, write what is known then; gives the results so far."""
+    number = learner.num_parts
+    trace: list[EpochReport] = []
+
+    def watch(report: EpochReport) -> None:
+        trace.append(report)
+        if on_epoch:
+            on_epoch(number, report)
+
+    learner.learn(part, probe=True, monitor=watch)
+    learner.evaluate()
     found = results(learner, about)
     if out is not None:
+        _append_trace(out, number, trace)
+        save_learner(learner, out, about)
         write_json(out / "results.json", found)
     return found
 
@@ -127,27 +146,13 @@ def learn_more(
     """
     config = read_config(out)
     learner = Learner.load(out, device=device)
-    number = learner.num_parts
-    trace: list[EpochReport] = []
-
-    def watch(report: EpochReport) -> None:
-        trace.append(report)
-        if on_epoch:
-            on_epoch(number, report)
-
-    learner.learn(facts, probe=True, monitor=watch)
-    learner.evaluate()
     about = {
         "dataset": config.get("dataset", out.name),
         "task": config.get("task", str(learner.task)),
         "recipe": config.get("recipe", "default"),
         "published": {},
     }
-    _append_trace(out, number, trace)
-    save_learner(learner, out)
-    found = results(learner, about)
-    write_json(out / "results.json", found)
-    return found
+    return _learn_part(learner, facts, about, out, on_epoch)
 
 
 def _share(learner: Learner, first: Path) -> None:
@@ -229,18 +234,7 @@ def _append_trace(out: Path, part: int, trace: list[EpochReport]) -> None:
     """Add a part's epochs; lines of that part from a run that was killed are dropped."""
     path = out / "trace.jsonl"
     kept = _trace_before(out, part)
-    kept += [
-        json.dumps(
-            {
-                "part": part,
-                "epoch": entry.epoch,
-                "loss": entry.loss,
-                "rate": entry.rate,
-                "validation": entry.validation,
-            }
-        )
-        for entry in trace
-    ]
+    kept += [json.dumps({"part": part, **asdict(entry)}) for entry in trace]
     with replacing_file(path) as temporary:
         temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 

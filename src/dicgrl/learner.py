@@ -162,9 +162,13 @@ class Learner:
         self.check_whole()
         run = self.run
         started = time.perf_counter()
-        run.take(part)
-        took = time.perf_counter() - started
         self._broken = True
+        try:
+            run.take(part)
+        except UserError:  # refused before anything changed
+            self._broken = False
+            raise
+        took = time.perf_counter() - started
         before = self._probe() if probe and run.newest else None
         started = time.perf_counter()
         learned = self.strategy.learn(run, monitor)
@@ -251,13 +255,19 @@ class Learner:
         """Scores of labelled triples; higher means more likely."""
         return self.score_rows(self._ids(self._links("score"), list(triples)))
 
-    @torch.no_grad()
     def score_rows(self, rows: IntArray) -> list[float]:
         """Scores of triples by ids, [n, 3]."""
-        run = self._links("score")
+        scores: list[float] = self._scores(self._links("score"), rows).tolist()
+        return scores
+
+    @staticmethod
+    @torch.no_grad()
+    def _scores(run: LinkRun, rows: IntArray) -> torch.Tensor:
+        if not len(rows):
+            return torch.empty(0)
         run.model.eval()
         blocks = torch.split(torch.from_numpy(rows).to(run.device), 1 << 14)
-        return [s for block in blocks for s in run.model.score(*block.unbind(1)).tolist()]
+        return torch.cat([run.model.score(*block.unbind(1)) for block in blocks]).cpu()
 
     def readable(self, row: IntArray) -> tuple[str, str, str]:
         """Names of a triple by ids, [3]; labels where there are no names."""
@@ -347,7 +357,7 @@ class Learner:
         ]
         rows = np.tile(np.array(given, dtype=np.int64), (len(vocabularies[asked]), 1))
         rows[:, asked] = np.arange(len(rows))
-        best = torch.tensor(self.score_rows(rows)).topk(min(k, len(rows)))
+        best = self._scores(run, rows).topk(min(k, len(rows)))
         known = graph.contains(rows[best.indices.numpy()])
         labels = vocabularies[asked].labels(best.indices.numpy())
         return [
@@ -360,7 +370,7 @@ class Learner:
         number = self.label_id(node, run.graph.nodes)
         share = run.scores(torch.tensor([number], device=run.device))[0].softmax(0)
         best = share.topk(min(k, len(share)))
-        trained = number in run.examples("train").tolist()
+        trained = bool((run.examples("train") == number).any())
         labels = run.graph.classes.labels(best.indices.cpu().numpy())
         true = int(run.graph.labels[number])
         return [

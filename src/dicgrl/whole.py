@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from dicgrl.devices import device_name, peak_memory, pick_device
 from dicgrl.files import replacing_file
 from dicgrl.graph import SPLITS, KnowledgeStream, Stream
 from dicgrl.recipes import Recipe
+from dicgrl.storage import write_json
 from dicgrl.strategies.bounds import Lower
 from dicgrl.tasks import LinkRun, NodeRun
 from dicgrl.training import DivergedError, EpochReport
@@ -51,7 +53,7 @@ def run_whole(
         "protocol": run.describe_protocol(),
     }
     if out is not None:
-        _write(out / "config.json", config)
+        write_json(out / "config.json", config)
     trace: list[EpochReport] = []
 
     def watch(report: EpochReport) -> None:
@@ -83,7 +85,7 @@ def run_whole(
     }
     if out is not None:
         _save(run, out, config, trace)
-        _write(out / "results.json", results)
+        write_json(out / "results.json", results)
     return results
 
 
@@ -92,20 +94,5 @@ def _save(
 ) -> None:
     save_model(run.model, out, {"dataset": config["dataset"], "seed": config["seed"]})
     with replacing_file(out / "trace.jsonl") as temporary:
-        lines = (
-            json.dumps(
-                {
-                    "epoch": entry.epoch,
-                    "loss": entry.loss,
-                    "rate": entry.rate,
-                    "validation": entry.validation,
-                }
-            )
-            for entry in trace
-        )
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    with replacing_file(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        lines = "".join(f"{json.dumps(asdict(entry))}\n" for entry in trace)
+        temporary.write_text(lines, encoding="utf-8")

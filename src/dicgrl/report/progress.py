@@ -7,10 +7,28 @@ import sys
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from dicgrl.report.terminal import is_terminal
 from dicgrl.training import EpochReport
+
+
+def _bar(*columns: ProgressColumn) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *columns,
+        TextColumn("{task.fields[status]}"),
+        console=Console(stderr=True),
+        disable=not is_terminal(sys.stderr),
+    )
 
 
 @contextlib.contextmanager
@@ -25,15 +43,7 @@ def training_bar(
         metric: Name of the validation metric.
         unit: What is counted per second.
     """
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[status]}"),
-        console=Console(stderr=True),
-        disable=not is_terminal(sys.stderr),
-    ) as bar:
+    with _bar(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task(title, total=epochs, status="")
         best: list[float] = []
 
@@ -65,13 +75,7 @@ def parts_bar(title: str, parts: int, metric: str, unit: str) -> Iterator[tuple[
     Yields:
         What to tell about every epoch, and a context in which the bar is out of the way.
     """
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[status]}"),
-        console=Console(stderr=True),
-        disable=not is_terminal(sys.stderr),
-    ) as bar:
+    with _bar() as bar:
         task = bar.add_task(title, total=parts, status="")
 
         def update(part: int, report: EpochReport) -> None:
@@ -103,15 +107,7 @@ def runs_bar(total: int) -> Iterator[tuple[Hear, Hear]]:
     Yields:
         What to tell when a run begins, and when it ends.
     """
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[status]}"),
-        console=Console(stderr=True),
-        disable=not is_terminal(sys.stderr),
-    ) as bar:
+    with _bar(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task("runs", total=total, status="")
         active: list[str] = []
 

@@ -22,7 +22,6 @@ import torch
 from torch import Tensor
 
 from dicgrl.errors import UserError
-from dicgrl.graph.arrays import IntArray
 from dicgrl.models.table import RowCopies
 from dicgrl.settings import ContinualSettings, examples_within
 from dicgrl.strategies.base import Learned, Strategy
@@ -46,66 +45,40 @@ class DiCGRL(Strategy, name="dicgrl"):
     def later(self, run: Run, monitor: Monitor | None) -> Learned:
         """See `Strategy`."""
         settings = self.settings
-        learned = Learned()
         before = _Before(run)
-        new = run.examples("train", run.newest)
+        rows = run.examples("train", run.newest)
+        new = _Course(run.objective(rows), rows)
         arrives = settings.arrive_epochs > 0 and bool(run.model.tables())
-        shield = np.empty(0, np.int64)
+        shield, replayed = None, np.empty(0, np.int64)
         if arrives:
-            count = examples_within(
-                settings.shield, run.count("train", 0, run.newest), len(new), "shield"
-            )
-            shield = run.draw(count, 0, run.newest)
-        stages = [self._arrive] if arrives else []
+            old = run.count("train", 0, run.newest)
+            count = examples_within(settings.shield, old, len(rows), "shield")
+            replayed = run.draw(count, 0, run.newest)
+            drawn = run.old_examples(replayed)
+            shield = _Course(run.objective(drawn, old=True, shield=True), drawn)
+        stages = ["arrive"] if arrives else []
         if settings.later_epochs or not arrives:
-            stages.insert(0 if settings.arrive_last else len(stages), self._update)
-        replayed = shield
-        try:
-            for stage in stages:
-                used = stage(run, new, run.old_examples(shield), before, learned, monitor)
-                replayed = np.union1d(replayed, used)
+            stages.insert(0 if settings.arrive_last else len(stages), "update")
+        learned = Learned()
+        for stage in stages:
+            try:
+                if stage == "arrive" and shield is not None:
+                    run.open_new()
+                    schedule = replace(settings.schedule(), epochs=settings.arrive_epochs)
+                    learned.fits.append(run.fit(_Mixed(new, shield), monitor, schedule))
+                else:
+                    guards = [shield] if shield is not None and settings.guard else []
+                    lesson = _Alternating(run, new, guards, self.budget(run), before)
+                    learned.fits.append(run.fit(lesson, monitor))
+                    learned.candidates, learned.activated = lesson.candidates, lesson.activated
+                    replayed = np.union1d(replayed, lesson.used)
+            finally:
                 run.open_all()
-        finally:
-            run.open_all()
         learned.replayed = len(replayed)
         if settings.average:
             before.average()
         learned.details["drift"] = before.drift()
         return learned
-
-    def _arrive(
-        self,
-        run: Run,
-        new: Tensor,
-        shield: Tensor,
-        before: _Before,
-        learned: Learned,
-        monitor: Monitor | None,
-    ) -> IntArray:
-        """Train new rows alone, with a shield."""
-        del before
-        run.open_new()
-        lesson = _Mixed(_Course(run.objective(new), new), _shielding(run, shield))
-        schedule = replace(self.settings.schedule(), epochs=self.settings.arrive_epochs)
-        learned.fits.append(run.fit(lesson, monitor, schedule))
-        return np.empty(0, np.int64)
-
-    def _update(
-        self,
-        run: Run,
-        new: Tensor,
-        shield: Tensor,
-        before: _Before,
-        learned: Learned,
-        monitor: Monitor | None,
-    ) -> IntArray:
-        """Train new examples and those that they activate, in their common components."""
-        lesson = _Alternating(run, new, self.budget(run), before)
-        if self.settings.guard:
-            lesson.courses.append(_shielding(run, shield))
-        learned.fits.append(run.fit(lesson, monitor))
-        learned.candidates, learned.activated = lesson.candidates, lesson.activated
-        return lesson.used
 
 
 class _Course(NamedTuple):
@@ -114,10 +87,6 @@ class _Course(NamedTuple):
     objective: Objective
     examples: Tensor
     weight: Tensor | None = None
-
-
-def _shielding(run: Run, shield: Tensor) -> _Course:
-    return _Course(run.objective(shield, old=True, shield=True), shield)
 
 
 class _Mixed(Lesson):
@@ -147,9 +116,10 @@ class _Mixed(Lesson):
 class _Alternating(_Mixed):
     """New examples and the old ones that they activate, anew every few epochs."""
 
-    def __init__(self, run: Run, new: Tensor, budget: int, before: _Before) -> None:
-        course = _Course(run.objective(new), new)
-        super().__init__(course, course)  # the second is replaced by what is activated
+    def __init__(
+        self, run: Run, new: _Course, guards: list[_Course], budget: int, before: _Before
+    ) -> None:
+        super().__init__(new, new, *guards)  # the second is replaced by what is activated
         self._run, self._budget, self._before = run, budget, before
         self.candidates = self.activated = 0
         self.used = np.empty(0, np.int64)

@@ -45,9 +45,10 @@ class EWC(Strategy, name="ewc"):
             ids = table.touched()
             if ids is None:
                 continue
-            ids = torch.unique(ids)
+            # A repeated id writes the same values again: no need to make ids unique.
             moved = table.rows[ids] - table.state("anchor")[ids]
-            table.accumulate(ids, self.settings.strength * table.state("fisher")[ids] * moved)
+            held = self.settings.strength * table.state("fisher")[ids] * moved
+            table.gradient[ids] = table.gradient[ids] + held
         for name, parameter in model.named_parameters():
             if parameter.grad is not None:
                 fisher, anchor = self._of(name, parameter)
@@ -76,8 +77,8 @@ class EWC(Strategy, name="ewc"):
         for table in model.tables().values():
             ids = table.touched()
             if ids is not None:
-                ids = torch.unique(ids)
-                table.state("fisher")[ids] += scale * table.gradient[ids] ** 2
+                fisher = table.state("fisher")
+                fisher[ids] = fisher[ids] + scale * table.gradient[ids] ** 2
             table.clear()
         for name, parameter in model.named_parameters():
             if parameter.grad is not None:
