@@ -1,7 +1,7 @@
 """The cost of an update follows the part, not the history.
 
     python benchmarks/update_scale.py [--sizes 100000,1000000,10000000] [--part 10000]
-        [--device cpu|cuda] [--json FILE]
+        [--orders 1|2] [--device cpu|cuda] [--json FILE]
 
 A random knowledge graph of each size is taken in as history (its triples are indexed and its
 vectors exist; whether they were trained does not matter for the cost). Then parts of the same size
@@ -43,7 +43,6 @@ SETTINGS: dict[str, Any] = {
     "budget": "5000",
     "shield": "5000",
     "selection": "sample",
-    "orders": 1,
     "fan": 16,
     "refresh": 0,
 }
@@ -86,9 +85,9 @@ class Growing:
         )
 
 
-def measure(size: int, part: int, device: str) -> dict[str, float]:
+def measure(size: int, part: int, orders: int, device: str) -> dict[str, float]:
     graph = Growing(seed=0)
-    learner = Learner("transe", "dicgrl", device=device, **SETTINGS)
+    learner = Learner("transe", "dicgrl", device=device, orders=orders, **SETTINGS)
     run = learner.run
     assert isinstance(run, LinkRun)
     run.take(graph.part(size))
@@ -111,15 +110,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sizes", default="100000,1000000,10000000")
     parser.add_argument("--part", type=int, default=10_000)
+    parser.add_argument("--orders", type=int, default=1, help="orders of neighbours activated")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     rows = []
-    measure(10_000, 1000, arguments.device)  # warm-up
+    measure(10_000, 1000, arguments.orders, arguments.device)  # warm-up
     for size in map(
         int, arguments.sizes.split(",")
     ):  # growing, as the peak of memory can only grow
-        rows.append(measure(size, arguments.part, arguments.device))
+        rows.append(measure(size, arguments.part, arguments.orders, arguments.device))
         gc.collect()
     table = Table(title=f"learn(part) with {arguments.part:,} new triples, {arguments.device}")
     for heading in ("history", "entities", "median s", "growth", "slowest s", "peak GiB"):

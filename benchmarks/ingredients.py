@@ -1,0 +1,88 @@
+"""What the ingredients of bounded updates are worth, on validation data alone.
+
+    python benchmarks/ingredients.py NAME [--set key=value ...] [--vary "key=value key=value" ...]
+        [--model transe] [--seed 0] [--device auto]
+
+The first part is learned once; then each variant (the `best` recipe of dicgrl with `--set`, and the
+changes of one `--vary`) learns the later ones. A row has the whole and the average metric over the
+validation sets after the last part, the share of part 0's answers that are still right, and the
+time and the replay of a later part. Test sets only filter ranks; they are not measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import dicgrl
+from dicgrl.learner import Learner
+from dicgrl.recipes import load_recipe
+
+VARIANTS = (
+    "",
+    "start=random",
+    "shield=0",
+    "guard=false",
+    "arrive_last=true",
+    "arrive_epochs=0",
+    "later_epochs=0",
+    "selection=top",
+    "max_drift=0.1",
+)
+
+
+def measure(learner: Learner, stream: dicgrl.Stream, first: Any) -> list[str]:
+    for part in stream.parts[learner.num_parts :]:
+        learner.learn(part)
+    run = learner.run
+    sets = [run.examples("valid", part, part + 1) for part in range(run.num_parts)]
+    outcomes = [run.outcome(examples) for examples in sets]
+    values = [100 * metrics[run.metric] for metrics, _ in outcomes]
+    whole = sum(v * len(s) for v, s in zip(values, sets, strict=True)) / sum(map(len, sets))
+    kept = outcomes[0][1].cpu()[first].double().mean().item()
+    later = learner.reports[1:]
+    return [
+        f"{whole:.1f}",
+        f"{statistics.mean(values):.1f}",
+        f"{100 * kept:.1f}",
+        f"{statistics.mean(report.learn_seconds for report in later):.2f}",
+        f"{later[-1].replayed_examples:,}",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("name")
+    parser.add_argument("--model", default="transe")
+    parser.add_argument("--set", dest="changes", action="append", default=[])
+    parser.add_argument("--vary", action="append", help="one variant; several settings in it")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="auto")
+    arguments = parser.parse_args()
+    stream = dicgrl.load_stream(arguments.name)
+    recipe = load_recipe("best", stream.name, arguments.model, disentangled=True, strategy="dicgrl")
+    settings = recipe.settings.parsed(arguments.changes)
+    table = Table(title=f"{stream.name}, {arguments.model}, dicgrl: validation, in per cent")
+    for heading in ("variant", "W", "A", "R", "s per later part", "replayed last"):
+        table.add_column(heading, justify="left" if heading == "variant" else "right")
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "first"
+        learner = Learner(settings=settings, seed=arguments.seed, device=arguments.device)
+        learner.learn(stream.parts[0])
+        first = learner.run.outcome(learner.run.examples("valid", 0, 1))[1].cpu()
+        learner.save(folder)
+        for variant in VARIANTS if arguments.vary is None else arguments.vary:
+            changed = settings.parsed(variant.split())
+            forked = Learner.load(folder, device=arguments.device).fork(changed)
+            table.add_row(variant or "the recipe", *measure(forked, stream, first))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
