@@ -1,7 +1,7 @@
 """What the ingredients of bounded updates are worth, on validation data alone.
 
     python benchmarks/ingredients.py NAME [--set key=value ...] [--vary "key=value key=value" ...]
-        [--model transe] [--seed 0] [--device auto]
+        [--model transe] [--seed 0] [--device auto] [--json FILE]
 
 The first part is learned once; then each variant (the `best` recipe of dicgrl with `--set`, and the
 changes of one `--vary`) learns the later ones. A row has the whole and the average metric over the
@@ -12,6 +12,7 @@ time and the replay of a later part. Test sets only filter ranks; they are not m
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import tempfile
 from pathlib import Path
@@ -24,6 +25,7 @@ import dicgrl
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
 
+HEADINGS = ("variant", "W", "A", "R", "s per later part", "replayed last")
 VARIANTS = (
     "",
     "start=random",
@@ -64,13 +66,15 @@ def main() -> None:
     parser.add_argument("--vary", action="append", help="one variant; several settings in it")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--json", type=Path, help="written anew after each variant")
     arguments = parser.parse_args()
     stream = dicgrl.load_stream(arguments.name)
     recipe = load_recipe("best", stream.name, arguments.model, disentangled=True, strategy="dicgrl")
     settings = recipe.settings.parsed(arguments.changes)
     table = Table(title=f"{stream.name}, {arguments.model}, dicgrl: validation, in per cent")
-    for heading in ("variant", "W", "A", "R", "s per later part", "replayed last"):
+    for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading == "variant" else "right")
+    rows: list[dict[str, str]] = []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "first"
         learner = Learner(settings=settings, seed=arguments.seed, device=arguments.device)
@@ -80,7 +84,11 @@ def main() -> None:
         for variant in VARIANTS if arguments.vary is None else arguments.vary:
             changed = settings.parsed(variant.split())
             forked = Learner.load(folder, device=arguments.device).fork(changed)
-            table.add_row(variant or "the recipe", *measure(forked, stream, first))
+            row = [variant or "the recipe", *measure(forked, stream, first)]
+            table.add_row(*row)
+            rows.append(dict(zip(HEADINGS, row, strict=True)))
+            if arguments.json:
+                arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     Console().print(table)
 
 

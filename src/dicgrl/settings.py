@@ -135,9 +135,12 @@ class ContinualSettings(_Settings):
         selection: How dicgrl fills its budget: top (highest merit) or sample (drawn by merit).
         arrive_epochs: Epochs in which only new rows learn, before old ones may change; 0 for none.
             A network has no rows of its own and leaves this stage out, with its shield.
-        shield: Old examples that protect old answers from newcomers in that time, like budget.
+        shield: Old examples that protect old answers from newcomers in that time, like budget; or
+            activated, for those that the update replays, which then count once.
         guard: Whether the shield stands while old components change, too.
         arrive_last: Whether new rows learn alone after the change of old ones, not before.
+        pace: Learning rate of old rows in the update as a multiple of the share of what is known
+            of them that is new, at most 1; 0 lets them learn like new ones.
         max_drift: Farthest that an old component may move, as a share of its length; 0 for no
             bound.
         average: Whether the weights that all share (a network's, the filters of convkb) are
@@ -161,6 +164,7 @@ class ContinualSettings(_Settings):
     shield: str = "0"
     guard: bool = False
     arrive_last: bool = False
+    pace: float = 0.0
     max_drift: float = 0.0
     average: bool = False
 
@@ -169,7 +173,8 @@ class ContinualSettings(_Settings):
             if getattr(self, name) not in allowed:
                 raise unknown_name(name, str(getattr(self, name)), allowed)
         for name in _AMOUNTS:
-            examples_within(getattr(self, name), 0, 0, name)
+            if name != "shield" or self.shield != ACTIVATED:
+                examples_within(getattr(self, name), 0, 0, name)
         if self.orders not in (1, 2):
             raise UserError(f"orders={self.orders}: expected 1 or 2")
         for name in _CONTINUAL_NOT_NEGATIVE:
@@ -191,6 +196,7 @@ class ContinualSettings(_Settings):
         )
 
 
+ACTIVATED = "activated"  # a shield of the examples that the update replays
 _AMOUNTS = ("budget", "shield")
 _CHOICES = {
     "validate_on": ("seen", "part"),
@@ -206,6 +212,7 @@ _CONTINUAL_NOT_NEGATIVE = (
     "refresh",
     "fan",
     "arrive_epochs",
+    "pace",
     "max_drift",
 )
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dicgrl.graph.arrays import GrowingArray, as_edges, as_triples, ids_in
+from dicgrl.graph.arrays import Groups, GrowingArray, as_edges, as_triples, distinct, ids_in
 
 
 @given(st.lists(st.lists(st.tuples(*[st.integers(-9, 9)] * 2), max_size=9), max_size=9))
@@ -46,3 +46,24 @@ def test_rows_of_ids() -> None:
 def test_ids_in(start: int, size: int) -> None:
     ids = ids_in(range(start, start + size))
     assert ids.tolist() == list(range(start, start + size)) and ids.dtype == np.int64
+
+
+@given(st.lists(st.tuples(st.integers(-3, 4), st.integers(0, 31)), max_size=20))
+def test_groups_are_joined_and_added(pairs: list[tuple[int, int]]) -> None:
+    names = sorted({name for name, _ in pairs})
+    values = np.array([value for _, value in pairs], dtype=np.int64)
+    union, total = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    for name, value in pairs:
+        union[name] |= value
+        total[name] += value
+    groups = Groups(np.array([name for name, _ in pairs], dtype=np.int64))
+    assert groups.values.tolist() == names
+    assert [names[at] for at in groups.group] == [name for name, _ in pairs]
+    assert groups.union(values).tolist() == list(union.values())
+    assert groups.sum(values.astype(np.float64)).tolist() == list(total.values())
+
+
+@given(st.lists(st.lists(st.integers(-9, 9)), min_size=1, max_size=3))
+def test_distinct_values_of_several_arrays(lists: list[list[int]]) -> None:
+    arrays = [np.array(one, dtype=np.int64) for one in lists]
+    assert distinct(*arrays).tolist() == sorted(set().union(*lists))

@@ -207,7 +207,7 @@ def test_closed_rows_keep_their_bits_and_open_ones_move_as_ever(
         optimiser.step()
     before = bound.snapshot()
     bound.restrict(torch.tensor(open_ids, dtype=torch.long))
-    mask = bound.is_open()
+    mask = bound.pace()
     assert mask is not None and mask.shape == (8, 1)
     assert set(mask[:, 0].nonzero()[:, 0].tolist()) == set(open_ids)
     for table, optimiser in zip((free, bound), optimisers, strict=True):
@@ -224,24 +224,24 @@ def test_closed_rows_keep_their_bits_and_open_ones_move_as_ever(
 
 def test_opening_again_forgets_what_was_open() -> None:
     table = table_of(made(4))
-    assert table.open is None and table.is_open() is None
+    assert table.open is None and table.pace() is None
     for ids in ([0, 2], [1], []):
         table.restrict(torch.tensor(ids, dtype=torch.long))
-        mask = table.is_open(torch.tensor([0, 1, 2, 2]))
+        mask = table.pace(torch.tensor([0, 1, 2, 2]))
         assert mask is not None
         assert mask[:, 0].tolist() == [i in ids for i in (0, 1, 2, 2)]
     table.restrict(None)
-    assert table.open is None and table.is_open() is None
+    assert table.open is None and table.pace() is None
 
 
 def test_rows_that_grow_while_others_are_closed_wait_to_be_opened() -> None:
     table = table_of(made(3))
     table.restrict(torch.tensor([1]))
     table.grow(made(20, seed=1))
-    mask = table.is_open()
+    mask = table.pace()
     assert mask is not None and mask[:, 0].nonzero()[:, 0].tolist() == [1]
     table.restrict(None)
-    assert table.is_open() is None
+    assert table.pace() is None
 
 
 def test_what_is_open_is_no_part_of_a_snapshot() -> None:
@@ -294,3 +294,17 @@ def test_copies_taken_anew_put_back_the_state_of_that_time() -> None:
     step([0])
     copies.restore()
     assert all(torch.equal(table.snapshot()[name], values) for name, values in good.items())
+
+
+def test_a_row_moves_at_its_pace() -> None:
+    """Adam's steps, each scaled: the moments are those of a row that may move freely."""
+    free, paced = table_of(made(3)), table_of(made(3))
+    start = free.rows.clone()
+    paced.restrict(torch.tensor([0, 2]), torch.tensor([1.0, 0.25]))
+    for table in (free, paced):
+        optimiser = RowAdam([table], lr=0.1)
+        table.gather(torch.tensor([0, 1, 2])).pow(2).sum().backward()
+        optimiser.step()
+    moved = free.rows - start
+    torch.testing.assert_close(paced.rows - start, moved * torch.tensor([[1.0], [0.0], [0.25]]))
+    assert torch.equal(paced.state("moment1")[2], free.state("moment1")[2])

@@ -57,7 +57,7 @@ def learn_all(form: str, name: str, seed: int = 0, **changes: object) -> Learnin
         found.learned.append(learner.learn(run))
         found.after.append(weights(run))
         for table in run.model.tables().values():
-            assert table.open is None and table.is_open() is None  # everything is open again
+            assert table.open is None and table.pace() is None  # everything is open again
             assert table.touched() is None and not table.gradient.any()
         assert all(p.requires_grad for p in run.model.parameters())
     return found

@@ -274,6 +274,51 @@ def test_examples_that_shield_and_are_activated_count_once() -> None:
     assert learned.replayed == run.count("train", 0, 1)
 
 
+def test_the_activated_examples_may_shield_and_then_count_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    changes: dict[str, Any] = {"shield": "activated", "budget": "6", "guard": True}
+    run = begun("transe-divided", arrive_epochs=2, later_epochs=2, **changes)
+    lessons: list[Lesson] = []
+    fit = run.fit
+    monkeypatch.setattr(
+        run, "fit", lambda lesson, *rest: (lessons.append(lesson), fit(lesson, *rest))[1]
+    )
+    learned = DiCGRL(run.settings).learn(run)
+    arrival, update = lessons
+    assert isinstance(arrival, _Mixed) and isinstance(update, _Mixed)
+    _, shield = arrival.courses
+    _, activated, guard = update.courses
+    rows = {tuple(row) for row in activated.examples.tolist()}
+    assert len(rows) == 6 == learned.replayed
+    assert {tuple(row) for row in shield.examples.tolist()} == rows
+    assert guard.examples is shield.examples
+
+
+@pytest.mark.parametrize("form", ["transe-divided", "transe-published"])
+def test_old_rows_learn_at_the_pace_of_what_is_new_about_them(form: str) -> None:
+    run = begun(form, pace=0.5, budget="all")
+    run.activate(10**6)
+    model, first_new = run.model, run.old_rows()
+    old, new = (run.examples("train", *span).tolist() for span in ((0, 1), (1,)))
+    seen = set()
+    for name, table in model.tables().items():
+        paces = table.pace()
+        assert table.open is not None and paces is not None
+        for row in table.open.tolist():
+            if name == "entities":
+                one = row // model.count
+                before, now = (sum(one in (h, t) for h, _, t in rows) for rows in (old, new))
+            else:
+                one = row // (model.relation_count if name == "relations" else 1)
+                before, now = (sum(one == r for _, r, _ in rows) for rows in (old, new))
+            share = 0.5 * now / max(before + now, 1)
+            expected = 1.0 if row >= first_new[name] else min(max(share, 0.02), 1.0)
+            assert paces[row, 0].item() == pytest.approx(expected)
+            seen.add(expected)
+    assert {1.0, 0.02} < seen  # new ones, those without news, and some in between
+
+
 def test_an_epoch_takes_every_example_once_and_mixes_old_and_new() -> None:
     def loss(examples: Tensor, weight: Tensor) -> Tensor:
         raise AssertionError

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dicgrl.strategies import strategy
 from dicgrl.tasks import LinkRun, NodeRun, link_prediction, node_classification
-from dicgrl.tasks.activation import Activation, activate, component_bits, sum_by, union_by
+from dicgrl.tasks.activation import Activation, activate, component_bits
 from tests.growing import break_ties, run_of, settings_of, stream_of
 from tests.slow_activation import Link, edge_link, slow_activation, triple_link
 
@@ -192,19 +192,6 @@ def test_two_random_choices_of_4_of_8_nearly_always_share_a_component() -> None:
     bits = component_bits(np.array(list(itertools.combinations(range(8), 4))))
     sharing = (bits[:, None] & bits != 0).mean()
     assert sharing == pytest.approx(1 - 1 / math.comb(8, 4))  # all but the complement: 98.6 %
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 31)), max_size=20))
-def test_groups_are_joined_and_added(pairs: list[tuple[int, int]]) -> None:
-    names = sorted({name for name, _ in pairs})
-    group = np.array([names.index(name) for name, _ in pairs], dtype=np.int64)
-    values = np.array([value for _, value in pairs], dtype=np.int64)
-    union, total = [0] * len(names), [0] * len(names)
-    for name, value in pairs:
-        union[names.index(name)] |= value
-        total[names.index(name)] += value
-    assert union_by(group, values, len(names)).tolist() == union
-    assert sum_by(group, values.astype(np.float64), len(names)).tolist() == total
 
 
 def grown(form: str, **changes: Any) -> LinkRun | NodeRun:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dicgrl.errors import UserError
-from dicgrl.graph.arrays import BoolArray, GrowingArray, IntArray, ids_in
+from dicgrl.graph.arrays import BoolArray, GrowingArray, IntArray, count_in, distinct, ids_in
 from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.part import SPLITS, KnowledgePart
 from dicgrl.graph.vocabulary import Vocabulary
@@ -52,6 +52,7 @@ class KnowledgeGraph:
         self.relations = Vocabulary(kind="relation")
         self._rows = {split: GrowingArray((3,), np.dtype(np.int64)) for split in SPLITS}
         self._starts: dict[str, list[int]] = {split: [0] for split in SPLITS}
+        self._relation_counts = np.zeros(0, np.int64)
         self._by_entity = SegmentIndex()
         self._by_triple = SegmentIndex()
         self._by_question = {"tail": SegmentIndex(), "head": SegmentIndex()}
@@ -120,14 +121,25 @@ class KnowledgeGraph:
         if len(triples) == 0:
             return np.empty(0, np.int64)
         found = [
-            index.lookup(np.unique(_question_keys(triples, side)))[1]
+            index.lookup(distinct(_question_keys(triples, side)))[1]
             for side, index in self._by_question.items()
         ]
-        return np.unique(np.concatenate(found))
+        return distinct(*found)
 
     def degree(self, entities: IntArray) -> IntArray:
         """How many training triples mention each entity."""
         return self._by_entity.count(entities)
+
+    def evidence(self, ids: IntArray, *, relations: bool = False) -> tuple[IntArray, IntArray]:
+        """Training triples that mention entities (or relations), and those of the newest part."""
+        newest = self.rows("train", self.num_parts - 1)
+        if relations:
+            every, mentioned = self._relation_counts[ids], newest[:, 1]
+        else:
+            loop = newest[:, 0] == newest[:, 2]
+            every = self.degree(ids)
+            mentioned = np.concatenate([newest[:, 0], newest[~loop, 2]])
+        return every, count_in(np.sort(mentioned), ids)
 
     def contains(self, triples: IntArray) -> BoolArray:
         """Which triples are known training triples."""
@@ -174,6 +186,9 @@ class KnowledgeGraph:
         self._by_triple.add(triple_keys(triples), rows)
         for side, index in self._by_question.items():
             index.add(_question_keys(triples, side), rows)
+        counts = np.bincount(triples[:, 1], minlength=len(self.relations))
+        counts[: len(self._relation_counts)] += self._relation_counts
+        self._relation_counts = counts
         not_loop = triples[:, 0] != triples[:, 2]
         self._by_entity.add(
             np.concatenate([triples[:, 0], triples[not_loop, 2]]),

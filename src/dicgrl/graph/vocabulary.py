@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from dicgrl.errors import UserError, nearest, shown
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import IntArray, distinct
 
 _SUGGEST_UP_TO = 200_000  # beyond this many labels a search for similar ones takes seconds
 
@@ -84,8 +84,8 @@ class Vocabulary:
             >>> ours.adopt(theirs, np.array([2, 1]))(np.array([1, 2, 2]))
             array([0, 1, 1])
         """
-        distinct = np.unique(ids)
-        return Translation(distinct, self.add(other.labels(distinct)))
+        once = distinct(ids)
+        return Translation(once, self.add(other.labels(once)))
 
     def labels(self, ids: Iterable[int] | IntArray) -> list[str]:
         """Labels of the ids, in their order."""

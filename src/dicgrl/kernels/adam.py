@@ -23,7 +23,7 @@ def adam(
     gradient: Tensor,
     moments: tuple[Tensor, Tensor],
     steps: Tensor,
-    allowed: Tensor | None,
+    pace: Tensor | None,
     claims: Tensor,
     touched: Tensor,
     rate: Tensor,
@@ -38,7 +38,7 @@ def adam(
         gradient: Likewise.
         moments: Likewise, both.
         steps: Steps of each row, [n, 1].
-        allowed: Above 0 where a row may change, [n, 1]; None for all.
+        pace: Learning rate of each row as a multiple of `rate`, 0 for none, [n, 1]; None for 1.
         claims: Zeros, [n], int32; left as zeros where the next step reads them.
         touched: Rows with a gradient, with repeats, [m].
         rate: Learning rate, one number on the device.
@@ -53,23 +53,23 @@ def adam(
     tall = max(_TILE // dims, 1)
     _claim[(triton.cdiv(len(touched), _CLAIMS),)](touched, claims, len(touched), BLOCK=_CLAIMS)
     _adam[(triton.cdiv(count, tall),)](
-        rows, gradient, *moments, steps, allowed, claims, touched, rate, count,
+        rows, gradient, *moments, steps, pace, claims, touched, rate, count,
         1 - betas[0], betas[1], 1 - betas[1], math.log(betas[0]), math.log(betas[1]), eps,
         weight_decay,
-        width=width, LISTED=listed, RESTRICTED=allowed is not None, ROWS=tall, DIMS=dims,
+        width=width, LISTED=listed, RESTRICTED=pace is not None, ROWS=tall, DIMS=dims,
     )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])
 def _claim(touched, claims, count, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     row = tl.load(touched + place, mask=place < count, other=0)
     tl.store(claims + row, place + 1, mask=place < count)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])
 def _adam(  # type: ignore[no-untyped-def]
-    rows, gradient, moment1, moment2, steps, allowed, claims, touched, rate, count,
+    rows, gradient, moment1, moment2, steps, pace, claims, touched, rate, count,
     new1, keep2, new2, log1, log2, eps, weight_decay,
     width: tl.constexpr, LISTED: tl.constexpr, RESTRICTED: tl.constexpr,
     ROWS: tl.constexpr, DIMS: tl.constexpr,
@@ -89,7 +89,8 @@ def _adam(  # type: ignore[no-untyped-def]
     g = tl.load(gradient + at, mask=both, other=0.0)
     tl.store(gradient + at, tl.zeros([ROWS, DIMS], dtype=tl.float32), mask=both)
     if RESTRICTED:
-        mine = mine & (tl.load(allowed + row, mask=mine, other=0.0) > 0.0)
+        share = tl.load(pace + row, mask=mine, other=0.0)
+        mine = mine & (share > 0.0)
         both = mine[:, None] & (dims < width)[None, :]
     x = tl.load(rows + at, mask=both, other=0.0)
     first = tl.load(moment1 + at, mask=both, other=0.0)
@@ -103,6 +104,8 @@ def _adam(  # type: ignore[no-untyped-def]
     bias1 = (1.0 - tl.exp(wide * log1)).to(tl.float32)
     bias2 = (1.0 - tl.exp(wide * log2)).to(tl.float32)
     move = (first / bias1[:, None]) / (tl.sqrt(second / bias2[:, None]) + eps)
+    if RESTRICTED:
+        move = move * share[:, None]
     tl.store(rows + at, x - tl.load(rate) * move, mask=both)
     tl.store(moment1 + at, first, mask=both)
     tl.store(moment2 + at, second, mask=both)

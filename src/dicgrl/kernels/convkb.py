@@ -4,8 +4,9 @@ score(p) = sum_i sum_m W[i, m] relu(k0[m] h[p, i] + k1[m] r[p, i] + k2[m] t[p, i
 
 Per pair, dim x filters inner terms of about five operations are made and consumed in registers;
 what moves through memory is the three vectors in and one number out. The backward pass runs the
-same loop twice: once per pair for the gradients of the vectors, once per filter for those of the
-parameters. The reference is `ConvKB.score` in PyTorch.
+same loop twice: once per pair for the gradients of the vectors, once for a tile of filters and
+dimensions, pair after pair, for those of the parameters, where they learn. The reference is
+`ConvKB.score` in PyTorch.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import triton.language as tl
 from torch import Tensor
 
 _PAIRS, _DIMS = 16, 64  # tile of pairs x dimensions that a program holds
-_CHUNK = 64  # tiles of pairs that a program of the parameter gradients walks over
+_FILTERS = 8  # x _DIMS: tile of the parameter gradients, which walks over pairs
+_CHUNK = 1024  # so many of them
 
 
 def conv_score(
@@ -74,7 +76,7 @@ class _ConvScore(torch.autograd.Function):
         return scores
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, ...]:
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         head, relation, tail, filters, by_filter = ctx.saved_tensors
         outer, inner, dim = head.shape
         pairs, count = outer * inner, by_filter.shape[0]
@@ -86,13 +88,15 @@ class _ConvScore(torch.autograd.Function):
             pairs, inner, *strides,
             dim=dim, count=count, PAIRS=_PAIRS, DIMS=_DIMS,
         )  # fmt: skip
+        if not any(ctx.needs_input_grad[3:]):
+            return (*d_vectors.unbind(0), None, None, None)
         d_filters = torch.zeros_like(filters)
         d_weight = torch.zeros_like(by_filter)
-        grid = (count, triton.cdiv(dim, _DIMS), triton.cdiv(pairs, _PAIRS * _CHUNK))
+        grid = (triton.cdiv(count, _FILTERS), triton.cdiv(dim, _DIMS), triton.cdiv(pairs, _CHUNK))
         _backward_parameters[grid](
             head, relation, tail, filters, by_filter, upstream, d_filters, d_weight,
             pairs, inner, *strides,
-            dim=dim, count=count, PAIRS=_PAIRS, DIMS=_DIMS, CHUNK=_CHUNK,
+            dim=dim, count=count, FILTERS=_FILTERS, DIMS=_DIMS, CHUNK=_CHUNK, num_warps=2,
         )  # fmt: skip
         return (*d_vectors.unbind(0), d_filters[:3], d_filters[3], d_weight.t())
 
@@ -104,7 +108,7 @@ def _tile(base, pair, dims, inner, s_outer, s_inner, s_dim, mask):  # type: igno
     return tl.load(base + row[:, None] + dims[None, :] * s_dim, mask=mask, other=0.0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["pairs", "inner"])
 def _forward(  # type: ignore[no-untyped-def]
     head, relation, tail, filters, weight, scores,
     pairs, inner,
@@ -132,7 +136,7 @@ def _forward(  # type: ignore[no-untyped-def]
     tl.store(scores + pair, total, mask=pair < pairs)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["pairs", "inner"])
 def _backward_vectors(  # type: ignore[no-untyped-def]
     head, relation, tail, filters, weight, upstream, d_vectors, step,
     pairs, inner,
@@ -166,43 +170,46 @@ def _backward_vectors(  # type: ignore[no-untyped-def]
     tl.store(place + 2 * step, d_t * g[:, None], mask=mask)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["pairs", "inner"])
 def _backward_parameters(  # type: ignore[no-untyped-def]
     head, relation, tail, filters, weight, upstream, d_filters, d_weight,
     pairs, inner,
     h0, h1, h2, r0, r1, r2, t0, t1, t2,
     dim: tl.constexpr, count: tl.constexpr,
-    PAIRS: tl.constexpr, DIMS: tl.constexpr, CHUNK: tl.constexpr,
+    FILTERS: tl.constexpr, DIMS: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    m = tl.program_id(0)
+    m = tl.program_id(0) * FILTERS + tl.arange(0, FILTERS)
     dims = tl.program_id(1) * DIMS + tl.arange(0, DIMS)
-    k0 = tl.load(filters + m)
-    k1 = tl.load(filters + count + m)
-    k2 = tl.load(filters + 2 * count + m)
-    b = tl.load(filters + 3 * count + m)
-    w = tl.load(weight + m * dim + dims, mask=dims < dim, other=0.0)
-    d_w = tl.zeros([PAIRS, DIMS], dtype=tl.float32)
-    d_k0 = tl.zeros([PAIRS, DIMS], dtype=tl.float32)
-    d_k1 = tl.zeros([PAIRS, DIMS], dtype=tl.float32)
-    d_k2 = tl.zeros([PAIRS, DIMS], dtype=tl.float32)
-    d_b = tl.zeros([PAIRS, DIMS], dtype=tl.float32)
-    for tile in range(CHUNK):
-        pair = (tl.program_id(2) * CHUNK + tile) * PAIRS + tl.arange(0, PAIRS)
-        mask = (pair < pairs)[:, None] & (dims < dim)[None, :]
-        h = _tile(head, pair, dims, inner, h0, h1, h2, mask)
-        r = _tile(relation, pair, dims, inner, r0, r1, r2, mask)
-        t = _tile(tail, pair, dims, inner, t0, t1, t2, mask)
+    there, inside = m < count, dims < dim
+    k0 = tl.load(filters + m, mask=there, other=0.0)[:, None]
+    k1 = tl.load(filters + count + m, mask=there, other=0.0)[:, None]
+    k2 = tl.load(filters + 2 * count + m, mask=there, other=0.0)[:, None]
+    b = tl.load(filters + 3 * count + m, mask=there, other=0.0)[:, None]
+    both = there[:, None] & inside[None, :]
+    at_weight = m[:, None] * dim + dims[None, :]
+    w = tl.load(weight + at_weight, mask=both, other=0.0)
+    d_w = tl.zeros([FILTERS, DIMS], dtype=tl.float32)
+    d_k0 = tl.zeros([FILTERS, DIMS], dtype=tl.float32)
+    d_k1 = tl.zeros([FILTERS, DIMS], dtype=tl.float32)
+    d_k2 = tl.zeros([FILTERS, DIMS], dtype=tl.float32)
+    d_b = tl.zeros([FILTERS, DIMS], dtype=tl.float32)
+    for step in range(CHUNK):
+        pair = tl.program_id(2) * CHUNK + step
+        real = inside & (pair < pairs)
+        outer_at, inner_at = (pair // inner).to(tl.int64), (pair % inner).to(tl.int64)
+        h = tl.load(head + outer_at * h0 + inner_at * h1 + dims * h2, mask=real, other=0.0)
+        r = tl.load(relation + outer_at * r0 + inner_at * r1 + dims * r2, mask=real, other=0.0)
+        t = tl.load(tail + outer_at * t0 + inner_at * t1 + dims * t2, mask=real, other=0.0)
         g = tl.load(upstream + pair, mask=pair < pairs, other=0.0)
-        seen = k0 * h + k1 * r + k2 * t + b
-        slope = tl.where((seen > 0.0) & mask, g[:, None], 0.0)
+        seen = k0 * h[None, :] + k1 * r[None, :] + k2 * t[None, :] + b
+        slope = tl.where(seen > 0.0, g, 0.0)
         d_w += slope * seen
-        slope = slope * w[None, :]
-        d_k0 += slope * h
-        d_k1 += slope * r
-        d_k2 += slope * t
+        d_k0 += slope * h[None, :]
+        d_k1 += slope * r[None, :]
+        d_k2 += slope * t[None, :]
         d_b += slope
-    tl.atomic_add(d_weight + m * dim + dims, tl.sum(d_w, 0), mask=dims < dim)
-    tl.atomic_add(d_filters + m, tl.sum(d_k0))
-    tl.atomic_add(d_filters + count + m, tl.sum(d_k1))
-    tl.atomic_add(d_filters + 2 * count + m, tl.sum(d_k2))
-    tl.atomic_add(d_filters + 3 * count + m, tl.sum(d_b))
+    tl.atomic_add(d_weight + at_weight, d_w, mask=both)
+    tl.atomic_add(d_filters + m, tl.sum(d_k0 * w, 1), mask=there)
+    tl.atomic_add(d_filters + count + m, tl.sum(d_k1 * w, 1), mask=there)
+    tl.atomic_add(d_filters + 2 * count + m, tl.sum(d_k2 * w, 1), mask=there)
+    tl.atomic_add(d_filters + 3 * count + m, tl.sum(d_b * w, 1), mask=there)

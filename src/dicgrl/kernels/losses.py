@@ -93,7 +93,7 @@ def _sigmoid(x):  # type: ignore[no-untyped-def]
     return tl.where(x >= 0.0, 1.0, small) / (1.0 + small)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["triples"])
 def _loss(  # type: ignore[no-untyped-def]
     positive, negative, mask, weight, weight_sum, each, d_positive, d_negative,
     triples, count, margin, temperature,

@@ -119,7 +119,7 @@ def _added(total, difference, SQUARED: tl.constexpr):  # type: ignore[no-untyped
     return tl.fma(difference, difference, total) if SQUARED else total + tl.abs(difference)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])
 def _truth(  # type: ignore[no-untyped-def]
     queries, entities, answers, chosen, found, count,
     stride: tl.constexpr, size: tl.constexpr, parts: tl.constexpr,
@@ -140,7 +140,7 @@ def _truth(  # type: ignore[no-untyped-def]
     tl.store(found + row, total, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["words", "start", "stop"])
 def _mask(  # type: ignore[no-untyped-def]
     first, last, known, answers, bits, counted, words, start, stop, BLOCK: tl.constexpr
 ):
@@ -165,7 +165,7 @@ def _mask(  # type: ignore[no-untyped-def]
         tl.atomic_or(bits + row * words + bit // 32, one, sem="relaxed")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["candidate_count", "words"])
 def _count(  # type: ignore[no-untyped-def]
     tiled, lines, threshold, bits, chosen, tile_first, tile_stop, higher, equal,
     candidate_count, line_length, words,

@@ -48,18 +48,23 @@ def draw(
     _draw[(triton.cdiv(count, rows),)](
         triples.contiguous(), raw, questions, start, answers, drawn,
         count, width, len(questions), len(entities), entities.start, num_relations,
+        len(questions).bit_length(), longest.bit_length(),
         GIVEN=given, ROWS=rows, COLUMNS=columns,
-        QUESTION_STEPS=len(questions).bit_length(), ANSWER_STEPS=longest.bit_length(),
     )  # fmt: skip
     return drawn
 
 
-@triton.jit
+@triton.jit(
+    do_not_specialize=[
+        "count", "width", "question_count", "entity_count", "entity_start", "num_relations",
+        "question_steps", "answer_steps",
+    ]
+)  # fmt: skip
 def _draw(  # type: ignore[no-untyped-def]
     triples, raw, questions, start, answers, drawn,
     count, width, question_count, entity_count, entity_start, num_relations,
+    question_steps, answer_steps,
     GIVEN: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-    QUESTION_STEPS: tl.constexpr, ANSWER_STEPS: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     inside = row < count
@@ -67,7 +72,9 @@ def _draw(  # type: ignore[no-untyped-def]
     key += tl.load(triples + row * 3 + 1, mask=inside, other=0)
     low = tl.zeros([ROWS], dtype=tl.int64)
     high = low + question_count
-    for _ in range(QUESTION_STEPS):  # the first question that is not below the key
+    left = question_steps
+    while left > 0:  # the first question that is not below the key
+        left -= 1
         middle = (low + high) // 2
         searching = low < high
         below = tl.load(questions + middle, mask=searching, other=0) < key
@@ -85,7 +92,9 @@ def _draw(  # type: ignore[no-untyped-def]
     number = tl.load(raw + place, mask=both, other=0) % tl.maximum(free, 1)[:, None]
     low_answer = tl.zeros([ROWS, COLUMNS], dtype=tl.int64)  # answers that come before, counted
     high_answer = low_answer + (last - first)[:, None]
-    for _ in range(ANSWER_STEPS):
+    left = answer_steps
+    while left > 0:
+        left -= 1
         middle = (low_answer + high_answer) // 2
         searching = low_answer < high_answer
         answer = tl.load(answers + first[:, None] + middle, mask=searching, other=0)

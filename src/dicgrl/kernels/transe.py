@@ -167,7 +167,7 @@ def _slope(difference, distance, upstream, SQUARED: tl.constexpr):  # type: igno
     return slope
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["triple_count"])
 def _backward(  # type: ignore[no-untyped-def]
     entities, relations, triples, others, chosen, negative, d_positive, d_negative,
     d_entities, d_relations, d_gate, triple_count,

@@ -62,29 +62,28 @@ class Table:
         self._buffers["rows"][self._length : needed] = rows
         self._length = needed
 
-    def restrict(self, ids: Tensor | None) -> None:
+    def restrict(self, ids: Tensor | None, pace: Tensor | None = None) -> None:
         """Let only some rows change; the others keep their bits whatever gradient they are given.
 
         Args:
             ids: Distinct rows that may change; None for all. Rows that grow later are not among
                 them until this is called again.
+            pace: Learning rate of each of these rows as a multiple of the others', above 0; 1
+                unless given.
         """
         if self._open is not None:
-            self._mask().index_fill_(0, self._open, 0)
+            self._paces().index_fill_(0, self._open, 0)
         self._open = ids
         if ids is not None:
-            self._mask().index_fill_(0, ids, 1)
+            self._paces()[ids, 0] = 1.0 if pace is None else pace
 
-    def is_open(self, ids: Tensor | None = None) -> Tensor | None:
-        """Whether rows (all for None) may change, as a column [m, 1]; None where every row may."""
-        mask = self.open_mask()
-        return None if mask is None else (mask if ids is None else mask[ids]) > 0
+    def pace(self, ids: Tensor | None = None) -> Tensor | None:
+        """How fast rows (all for None) may change, [m, 1], 0 for not at all; None where all may."""
+        if self._open is None:
+            return None
+        return self._paces() if ids is None else self._paces()[ids]
 
-    def open_mask(self) -> Tensor | None:
-        """Numbers above 0 where a row may change, [n, 1]; None where every row may."""
-        return None if self._open is None else self._mask()
-
-    def _mask(self) -> Tensor:
+    def _paces(self) -> Tensor:
         return self.state("open", width=1)
 
     def gather(self, ids: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ old rows only the common components may change.
 Two additions make it bounded. New rows start from what the graph says about them and first learn
 alone, while all old rows are closed (`arrive_epochs`). Meanwhile a shield protects old answers from
 newcomers: some old examples are compared with the new entities only, which teaches the newcomers to
-keep out of places that are taken. Then the published step runs within its budget, and old
-components may move only so far (`max_drift`).
+keep out of places that are taken. Then the published step runs within its budget, old rows learn
+the more slowly the more is known of them already (`pace`), and may move only so far (`max_drift`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ import torch
 from torch import Tensor
 
 from dicgrl.errors import UserError
+from dicgrl.graph.arrays import IntArray, distinct
 from dicgrl.models.table import RowCopies
-from dicgrl.settings import ContinualSettings, examples_within
+from dicgrl.settings import ACTIVATED, ContinualSettings, examples_within
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
 from dicgrl.training import Lesson
@@ -51,11 +52,10 @@ class DiCGRL(Strategy, name="dicgrl"):
         arrives = settings.arrive_epochs > 0 and bool(run.model.tables())
         shield, replayed = None, np.empty(0, np.int64)
         if arrives:
-            old = run.count("train", 0, run.newest)
-            count = examples_within(settings.shield, old, len(rows), "shield")
-            replayed = run.draw(count, 0, run.newest)
+            replayed = self._shielding(run)
             drawn = run.old_examples(replayed)
             shield = _Course(run.objective(drawn, old=True, shield=True), drawn)
+        paid = replayed if settings.shield == ACTIVATED else replayed[:0]
         stages = ["arrive"] if arrives else []
         if settings.later_epochs or not arrives:
             stages.insert(0 if settings.arrive_last else len(stages), "update")
@@ -68,10 +68,10 @@ class DiCGRL(Strategy, name="dicgrl"):
                     learned.fits.append(run.fit(_Mixed(new, shield), monitor, schedule))
                 else:
                     guards = [shield] if shield is not None and settings.guard else []
-                    lesson = _Alternating(run, new, guards, self.budget(run), before)
+                    lesson = _Alternating(run, new, guards, self.budget(run), before, paid)
                     learned.fits.append(run.fit(lesson, monitor))
                     learned.candidates, learned.activated = lesson.candidates, lesson.activated
-                    replayed = np.union1d(replayed, lesson.used)
+                    replayed = distinct(replayed, lesson.used)
             finally:
                 run.open_all()
         learned.replayed = len(replayed)
@@ -79,6 +79,15 @@ class DiCGRL(Strategy, name="dicgrl"):
             before.average()
         learned.details["drift"] = before.drift()
         return learned
+
+    def _shielding(self, run: Run) -> IntArray:
+        """Positions in the history of what protects old answers from newcomers."""
+        if self.settings.shield == ACTIVATED:
+            replay = run.activate(self.budget(run))
+            run.open_all()
+            return replay.positions
+        old, new = run.count("train", 0, run.newest), run.count("train", run.newest)
+        return run.draw(examples_within(self.settings.shield, old, new, "shield"), 0, run.newest)
 
 
 class _Course(NamedTuple):
@@ -117,12 +126,18 @@ class _Alternating(_Mixed):
     """New examples and the old ones that they activate, anew every few epochs."""
 
     def __init__(
-        self, run: Run, new: _Course, guards: list[_Course], budget: int, before: _Before
+        self,
+        run: Run,
+        new: _Course,
+        guards: list[_Course],
+        budget: int,
+        before: _Before,
+        used: IntArray,
     ) -> None:
         super().__init__(new, new, *guards)  # the second is replaced by what is activated
         self._run, self._budget, self._before = run, budget, before
         self.candidates = self.activated = 0
-        self.used = np.empty(0, np.int64)
+        self.used = used
         self._activate()  # now: copies of what may change are taken before the first epoch
 
     def _activate(self) -> None:
@@ -132,7 +147,7 @@ class _Alternating(_Mixed):
         self.courses[1] = _Course(objective, replay.examples, replay.weight)
         self.candidates = max(self.candidates, replay.candidates)
         self.activated = max(self.activated, replay.activated)
-        self.used = np.union1d(self.used, replay.positions)
+        self.used = distinct(self.used, replay.positions)
 
     def batches(
         self, epoch: int, size: int, generator: torch.Generator

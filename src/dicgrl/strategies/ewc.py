@@ -109,5 +109,9 @@ class _Held(Lesson):
         super().__init__(objective, examples)
         self._hold = hold
 
+    @property
+    def capturable(self) -> bool:
+        return True  # what is held back is decided on the device
+
     def adjust(self) -> None:
         self._hold()

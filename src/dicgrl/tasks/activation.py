@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import Groups, IntArray, count_in, distinct
 
 MAX_COMPONENTS = 62  # a set of components is one int64
 
@@ -168,7 +168,7 @@ def activate(graph: Links, ends: IntArray, bits: IntArray, orders: int = 2) -> A
     for order in range(1, orders + 1):
         nodes, concerned, evidence = _gather(ends, bits, strength)
         step, near = _neighbours(graph, nodes, concerned, evidence, order)
-        looked = np.union1d(looked, near)
+        looked = distinct(looked, near)
         step = step.at(~np.isin(step.rows, seen))
         seen = np.concatenate([seen, step.rows])
         found.append(step)
@@ -188,11 +188,10 @@ def _gather(
 ) -> tuple[IntArray, IntArray, npt.NDArray[np.float64]]:
     """Nodes at the ends of links, the components of all their links, and their summed strength."""
     loop = ends[:, 0] == ends[:, 1]
-    flat = mentions(ends)
-    nodes, group = np.unique(flat, return_inverse=True)
+    nodes = Groups(mentions(ends))
     every = np.concatenate([bits, bits[~loop]])
     weight = np.concatenate([strength, strength[~loop]])
-    return nodes, union_by(group, every, len(nodes)), sum_by(group, weight, len(nodes))
+    return nodes.values, nodes.union(every), nodes.sum(weight)
 
 
 def _neighbours(
@@ -204,45 +203,23 @@ def _neighbours(
 ) -> tuple[Activation, IntArray]:
     """Old links that nodes concern, and all those at the nodes."""
     at, rows = graph.links_of(nodes)
-    distinct, group = np.unique(rows, return_inverse=True)
-    own = graph.components(distinct)
-    common = own[group] & concerned[at]
-    overlap = np.bitwise_count(common) / np.maximum(np.bitwise_count(own[group]), 1)
+    links = Groups(rows)
+    own = graph.components(links.values)[links.group]
+    common = own & concerned[at]
+    overlap = np.bitwise_count(common) / np.maximum(np.bitwise_count(own), 1)
     spoken = (evidence / np.maximum(graph.degree(nodes), 1))[at]
-    merit = sum_by(group, overlap * spoken, len(distinct))
-    shared = union_by(group, common, len(distinct))
+    merit, shared = links.sum(overlap * spoken), links.union(common)
     active = shared != 0
     found = Activation(
-        distinct[active],
+        links.values[active],
         np.full(int(active.sum()), order),
         shared[active],
         merit[active],
-        len(distinct),
+        len(links.values),
     )
-    return found, distinct
+    return found, links.values
 
 
 def mentions(ends: IntArray) -> IntArray:
     """The nodes at the ends of links, one for each end; a self loop has one."""
     return np.concatenate([ends[:, 0], ends[ends[:, 0] != ends[:, 1], 1]])
-
-
-def count_in(values: IntArray, queries: IntArray) -> IntArray:
-    """How often each query stands among sorted values."""
-    last, first = (np.searchsorted(values, queries, side) for side in ("right", "left"))
-    return (last - first).astype(np.int64, copy=False)
-
-
-def union_by(group: IntArray, bits: IntArray, count: int) -> IntArray:
-    """Union of the bits of each group; every group below `count` must occur."""
-    if count == 0:
-        return np.empty(0, np.int64)
-    order = np.argsort(group, kind="stable")
-    starts = np.searchsorted(group[order], np.arange(count))
-    union: IntArray = np.bitwise_or.reduceat(bits[order], starts)
-    return union
-
-
-def sum_by(group: IntArray, values: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.float64]:
-    """Sum of the values of each group."""
-    return np.bincount(group, values, count).astype(np.float64)

@@ -12,7 +12,7 @@ from dicgrl.errors import UserError
 from dicgrl.evaluation import Ranker, ranking_metrics
 from dicgrl.evaluation.ranks import Ranks
 from dicgrl.graph import KnowledgeGraph, KnowledgePart, Part
-from dicgrl.graph.arrays import IntArray, ids_in
+from dicgrl.graph.arrays import IntArray, distinct, ids_in
 from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel, Table
 from dicgrl.settings import LinkSettings, NodeSettings
@@ -34,6 +34,7 @@ PROTOCOL = {
     "selection": "best validation MRR",
 }
 TOP = 10  # an answer counts as found when it is among so many
+_SLOWEST = 0.02  # pace of an old row that is open and of which the part says nothing new
 _ROUTE_BLOCK = 1 << 16  # triples whose components are computed at a time
 
 
@@ -183,7 +184,17 @@ class LinkRun(Run):
             spoken["relations"] = _component_rows(triples[:, 1], bits, count)
         for name, table in model.tables().items():
             fresh = ids_in(range(old[name], len(table)))
-            self._restrict(table, np.concatenate([spoken[name], fresh]))
+            opened = distinct(spoken[name], fresh)
+            self._restrict(table, opened, self._pace(name, opened, old[name]))
+
+    def _pace(self, name: str, rows: IntArray, old: int) -> Tensor | None:
+        """How fast rows of a table may change: the old ones by how much of them is news."""
+        if not self.settings.pace:
+            return None
+        per = {"entities": self.model.count, "relations": self.model.relation_count}.get(name, 1)
+        known, news = self.graph.evidence(rows // per, relations=name != "entities")
+        pace = np.clip(self.settings.pace * news / np.maximum(known, 1), _SLOWEST, 1)
+        return torch.from_numpy(np.where(rows < old, pace, 1.0)).float().to(self.device)
 
     def old_rows(self) -> dict[str, int]:
         """See `Run`."""
@@ -209,8 +220,8 @@ class LinkRun(Run):
             table.restrict(None)
         self.model.requires_grad_(True)
 
-    def _restrict(self, table: Table, rows: IntArray) -> None:
-        table.restrict(self._on_device(np.unique(rows)))
+    def _restrict(self, table: Table, rows: IntArray, pace: Tensor | None = None) -> None:
+        table.restrict(self._on_device(rows), pace)
 
     def ranks(self, triples: Tensor) -> Ranks:
         """Ranks of triples among all entities so far, filtered by all that is known."""

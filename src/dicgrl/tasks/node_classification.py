@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from dicgrl.errors import UserError
 from dicgrl.evaluation import accuracy_metrics
 from dicgrl.graph import NetworkGraph, NetworkPart, Part
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import Groups, IntArray
 from dicgrl.graph.network import Scope
 from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
 from dicgrl.settings import LinkSettings, NodeSettings
@@ -22,8 +22,6 @@ from dicgrl.tasks.activation import (
     Links,
     activate,
     component_bits,
-    sum_by,
-    union_by,
 )
 from dicgrl.tasks.base import Replay, Run
 from dicgrl.training import NodeObjective
@@ -195,10 +193,10 @@ class NodeRun(Run):
         assert self.part is not None
         ends = np.concatenate([links.ends(new), links.ends(found.rows)])
         bits = np.concatenate([links.components(new), found.common])
-        nodes, group = np.unique(ends.T.ravel(), return_inverse=True)
-        concerned = union_by(group, np.concatenate([bits, bits]), len(nodes))
+        nodes = Groups(ends.T.ravel())
+        concerned = nodes.union(np.concatenate([bits, bits]))
         mask = np.zeros((len(self.x), self.settings.components), dtype=np.bool_)
-        mask[nodes] = (concerned[:, None] >> np.arange(mask.shape[1])) & 1
+        mask[nodes.values] = (concerned[:, None] >> np.arange(mask.shape[1])) & 1
         mask[self.part.new_nodes.start :] = True
         self._open = torch.from_numpy(mask).to(self.device)
 
@@ -286,13 +284,13 @@ class _Links(Links):
 
 def _at_ends(found: Activation, ends: IntArray) -> Activation:
     """Activated edges as activated nodes: a node takes what its edges have together."""
-    nodes, group = np.unique(ends.T.ravel(), return_inverse=True)
-    order = np.full(len(nodes), np.iinfo(np.int64).max)
-    np.minimum.at(order, group, np.concatenate([found.order, found.order]))
+    nodes = Groups(ends.T.ravel())
+    order = np.full(len(nodes.values), np.iinfo(np.int64).max)
+    np.minimum.at(order, nodes.group, np.concatenate([found.order, found.order]))
     return Activation(
-        nodes,
+        nodes.values,
         order,
-        union_by(group, np.concatenate([found.common, found.common]), len(nodes)),
-        sum_by(group, np.concatenate([found.merit, found.merit]), len(nodes)),
+        nodes.union(np.concatenate([found.common, found.common])),
+        nodes.sum(np.concatenate([found.merit, found.merit])),
         found.candidates,
     )

@@ -45,19 +45,24 @@ class RowAdam:
         self.tables = list(tables)
         self.parameters = list(parameters)
         self._rates: dict[torch.device, Tensor] = {}
-        self.lr = lr
         self.betas = betas
         self.eps = eps
         self.weight_decay = weight_decay
         self.clip = clip
         self.dense_rate = dense_rate
-        self._dense = (
-            torch.optim.Adam(
-                self.parameters, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay
+        self._dense: torch.optim.Adam | None = None
+        if self.parameters:
+            device = self.parameters[0].device
+            # As with the rows' rate: a step that is recorded and replayed must see a change.
+            self._dense = torch.optim.Adam(
+                self.parameters,
+                lr=torch.tensor(lr * dense_rate, device=device) if device.type == "cuda" else lr,
+                betas=betas,
+                eps=eps,
+                weight_decay=weight_decay,
+                capturable=device.type == "cuda",
             )
-            if self.parameters
-            else None
-        )
+        self.lr = lr
 
     @torch.no_grad()
     def step(self) -> None:
@@ -74,7 +79,6 @@ class RowAdam:
         if self._dense is not None:
             if self.clip:
                 nn.utils.clip_grad_norm_(self.parameters, self.clip)
-            self._dense.param_groups[0]["lr"] = self.lr * self.dense_rate
             self._dense.step()
             self._dense.zero_grad()
 
@@ -88,6 +92,12 @@ class RowAdam:
         self._lr = value
         for rate in self._rates.values():
             rate.fill_(value)
+        if self._dense is not None:
+            group = self._dense.param_groups[0]
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(value * self.dense_rate)
+            else:
+                group["lr"] = value * self.dense_rate
 
     def _launch(self, table: Table, ids: Tensor) -> None:
         from dicgrl.kernels.adam import adam  # needs Triton
@@ -101,7 +111,7 @@ class RowAdam:
             table.gradient,
             (table.state("moment1"), table.state("moment2")),
             table.state("steps", width=1),
-            table.open_mask(),
+            table.pace(),
             table.claims(),
             ids,
             self._rates[device],
@@ -117,23 +127,29 @@ class RowAdam:
         if len(ids) < len(table):
             # A repeated id computes and writes the same values again: no need to make ids unique.
             before = (table.rows[ids], first[ids], second[ids], steps[ids])
-            moved = self._moved(before[0], table.gradient[ids], *before[1:])
-            allowed = table.is_open(ids)
+            pace = table.pace(ids)
+            moved = self._moved(pace, before[0], table.gradient[ids], *before[1:])
             for buffer, old, new in zip(
                 (table.rows, first, second, steps), before, moved, strict=True
             ):
-                buffer[ids] = new if allowed is None else torch.where(allowed, new, old)
+                buffer[ids] = new if pace is None else torch.where(pace > 0, new, old)
         else:
             mask = torch.zeros(len(table), 1, dtype=torch.bool, device=ids.device)
             mask[ids] = True
-            allowed = table.is_open()
-            mask = mask if allowed is None else mask & allowed
-            moved = self._moved(table.rows, table.gradient, first, second, steps)
+            pace = table.pace()
+            mask = mask if pace is None else mask & (pace > 0)
+            moved = self._moved(pace, table.rows, table.gradient, first, second, steps)
             for buffer, values in zip((table.rows, first, second, steps), moved, strict=True):
                 torch.where(mask, values, buffer, out=buffer)
 
     def _moved(
-        self, rows: Tensor, gradient: Tensor, first: Tensor, second: Tensor, steps: Tensor
+        self,
+        pace: Tensor | None,
+        rows: Tensor,
+        gradient: Tensor,
+        first: Tensor,
+        second: Tensor,
+        steps: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         beta1, beta2 = self.betas
         if self.weight_decay:
@@ -145,5 +161,6 @@ class RowAdam:
         count = steps.double()
         bias1, bias2 = ((1 - beta**count).to(rows.dtype) for beta in self.betas)
         denominator = (second / bias2).sqrt_().add_(self.eps)
-        rows = rows - self.lr * (first / bias1) / denominator
+        rate = self.lr if pace is None else self.lr * pace
+        rows = rows - rate * (first / bias1) / denominator
         return rows, first, second, steps

@@ -41,12 +41,14 @@ class KnownAnswers:
             >>> known.answers.tolist(), known.start.tolist()
             ([1, 2, 2], [0, 2, 3])
         """
-        pairs = torch.stack([_keys(triples, asked, num_relations), triples[:, asked]], 1)
-        pairs = torch.unique(pairs, dim=0) if len(pairs) else pairs  # sorted by question, answer
-        questions, counts = torch.unique_consecutive(pairs[:, 0], return_counts=True)
+        keys, answers = _keys(triples, asked, num_relations), triples[:, asked]
+        # Question and answer as one number: a graph's ids take at most 24 + 15 + 24 bits.
+        span = answers.max() + 1 if len(answers) else 1
+        pairs = torch.unique_consecutive((keys * span + answers).sort().values)
+        questions, counts = torch.unique_consecutive(pairs // span, return_counts=True)
         start = torch.zeros(len(counts) + 1, dtype=torch.long, device=triples.device)
         torch.cumsum(counts, 0, out=start[1:])
-        return cls(asked, num_relations, questions, start, pairs[:, 1].contiguous())
+        return cls(asked, num_relations, questions, start, pairs % span)
 
     def find(self, triples: Tensor) -> tuple[Tensor, Tensor]:
         """The range [first, last) of `answers` for the question of each triple, [n] each."""

@@ -18,7 +18,7 @@ from dicgrl.training.adam import RowAdam
 
 Objective = Callable[[Tensor, Tensor], Tensor]  # examples [b, ...], weights [b] -> loss
 
-_WARM_UP = 11  # steps of a kind before it is recorded; short lessons are not worth it
+_WARM_UP = 4  # steps of a kind before it is recorded; short lessons are not worth it
 
 
 class Stepper:
@@ -45,7 +45,7 @@ class Stepper:
 
     def __call__(self, objective: Objective, examples: Tensor, weight: Tensor) -> Tensor:
         """Take a step; its loss is a number of its own, without history."""
-        if not examples.is_cuda or self._generator is None or self._optimiser.parameters:
+        if not examples.is_cuda or self._generator is None:
             return self._step(objective, examples, weight)
         key = (objective, examples.shape, *(table.open for table in self._optimiser.tables))
         self._seen[key] = self._seen.get(key, 0) + 1
