@@ -18,7 +18,7 @@ import torch
 
 from dicgrl.devices import device_name, peak_memory
 from dicgrl.errors import DataError, UserError
-from dicgrl.files import new_folder, remove_leftovers, replacing_file
+from dicgrl.files import locked, new_folder, remove_leftovers, replacing_file
 from dicgrl.graph import KnowledgeGraph, NetworkGraph, NetworkPart, Part, Stream
 from dicgrl.learner import Learner, part_results
 from dicgrl.recipes import Recipe
@@ -64,6 +64,9 @@ def run_stream(
 
     Returns:
         The results, as written to `results.json`.
+
+    Raises:
+        BusyError: Another process is writing to the run folder.
     """
     about = {
         "dataset": stream.name,
@@ -71,33 +74,33 @@ def run_stream(
         "recipe": recipe.name,
         "published": recipe.published,
     }
-    if out is not None and check_folder(out, resume):
-        learner = _resumed(out, stream, recipe, seed, device)
-    elif first is not None and (first / "config.json").exists():
-        learner = Learner.load(first, device=device).fork(recipe.settings)
-    else:
-        learner = Learner(settings=recipe.settings, seed=seed, device=device, names=stream.names)
-    if learner.run.device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(learner.run.device)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)  # now, not after an hour of learning
-        remove_leftovers(out)
-        if learner.num_parts and not (out / "config.json").exists():
-            save_learner(learner, out, about)
-    found = None
-    for number in range(learner.num_parts, len(stream)):
-        found = _learn_part(learner, stream[number], about, out, on_epoch)
-        if number == 0 and first is not None and not learner.strategy.keeps_state:
-            _share(learner, first)
-        if on_part:
-            on_part(found)
-    if (
-        found is None
-    ):  # all parts were learned before; results may have been lost when it was killed
-        found = results(learner, about)
+    with contextlib.nullcontext() if out is None else locked(out):
+        if out is not None and check_folder(out, resume):
+            learner = _resumed(out, stream, recipe, seed, device)
+        elif first is not None and (first / "config.json").exists():
+            learner = Learner.load(first, device=device).fork(recipe.settings)
+        else:
+            learner = Learner(
+                settings=recipe.settings, seed=seed, device=device, names=stream.names
+            )
+        if learner.run.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(learner.run.device)
         if out is not None:
-            write_json(out / "results.json", found)
-    return found
+            remove_leftovers(out)
+            if learner.num_parts and not (out / "config.json").exists():
+                save_learner(learner, out, about)
+        found = None
+        for number in range(learner.num_parts, len(stream)):
+            found = _learn_part(learner, stream[number], about, out, on_epoch)
+            if number == 0 and first is not None and not learner.strategy.keeps_state:
+                _share(learner, first)
+            if on_part:
+                on_part(found)
+        if found is None:  # all was learned before; results may have been lost when it was killed
+            found = results(learner, about)
+            if out is not None:
+                write_json(out / "results.json", found)
+        return found
 
 
 def _learn_part(
@@ -143,16 +146,21 @@ def learn_more(
 
     Returns:
         The results, as written to `results.json`.
+
+    Raises:
+        BusyError: Another process is writing to the run folder.
     """
     config = read_config(out)
-    learner = Learner.load(out, device=device)
-    about = {
-        "dataset": config.get("dataset", out.name),
-        "task": config.get("task", str(learner.task)),
-        "recipe": config.get("recipe", "default"),
-        "published": {},
-    }
-    return _learn_part(learner, facts, about, out, on_epoch)
+    with locked(out):
+        learner = Learner.load(out, device=device)
+        remove_leftovers(out)
+        about = {
+            "dataset": config.get("dataset", out.name),
+            "task": config.get("task", str(learner.task)),
+            "recipe": config.get("recipe", "default"),
+            "published": {},
+        }
+        return _learn_part(learner, facts, about, out, on_epoch)
 
 
 def _share(learner: Learner, first: Path) -> None:

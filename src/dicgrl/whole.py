@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from dicgrl.checkpoint import save_model
 from dicgrl.devices import device_name, peak_memory, pick_device
-from dicgrl.files import replacing_file
+from dicgrl.files import locked, replacing_file
 from dicgrl.graph import SPLITS, KnowledgeStream, Stream
 from dicgrl.recipes import Recipe
 from dicgrl.storage import write_json
@@ -36,8 +39,22 @@ def run_whole(
 
     Returns:
         The results, as written to `results.json`.
+
+    Raises:
+        BusyError: Another process is writing to the folder.
     """
-    place = pick_device(device)
+    with contextlib.nullcontext() if out is None else locked(out):
+        return _run_whole(stream, recipe, seed, pick_device(device), out, monitor)
+
+
+def _run_whole(
+    stream: Stream,
+    recipe: Recipe,
+    seed: int,
+    place: torch.device,
+    out: Path | None,
+    monitor: Monitor | None,
+) -> dict[str, Any]:
     kind = LinkRun if isinstance(stream, KnowledgeStream) else NodeRun
     run: LinkRun | NodeRun = kind(recipe.settings, seed, place)
     run.take(stream.merged()[0])
