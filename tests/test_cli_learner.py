@@ -194,6 +194,10 @@ def test_a_stream_of_one_part_and_one_without_new_entities(cli: Cli) -> None:
 RUN_MISTAKES = {
     "a folder is missing": (("ring", "--resume"), ("--resume", "--out")),
     "resume and whole": (("ring", "--resume", "--whole", "--out", "x"), ("without --whole",)),
+    "strategy and whole": (
+        ("ring", "--whole", "--strategy", "dicgrl"),
+        ("--strategy dicgrl", "--whole", "leave out"),
+    ),
     "a run is there": (("ring", "--out", "plain"), ("plain", "holds a run already", "--resume")),
     "whole over a run": (("ring", "--whole", "--out", "plain"), ("holds a run already",)),
     "resume over whole": (("ring", "--resume", "--out", "whole"), ("whole", "part by part")),

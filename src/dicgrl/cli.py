@@ -175,6 +175,7 @@ Disentangled = Annotated[
     ),
 ]
 Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
+DEFAULT_STRATEGY = "dicgrl"
 
 
 @app.command()
@@ -182,11 +183,12 @@ def run(
     source: Source,
     model: Model = None,
     strategy: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="frozen, lower, upper, ewc, emr, gem or dicgrl; several with commas between them."
+            help="frozen, lower, upper, ewc, emr, gem or dicgrl; several with commas between them.",
+            show_default=DEFAULT_STRATEGY,
         ),
-    ] = "dicgrl",
+    ] = None,
     whole: Whole = False,
     disentangled: Disentangled = None,
     recipe: RecipeName = "best",
@@ -206,14 +208,15 @@ def run(
     model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
     if resume and (out is None or whole):
         raise UserError("--resume goes on with the run in a folder: give --out, without --whole")
-    if whole:
+    names = _strategy(strategy, whole)
+    if names is None:
         _run_whole(stream, model, recipe, disentangled, changes, seed, device, out, as_json)
         return
     from dicgrl.jobs import check_folder
     from dicgrl.report.continual import comparison_table, draw_curves, part_table
     from dicgrl.strategies import Strategy
 
-    strategies = list(dict.fromkeys(name.strip() for name in strategy.split(",")))
+    strategies = list(dict.fromkeys(name.strip() for name in names.split(",")))
     jobs: list[tuple[Recipe, Path | None]] = []
     for name in strategies:  # mistakes are found before the first of them runs
         if name not in Strategy.registry:
@@ -424,8 +427,11 @@ def sweep(
     ],
     model: Model = None,
     strategy: Annotated[
-        str, typer.Option(help="frozen, lower, upper, ewc, emr, gem or dicgrl.")
-    ] = "dicgrl",
+        str | None,
+        typer.Option(
+            help="frozen, lower, upper, ewc, emr, gem or dicgrl.", show_default=DEFAULT_STRATEGY
+        ),
+    ] = None,
     whole: Whole = False,
     disentangled: Disentangled = None,
     trials: Annotated[
@@ -450,9 +456,10 @@ def sweep(
 
     if out is not None and out.suffix != ".toml":
         raise UserError(f"--out {out}: expected a name that ends with .toml")
+    strategy = _strategy(strategy, whole)
     stream = load_stream(source, valid=valid, test=test)
     model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
-    chosen = _recipe(stream, model, recipe, disentangled, changes, None if whole else strategy)
+    chosen = _recipe(stream, model, recipe, disentangled, changes, strategy)
     found = run_sweep(
         stream,
         chosen,
@@ -472,6 +479,18 @@ def sweep(
     _console().print(trials_table(found))
     if out is not None:
         _console().print(f"The best settings are in {out}", soft_wrap=True)
+
+
+def _strategy(given: str | None, whole: bool) -> str | None:
+    """What was asked for, or the default; None where all parts are merged."""
+    if not whole:
+        return DEFAULT_STRATEGY if given is None else given
+    if given is not None:
+        raise UserError(
+            f"--strategy {given} says how later parts are learned; with --whole there are none: "
+            "leave out one of the two"
+        )
+    return None
 
 
 def _recipe(
