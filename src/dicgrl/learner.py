@@ -115,6 +115,7 @@ class Learner:
         self.names = dict(names or {})
         self._labels_of: dict[str, list[str]] | None = None  # by readable name, made when needed
         self.identity = secrets.token_hex(8)
+        self.stored: dict[Path, int] = {}  # how many of its parts lie in a folder
         place = pick_device(device)
         self.run: LinkRun | NodeRun
         if isinstance(settings, LinkSettings):
@@ -298,6 +299,7 @@ class Learner:
             raise UserError(f"the first part cannot be shared: {', '.join(differs) or 'its state'}")
         self.settings = self.run.settings = settings
         self.identity = secrets.token_hex(8)
+        self.stored = {}
         self.strategy = make_strategy(settings)
         self.strategy.remember(self.run)
         return self

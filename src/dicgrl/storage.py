@@ -48,6 +48,9 @@ FORMAT = "dicgrl-run-2"
 def save_learner(learner: Learner, folder: Path, extra: dict[str, Any] | None = None) -> None:
     """Write a learner; parts that are there already are left as they are.
 
+    Parts that this learner wrote to the folder or read from it are not looked at again, so that the
+    cost follows what is new.
+
     Args:
         learner: The learner.
         folder: Where to; a folder that holds this learner's earlier parts, or none.
@@ -58,7 +61,9 @@ def save_learner(learner: Learner, folder: Path, extra: dict[str, Any] | None = 
     """
     learner.check_whole()
     there = folder / "config.json"
+    known = 0
     if there.exists():
+        known = learner.stored.get(folder.resolve(), 0)
         if read_config(folder).get("identity") != learner.identity:
             raise UserError(f"{folder}: holds another run; choose another folder")
     else:
@@ -67,7 +72,7 @@ def save_learner(learner: Learner, folder: Path, extra: dict[str, Any] | None = 
             write_json(folder / "names.json", learner.names)
             config["names_sha256"] = checksum(folder / "names.json")
         _write_sealed(there, config)
-    for number in range(learner.num_parts):
+    for number in range(max(known - 1, 0), learner.num_parts):  # the last may be measured since
         place = part_folder(folder, number)
         report = _report(learner, number)
         if not place.exists():
@@ -75,9 +80,11 @@ def save_learner(learner: Learner, folder: Path, extra: dict[str, Any] | None = 
                 _write_part(learner, number, temporary)
                 _write_sealed(temporary / "report.json", report)
             continue
-        _check_same(learner, number, place)
-        if _read_json(place / "report.json") != _sealed(report):  # measured since
+        if number >= known:
+            _check_same(learner, number, place)
+        if _read_json(place / "report.json") != _sealed(report):
             _write_sealed(place / "report.json", report)
+    learner.stored[folder.resolve()] = learner.num_parts
 
 
 def load_learner(folder: Path, device: str = "auto") -> Learner:
@@ -116,6 +123,7 @@ def load_learner(folder: Path, device: str = "auto") -> Learner:
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise DataError(folder, f"damaged run ({error})") from error
     learner.strategy.restore({k: v.to(learner.run.device) for k, v in state.items()})
+    learner.stored[folder.resolve()] = len(numbers)
     return learner
 
 
