@@ -194,6 +194,8 @@ def test_a_stream_of_one_part_and_one_without_new_entities(cli: Cli) -> None:
 RUN_MISTAKES = {
     "a folder is missing": (("ring", "--resume"), ("--resume", "--out")),
     "resume and whole": (("ring", "--resume", "--whole", "--out", "x"), ("without --whole",)),
+    "keep and whole": (("ring", "--keep", "last", "--whole"), ("--keep", "without --whole")),
+    "keep": (("ring", "--keep", "least", "--out", "never"), ("'least'", "did you mean 'last'?")),
     "strategy and whole": (
         ("ring", "--whole", "--strategy", "dicgrl"),
         ("--strategy dicgrl", "--whole", "leave out"),

@@ -175,6 +175,13 @@ Disentangled = Annotated[
     ),
 ]
 Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        help="Whose models stay in the folder: of all parts, or of the last (less disk).",
+        show_default="all, or as the run was begun",
+    ),
+]
 DEFAULT_STRATEGY = "dicgrl"
 
 
@@ -199,6 +206,7 @@ def run(
         Path | None, typer.Option(help="Run folder: checkpoints, results, curves.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    keep: Keep = None,
     valid: Valid = 0.0,
     test: Test = 0.0,
     as_json: Json = False,
@@ -206,8 +214,9 @@ def run(
     """Learn a stream part by part and measure what is known after each."""
     stream = load_stream(source, valid=valid, test=test, seed=seed)
     model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
-    if resume and (out is None or whole):
-        raise UserError("--resume goes on with the run in a folder: give --out, without --whole")
+    for option, given in (("--resume", resume), ("--keep", keep)):
+        if given and (out is None or whole):
+            raise UserError(f"{option} is about the parts in a folder: give --out, without --whole")
     names = _strategy(strategy, whole)
     if names is None:
         _run_whole(stream, model, recipe, disentangled, changes, seed, device, out, as_json)
@@ -236,7 +245,7 @@ def run(
             if not as_json:
                 _console().print(part_table(results))
 
-        results = _run_parts(stream, chosen, seed, device, place, resume, show)
+        results = _run_parts(stream, chosen, seed, device, place, resume, keep, show)
         every.append(results)
         if not shown:  # the run that was to be resumed had come to its end
             show(results)
@@ -257,6 +266,7 @@ def run(
 def learn(
     folder: RunFolder,
     facts: Annotated[Path, typer.Argument(help="New triples: head TAB relation TAB tail.")],
+    keep: Keep = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -266,7 +276,7 @@ def learn(
     from dicgrl.report.progress import parts_bar
 
     with parts_bar(f"{folder} {facts.name}", 1, "MRR", "triples") as (on_epoch, _):
-        results = learn_more(folder, facts, device=device, on_epoch=on_epoch)
+        results = learn_more(folder, facts, device=device, keep=keep, on_epoch=on_epoch)
     if as_json:
         typer.echo(json.dumps(results))
     else:
@@ -557,6 +567,7 @@ def _run_parts(
     device: str,
     out: Path | None,
     resume: bool,
+    keep: str | None,
     show: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
     from dicgrl.jobs import run_stream
@@ -576,6 +587,7 @@ def _run_parts(
             device=device,
             out=out,
             resume=resume,
+            keep=keep,
             on_part=on_part,
             on_epoch=on_epoch,
         )

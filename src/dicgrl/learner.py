@@ -304,11 +304,16 @@ class Learner:
         self.strategy.remember(self.run)
         return self
 
-    def save(self, folder: str | Path) -> None:
-        """Write the learner to a folder; see `dicgrl.storage`."""
+    def save(self, folder: str | Path, *, keep: str = "all") -> None:
+        """Write the learner to a folder; see `dicgrl.storage`.
+
+        Args:
+            folder: Where to; a folder that holds this learner's earlier parts, or none.
+            keep: Whose models stay in the folder: of all parts, or of the last.
+        """
         from dicgrl.storage import save_learner  # it imports this file
 
-        save_learner(self, Path(folder))
+        save_learner(self, Path(folder), keep=keep)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto") -> Learner:

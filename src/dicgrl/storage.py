@@ -10,6 +10,8 @@
         model.*           the model after this part (see `dicgrl.checkpoint`)
         strategy.safetensors  what the strategy keeps
 
+With `keep="last"` only the newest part has a model and a strategy's state beside it.
+
 A part's folder is written under another name and renamed when it is whole: a folder that is there
 is complete, and a run that was killed goes on after its last part. Every byte is covered by a
 checksum: config.json, part.json and report.json carry their own, the others stand in part.json
@@ -31,8 +33,8 @@ from torch import Tensor
 
 from dicgrl.checkpoint import checksum, load_model, save_model
 from dicgrl.devices import pick_device
-from dicgrl.errors import DataError, UserError
-from dicgrl.files import new_folder, replacing_file
+from dicgrl.errors import DataError, UserError, unknown_name
+from dicgrl.files import new_folder, remove_leftovers, replacing_file
 from dicgrl.graph import KnowledgePart, NetworkPart, Part, Vocabulary
 from dicgrl.graph.part import SPLITS
 from dicgrl.learner import Learner, PartReport
@@ -43,9 +45,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FORMAT = "dicgrl-run-2"
+KEEP = ("all", "last")
+_MODEL = ("model.json", "model.safetensors", "strategy.safetensors")
 
 
-def save_learner(learner: Learner, folder: Path, extra: dict[str, Any] | None = None) -> None:
+def save_learner(
+    learner: Learner, folder: Path, extra: dict[str, Any] | None = None, keep: str = "all"
+) -> None:
     """Write a learner; parts that are there already are left as they are.
 
     Parts that this learner wrote to the folder or read from it are not looked at again, so that the
@@ -55,10 +61,12 @@ def save_learner(learner: Learner, folder: Path, extra: dict[str, Any] | None = 
         learner: The learner.
         folder: Where to; a folder that holds this learner's earlier parts, or none.
         extra: Further values for `config.json`.
+        keep: Whose models stay in the folder: of all parts, or of the last.
 
     Raises:
         UserError: The folder holds another learner, or the last part was not learned to its end.
     """
+    check_keep(keep)
     learner.check_whole()
     there = folder / "config.json"
     known = 0
@@ -67,7 +75,7 @@ def save_learner(learner: Learner, folder: Path, extra: dict[str, Any] | None = 
         if read_config(folder).get("identity") != learner.identity:
             raise UserError(f"{folder}: holds another run; choose another folder")
     else:
-        config = (extra or {}) | configuration(learner)
+        config = (extra or {}) | configuration(learner) | {"keep": keep}
         if learner.names:  # before config.json, which says that there is a run here
             write_json(folder / "names.json", learner.names)
             config["names_sha256"] = checksum(folder / "names.json")
@@ -85,6 +93,19 @@ def save_learner(learner: Learner, folder: Path, extra: dict[str, Any] | None = 
         if _read_json(place / "report.json") != _sealed(report):
             _write_sealed(place / "report.json", report)
     learner.stored[folder.resolve()] = learner.num_parts
+    if keep == "last":
+        for number in range(learner.num_parts - 1):
+            _drop_model(part_folder(folder, number), _key(learner, number))
+
+
+def check_keep(keep: str) -> None:
+    """Refuse what is none of `KEEP`.
+
+    Raises:
+        UserError: It is not.
+    """
+    if keep not in KEEP:
+        raise unknown_name("keep", keep, KEEP)
 
 
 def load_learner(folder: Path, device: str = "auto") -> Learner:
@@ -242,6 +263,20 @@ def _write_part(learner: Learner, number: int, place: Path) -> None:
     sums = {path.name: checksum(path) for path in sorted(place.iterdir())}
     described = {"format": FORMAT, **_key(learner, number), "files": sums}
     _write_sealed(place / "part.json", described)
+
+
+def _drop_model(place: Path, key: dict[str, Any]) -> None:
+    """Remove a part's model; part.json stops naming it first: what it names is always there."""
+    left = [place / name for name in _MODEL if (place / name).exists()]
+    if not left:
+        return
+    remove_leftovers(place)
+    described = _read_sealed(place / "part.json", key)
+    named = {name: value for name, value in described["files"].items() if name not in _MODEL}
+    if named != described["files"]:
+        _write_sealed(place / "part.json", described | {"files": named})
+    for path in left:
+        path.unlink()
 
 
 def _report(learner: Learner, number: int) -> dict[str, Any]:
