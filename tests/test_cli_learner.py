@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from dicgrl import Learner
+from dicgrl import Learner, load_stream
 from dicgrl.cli import main
 from tests.test_jobs import measured
 from tests.tiny import write_circles, write_ring
@@ -310,6 +311,41 @@ def test_predict_asks_for_any_of_the_three_and_for_classes(cli: Cli) -> None:
         assert len(answers) >= 2 and any(answer["known"] for answer in answers)
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [("ring", LINKS), ("ring", (*DIVIDED, "--disentangled")), ("circles", NODES)],
+    ids=["plain", "divided", "nodes"],
+)
+def test_a_run_on_all_parts_answers_the_same_questions(
+    cli: Cli, source: str, words: tuple[str, ...]
+) -> None:
+    results = json.loads(cli("run", source, *words, "--whole", "--out", "merged", "--json").out)
+    stream = load_stream(f"./{source}")
+    settings = Learner.load("merged", device="cpu").settings
+    expected = Learner(settings=settings, device="cpu", names=stream.names)
+    expected.learn(stream.merged()[0])
+    for metric, value in expected.evaluate().whole.items():
+        assert results["test"][metric] == value
+    question = {"node": "n3"} if source == "circles" else {"head": "e1", "relation": "plus 2"}
+    asked = [word for key, value in question.items() for word in (f"--{key}", value)]
+    answers = json.loads(cli("predict", "merged", *asked, "--json").out)
+    assert answers == [asdict(answer) for answer in expected.predict(**question)]
+    assert cli("export", "merged", "--to", "vectors").code == 0
+    if source == "circles":
+        return
+    assert "Number One" in Path("vectors/entities.tsv").read_text(encoding="utf-8")
+    lines = cli("score", "merged", "ring/2/test.txt").out.splitlines()
+    triples = [(h, r, t) for h, r, t, _ in (line.split("\t") for line in lines)]
+    scores = [float(line.split("\t")[3]) for line in lines]
+    assert scores == pytest.approx(expected.score(triples), rel=1e-5) and scores
+    explained = cli("explain", "merged", "--triple", "e1", "plus 2", "e3")
+    assert explained.code == (0 if settings.components else 2)
+    Path("new.tsv").write_text("e1\tlikes\tnewcomer\n")
+    assert cli("learn", "merged", "new.tsv", "--device", "cpu").code == 0
+    assert cli("predict", "merged", "--head", "newcomer", "--relation", "likes").code == 0
+    assert cli("compare", "merged", "plain").code == 0  # it has learned part by part since
+
+
 ASKED_WRONG = {
     "nothing": (("predict", "plain"), ("exactly one",)),
     "everything": (
@@ -330,7 +366,6 @@ ASKED_WRONG = {
     "unknown node": (("predict", "nodes", "--node", "n77"), ("unknown node 'n77'", "'n7'")),
     "no run": (("predict", "ring", "--head", "e1"), ("ring: no run here",)),
     "no folder": (("predict", "nowhere", "--head", "e1"), ("nowhere: no run here",)),
-    "whole run": (("predict", "whole", "--head", "e1"), ("--whole", "part by part")),
     "score: no file": (("score", "plain", "nothing.tsv"), ("nothing.tsv: no such file",)),
     "score: a folder": (("score", "plain", "ring"), ("ring", "file")),
     "score: a picture": (("score", "plain", "plain/curves.png"), ("curves.png:1", "UTF-8")),

@@ -132,7 +132,7 @@ def _learn_part(
     learner.evaluate()
     found = results(learner, about)
     if out is not None:
-        _append_trace(out, number, trace)
+        append_trace(out, number, trace)
         save_learner(learner, out, about, keep)
         write_json(out / "results.json", found)
     return found
@@ -221,6 +221,8 @@ def results(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
 
 def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) -> Learner:
     config = read_config(out)
+    if config.get("setting") == "whole":
+        raise UserError(f"{out}: a run of --whole, not one that learns this stream part by part")
     wanted = {
         "dataset": stream.name,
         "seed": seed,
@@ -251,7 +253,7 @@ def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) 
     return learner
 
 
-def _append_trace(out: Path, part: int, trace: list[EpochReport]) -> None:
+def append_trace(out: Path, part: int, trace: list[EpochReport]) -> None:
     """Add a part's epochs; lines of that part from a run that was killed are dropped."""
     path = out / "trace.jsonl"
     kept = _trace_before(out, part)

@@ -42,6 +42,7 @@ class PartReport:
         epochs: Epochs trained, all stages together.
         evaluate_seconds: Time of the last evaluation after it; 0 before any.
         validation: The best validation value (MRR, or the negative loss); None without any.
+        best_epoch: The epoch whose weights were kept, of the last stage; 0 where none was trained.
         details: Further figures of the strategy, such as the drift of old rows.
     """
 
@@ -54,6 +55,7 @@ class PartReport:
     epochs: int = 0
     evaluate_seconds: float = 0.0
     validation: float | None = None
+    best_epoch: int = 0
     details: dict[str, Any] = field(default_factory=dict)
 
 
@@ -189,6 +191,7 @@ class Learner:
             learned.activated,
             sum(fit.epochs for fit in learned.fits),
             validation=bests[-1] if bests else None,
+            best_epoch=learned.fits[-1].best_epoch if learned.fits else 0,
             details=learned.details,
         )
         self.reports.append(report)

@@ -75,11 +75,7 @@ def save_learner(
         if read_config(folder).get("identity") != learner.identity:
             raise UserError(f"{folder}: holds another run; choose another folder")
     else:
-        config = (extra or {}) | configuration(learner) | {"keep": keep}
-        if learner.names:  # before config.json, which says that there is a run here
-            write_json(folder / "names.json", learner.names)
-            config["names_sha256"] = checksum(folder / "names.json")
-        _write_sealed(there, config)
+        write_config(learner, folder, extra, keep)
     for number in range(max(known - 1, 0), learner.num_parts):  # the last may be measured since
         place = part_folder(folder, number)
         report = _report(learner, number)
@@ -96,6 +92,17 @@ def save_learner(
     if keep == "last":
         for number in range(learner.num_parts - 1):
             _drop_model(part_folder(folder, number), _key(learner, number))
+
+
+def write_config(
+    learner: Learner, folder: Path, extra: dict[str, Any] | None = None, keep: str = "all"
+) -> None:
+    """Write what a learner is, without its parts; for the arguments see `save_learner`."""
+    config = (extra or {}) | configuration(learner) | {"keep": keep}
+    if learner.names:  # before config.json, which says that there is a run here
+        write_json(folder / "names.json", learner.names)
+        config["names_sha256"] = checksum(folder / "names.json")
+    _write_sealed(folder / "config.json", config)
 
 
 def check_keep(keep: str) -> None:
@@ -172,8 +179,6 @@ def read_config(folder: Path) -> dict[str, Any]:
         runs = sorted(place.parent.name for place in folder.glob("*/config.json"))
         held = f"; the folder holds the runs {', '.join(runs)}" if runs else ""
         raise DataError(folder, f"no run here (config.json is missing){held}")
-    if _read_json(path).get("setting") == "whole":
-        raise DataError(folder, "a run of --whole; this needs one that learned part by part")
     return _read_sealed(path, {})
 
 
@@ -190,6 +195,8 @@ def read_results(folder: Path) -> dict[str, Any]:
     results = _read_json(path)
     if not results.get("parts"):
         raise DataError(path, "this run has no results yet")
+    if results.get("setting") == "whole":
+        raise DataError(folder, "a run of --whole; this needs one that learned part by part")
     return results
 
 
