@@ -373,7 +373,19 @@ ASKED_WRONG = {
     "score: nodes": (("score", "nodes", "ring/0/test.txt"), ("classifies nodes",)),
     "explain: unknown": (
         ("explain", "divided", "--triple", "e1", "plus 1", "e77"),
-        ("unknown entity 'e77'",),
+        ("unknown entity 'e77'", "did you mean 'e7'"),
+    ),
+    "explain: nearly a name": (
+        ("explain", "divided", "--triple", "Numer One", "plus 1", "e3"),
+        ("unknown entity 'Numer One'", "did you mean 'Number One'"),
+    ),
+    "explain: relation": (
+        ("explain", "divided", "--triple", "e1", "Number One", "e3"),
+        ("unknown relation 'Number One'\n",),
+    ),
+    "predict: nearly a name": (
+        ("predict", "divided", "--head", "number one", "--relation", "plus 1"),
+        ("unknown entity 'number one'", "did you mean 'Number One'"),
     ),
     "explain: plain": (
         ("explain", "plain", "--triple", "e1", "plus 1", "e2"),
@@ -496,11 +508,38 @@ def test_networks_and_divided_models_are_exported(cli: Cli) -> None:
     arrays = load_file("x/nodes/vectors.safetensors")
     assert len(arrays["nodes"]) == 40 and len(arrays["classes"]) == 3
     assert len(Path("x/nodes/nodes.tsv").read_text().splitlines()) == 40
+    assert arrays["attention_weight"].shape == (2, 2, 4)
     assert cli("export", "divided", "--to", "x/divided").code == 0
     arrays = load_file("x/divided/vectors.safetensors")
     assert arrays["entities"].shape[1:] == (4, 2)
     assert arrays["attention"].shape == (3, 4)
     assert arrays["attention"].sum(1) == pytest.approx(1, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["nodes", "triple"])
+@pytest.mark.parametrize("routing", ["learned", "published"])
+def test_exported_attention_is_that_of_the_model(cli: Cli, kind: str, routing: str) -> None:
+    """The weights of every triple's components, by the formula of docs/data.md."""
+    words = ("--set", f"attention={kind}", "--set", f"routing={routing}", "--strategy", "lower")
+    assert cli("run", "ring", *DIVIDED, *words, "--out", "run").code == 0
+    assert cli("export", "run", "--to", "x").code == 0
+    arrays = load_file("x/vectors.safetensors")
+    assert "attention" not in arrays
+    assert np.array_equal(np.load("x/attention_weight.npy"), arrays["attention_weight"])
+    rows = {}
+    for name in ("entities", "relations"):
+        lines = Path(f"x/{name}.tsv").read_text(encoding="utf-8").splitlines()
+        rows[name] = dict(zip((line.split("\t")[0] for line in lines), arrays[name], strict=True))
+    for head, relation, tail in (("e3", "plus 1", "e9"), ("e12", "plus 5", "e4")):
+        seen = [rows["entities"][head], rows["entities"][tail]]  # [K, size] each
+        if kind == "triple":
+            own = rows["relations"][relation]
+            seen.append(np.broadcast_to(own, (4, own.shape[1])))
+        logits = np.maximum(np.concatenate(seen, 1) @ arrays["attention_weight"], 0)
+        alpha = np.exp(logits) / np.exp(logits).sum()
+        found = json.loads(cli("explain", "run", "--triple", head, relation, tail, "--json").out)
+        for component, weight in found["components"].items():
+            assert weight == pytest.approx(alpha[int(component)], rel=1e-5)
 
 
 def test_explain_names_components_and_neighbours_that_share_them(cli: Cli) -> None:

@@ -342,7 +342,11 @@ class Learner:
             )
 
     def label_id(self, text: str, vocabulary: Vocabulary) -> int:
-        """The id of a label, or of the one label with that readable name."""
+        """The id of a label, or of the one label with that readable name.
+
+        Raises:
+            UserError: There is none, or more than one; the message names similar or all of them.
+        """
         if text not in vocabulary:
             if self._labels_of is None:
                 self._labels_of = {}
@@ -352,7 +356,10 @@ class Learner:
             if len(matches) > 1:
                 some = ", ".join(map(shown, matches[:5]))
                 raise UserError(f"{shown(text)} is the name of {len(matches)} labels: {some}")
-            text = matches[0] if matches else text
+            if not matches:
+                names = [name for label, name in self.names.items() if label in vocabulary]
+                raise vocabulary.unknown(text, names)
+            text = matches[0]
         return int(vocabulary.ids([text])[0])
 
     def _predict_link(
