@@ -163,6 +163,14 @@ def test_the_same_seed_gives_the_same_numbers(cli: Cli) -> None:
     assert first == again and first["parts"] != other["parts"]
 
 
+def test_a_recipe_may_carry_what_has_no_effect(cli: Cli) -> None:
+    Path("mine.toml").write_text("[continual]\nmax_drift = 0.1\nshield = '2x'\n")
+    words = ("run", "circles", *NODES, "--strategy", "lower", "--recipe", "mine.toml", "--json")
+    code, out, err = cli(*words)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["settings"]["max_drift"] == 0.1
+
+
 def test_a_finished_run_that_is_resumed_shows_its_last_table(cli: Cli) -> None:
     code, out, _ = cli("run", "ring", *LINKS, "--strategy", "lower", "--out", "plain", "--resume")
     assert code == 0 and out.count("after part") == 1 and "after part 2" in out
@@ -228,6 +236,7 @@ RUN_MISTAKES = {
     "empty strategy": (("ring", "--strategy", "lower,"), ("unknown strategy ''", "upper")),
     "option": (("ring", "--modl", "x"), ("--modl", "--model")),
     "setting": (("ring", "--set", "epoch=3"), ("'epoch'", "did you mean 'epochs'?", "budget")),
+    "no effect": (("circles", "--set", "max_drift=0.1"), ("max_drift", "no effect on a network")),
     "budget": (("ring", "--set", "budget=lots"), ("budget='lots'", "10%", "all")),
     "choice": (("ring", "--set", "selection=tap"), ("'tap'", "did you mean 'top'?", "sample")),
     "recipe": (("ring", "--recipe", "papr"), ("'papr'", "did you mean 'paper'?")),
