@@ -22,7 +22,11 @@ Written by `python scripts/settings_page.py` from `src/dicgrl/settings.py`. A se
 defaults below hold where no recipe says otherwise: that of the dataset, or `default.links.toml` and
 `default.nodes.toml` for graphs without one (`src/dicgrl/recipes`), which make dicgrl bounded.
 `model` and `strategy` have options of their own, `--model` and `--strategy` (dicgrl unless given).
-transe takes `p` (1 or 2) besides, convkb `filters` and `dropout`."""
+transe takes `p` (1 or 2) besides, convkb `filters` and `dropout`.
+
+The nodes of a network have no rows that could arrive or drift. There `--set` refuses
+{without_effect},
+which have no effect; a recipe may carry them."""
 _SECTIONS = {
     "Later parts, both tasks": ContinualSettings,
     "Link prediction": LinkSettings,
@@ -32,7 +36,9 @@ _SECTIONS = {
 
 def page() -> str:
     """The page, as Markdown."""
-    return "\n\n".join([_HEAD, *(_section(*each) for each in _SECTIONS.items())]) + "\n"
+    without = [f"`{name}`" for name in NodeSettings.without_effect]
+    head = _HEAD.format(without_effect=", ".join(without))
+    return "\n\n".join([head, *(_section(*each) for each in _SECTIONS.items())]) + "\n"
 
 
 def _section(title: str, settings: type[ContinualSettings]) -> str:

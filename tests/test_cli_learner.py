@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from dicgrl import Learner
+from dicgrl import Learner, load_stream
 from dicgrl.cli import main
 from tests.test_jobs import measured
 from tests.tiny import write_circles, write_ring
@@ -162,6 +163,14 @@ def test_the_same_seed_gives_the_same_numbers(cli: Cli) -> None:
     assert first == again and first["parts"] != other["parts"]
 
 
+def test_a_recipe_may_carry_what_has_no_effect(cli: Cli) -> None:
+    Path("mine.toml").write_text("[continual]\nmax_drift = 0.1\nshield = '2x'\n")
+    words = ("run", "circles", *NODES, "--strategy", "lower", "--recipe", "mine.toml", "--json")
+    code, out, err = cli(*words)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["settings"]["max_drift"] == 0.1
+
+
 def test_a_finished_run_that_is_resumed_shows_its_last_table(cli: Cli) -> None:
     code, out, _ = cli("run", "ring", *LINKS, "--strategy", "lower", "--out", "plain", "--resume")
     assert code == 0 and out.count("after part") == 1 and "after part 2" in out
@@ -194,6 +203,12 @@ def test_a_stream_of_one_part_and_one_without_new_entities(cli: Cli) -> None:
 RUN_MISTAKES = {
     "a folder is missing": (("ring", "--resume"), ("--resume", "--out")),
     "resume and whole": (("ring", "--resume", "--whole", "--out", "x"), ("without --whole",)),
+    "keep and whole": (("ring", "--keep", "last", "--whole"), ("--keep", "without --whole")),
+    "keep": (("ring", "--keep", "least", "--out", "never"), ("'least'", "did you mean 'last'?")),
+    "strategy and whole": (
+        ("ring", "--whole", "--strategy", "dicgrl"),
+        ("--strategy dicgrl", "--whole", "leave out"),
+    ),
     "a run is there": (("ring", "--out", "plain"), ("plain", "holds a run already", "--resume")),
     "whole over a run": (("ring", "--whole", "--out", "plain"), ("holds a run already",)),
     "resume over whole": (("ring", "--resume", "--out", "whole"), ("whole", "part by part")),
@@ -221,6 +236,7 @@ RUN_MISTAKES = {
     "empty strategy": (("ring", "--strategy", "lower,"), ("unknown strategy ''", "upper")),
     "option": (("ring", "--modl", "x"), ("--modl", "--model")),
     "setting": (("ring", "--set", "epoch=3"), ("'epoch'", "did you mean 'epochs'?", "budget")),
+    "no effect": (("circles", "--set", "max_drift=0.1"), ("max_drift", "no effect on a network")),
     "budget": (("ring", "--set", "budget=lots"), ("budget='lots'", "10%", "all")),
     "choice": (("ring", "--set", "selection=tap"), ("'tap'", "did you mean 'top'?", "sample")),
     "recipe": (("ring", "--recipe", "papr"), ("'papr'", "did you mean 'paper'?")),
@@ -304,6 +320,41 @@ def test_predict_asks_for_any_of_the_three_and_for_classes(cli: Cli) -> None:
         assert len(answers) >= 2 and any(answer["known"] for answer in answers)
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [("ring", LINKS), ("ring", (*DIVIDED, "--disentangled")), ("circles", NODES)],
+    ids=["plain", "divided", "nodes"],
+)
+def test_a_run_on_all_parts_answers_the_same_questions(
+    cli: Cli, source: str, words: tuple[str, ...]
+) -> None:
+    results = json.loads(cli("run", source, *words, "--whole", "--out", "merged", "--json").out)
+    stream = load_stream(f"./{source}")
+    settings = Learner.load("merged", device="cpu").settings
+    expected = Learner(settings=settings, device="cpu", names=stream.names)
+    expected.learn(stream.merged()[0])
+    for metric, value in expected.evaluate().whole.items():
+        assert results["test"][metric] == value
+    question = {"node": "n3"} if source == "circles" else {"head": "e1", "relation": "plus 2"}
+    asked = [word for key, value in question.items() for word in (f"--{key}", value)]
+    answers = json.loads(cli("predict", "merged", *asked, "--json").out)
+    assert answers == [asdict(answer) for answer in expected.predict(**question)]
+    assert cli("export", "merged", "--to", "vectors").code == 0
+    if source == "circles":
+        return
+    assert "Number One" in Path("vectors/entities.tsv").read_text(encoding="utf-8")
+    lines = cli("score", "merged", "ring/2/test.txt").out.splitlines()
+    triples = [(h, r, t) for h, r, t, _ in (line.split("\t") for line in lines)]
+    scores = [float(line.split("\t")[3]) for line in lines]
+    assert scores == pytest.approx(expected.score(triples), rel=1e-5) and scores
+    explained = cli("explain", "merged", "--triple", "e1", "plus 2", "e3")
+    assert explained.code == (0 if settings.components else 2)
+    Path("new.tsv").write_text("e1\tlikes\tnewcomer\n")
+    assert cli("learn", "merged", "new.tsv", "--device", "cpu").code == 0
+    assert cli("predict", "merged", "--head", "newcomer", "--relation", "likes").code == 0
+    assert cli("compare", "merged", "plain").code == 0  # it has learned part by part since
+
+
 ASKED_WRONG = {
     "nothing": (("predict", "plain"), ("exactly one",)),
     "everything": (
@@ -324,7 +375,6 @@ ASKED_WRONG = {
     "unknown node": (("predict", "nodes", "--node", "n77"), ("unknown node 'n77'", "'n7'")),
     "no run": (("predict", "ring", "--head", "e1"), ("ring: no run here",)),
     "no folder": (("predict", "nowhere", "--head", "e1"), ("nowhere: no run here",)),
-    "whole run": (("predict", "whole", "--head", "e1"), ("--whole", "part by part")),
     "score: no file": (("score", "plain", "nothing.tsv"), ("nothing.tsv: no such file",)),
     "score: a folder": (("score", "plain", "ring"), ("ring", "file")),
     "score: a picture": (("score", "plain", "plain/curves.png"), ("curves.png:1", "UTF-8")),
@@ -332,7 +382,19 @@ ASKED_WRONG = {
     "score: nodes": (("score", "nodes", "ring/0/test.txt"), ("classifies nodes",)),
     "explain: unknown": (
         ("explain", "divided", "--triple", "e1", "plus 1", "e77"),
-        ("unknown entity 'e77'",),
+        ("unknown entity 'e77'", "did you mean 'e7'"),
+    ),
+    "explain: nearly a name": (
+        ("explain", "divided", "--triple", "Numer One", "plus 1", "e3"),
+        ("unknown entity 'Numer One'", "did you mean 'Number One'"),
+    ),
+    "explain: relation": (
+        ("explain", "divided", "--triple", "e1", "Number One", "e3"),
+        ("unknown relation 'Number One'\n",),
+    ),
+    "predict: nearly a name": (
+        ("predict", "divided", "--head", "number one", "--relation", "plus 1"),
+        ("unknown entity 'number one'", "did you mean 'Number One'"),
     ),
     "explain: plain": (
         ("explain", "plain", "--triple", "e1", "plus 1", "e2"),
@@ -455,11 +517,38 @@ def test_networks_and_divided_models_are_exported(cli: Cli) -> None:
     arrays = load_file("x/nodes/vectors.safetensors")
     assert len(arrays["nodes"]) == 40 and len(arrays["classes"]) == 3
     assert len(Path("x/nodes/nodes.tsv").read_text().splitlines()) == 40
+    assert arrays["attention_weight"].shape == (2, 2, 4)
     assert cli("export", "divided", "--to", "x/divided").code == 0
     arrays = load_file("x/divided/vectors.safetensors")
     assert arrays["entities"].shape[1:] == (4, 2)
     assert arrays["attention"].shape == (3, 4)
     assert arrays["attention"].sum(1) == pytest.approx(1, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["nodes", "triple"])
+@pytest.mark.parametrize("routing", ["learned", "published"])
+def test_exported_attention_is_that_of_the_model(cli: Cli, kind: str, routing: str) -> None:
+    """The weights of every triple's components, by the formula of docs/data.md."""
+    words = ("--set", f"attention={kind}", "--set", f"routing={routing}", "--strategy", "lower")
+    assert cli("run", "ring", *DIVIDED, *words, "--out", "run").code == 0
+    assert cli("export", "run", "--to", "x").code == 0
+    arrays = load_file("x/vectors.safetensors")
+    assert "attention" not in arrays
+    assert np.array_equal(np.load("x/attention_weight.npy"), arrays["attention_weight"])
+    rows = {}
+    for name in ("entities", "relations"):
+        lines = Path(f"x/{name}.tsv").read_text(encoding="utf-8").splitlines()
+        rows[name] = dict(zip((line.split("\t")[0] for line in lines), arrays[name], strict=True))
+    for head, relation, tail in (("e3", "plus 1", "e9"), ("e12", "plus 5", "e4")):
+        seen = [rows["entities"][head], rows["entities"][tail]]  # [K, size] each
+        if kind == "triple":
+            own = rows["relations"][relation]
+            seen.append(np.broadcast_to(own, (4, own.shape[1])))
+        logits = np.maximum(np.concatenate(seen, 1) @ arrays["attention_weight"], 0)
+        alpha = np.exp(logits) / np.exp(logits).sum()
+        found = json.loads(cli("explain", "run", "--triple", head, relation, tail, "--json").out)
+        for component, weight in found["components"].items():
+            assert weight == pytest.approx(alpha[int(component)], rel=1e-5)
 
 
 def test_explain_names_components_and_neighbours_that_share_them(cli: Cli) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from dicgrl import KnowledgeStream
+from dicgrl import KnowledgeStream, Learner
 from dicgrl.errors import DataError, UserError
 from dicgrl.graph import Stream
-from dicgrl.jobs import OnEpoch, run_stream
+from dicgrl.jobs import OnEpoch, learn_more, run_stream
 from dicgrl.readers import read_stream
 from dicgrl.recipes import Recipe
 from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, write_ring
@@ -166,6 +166,50 @@ def test_a_stream_that_grew_since_is_gone_on_with(tmp_path: Path) -> None:
     assert measured(grown) == measured(run(ring(), recipe))
     with pytest.raises(UserError, match="longer than this stream"):
         run(ring()[:1], recipe, out=tmp_path, resume=True)
+
+
+def models(folder: Path) -> list[str]:
+    """The parts that have a model in a run folder."""
+    for name in ("model.json", "strategy.safetensors"):
+        beside = {path.parent for path in folder.glob(f"part-*/{name}")}
+        assert beside == {path.parent for path in folder.glob("part-*/model.safetensors")}
+    return sorted(path.parent.name for path in folder.glob("part-*/model.safetensors"))
+
+
+@pytest.mark.parametrize(("kind", "strategy"), [("links", "dicgrl"), ("nodes", "ewc")])
+def test_the_last_model_is_enough(kind: str, strategy: str, tmp_path: Path) -> None:
+    stream, recipe, out = stream_of(kind), recipe_of(kind, strategy), tmp_path / "run"
+    everything = run(stream, recipe, out=tmp_path / "all")
+    assert models(tmp_path / "all") == ["part-0", "part-1", "part-2"]
+    for parts in (1, 2):
+        run(stream[:parts], recipe, out=out, resume=True, keep="last")
+        assert models(out) == [f"part-{parts - 1}"]
+    again = run(stream, recipe, out=out, resume=True)  # as it was begun
+    assert models(out) == ["part-2"]
+    assert measured(again) == measured(everything)
+    assert measured(read(out / "results.json")) == measured(everything)
+    one, other = (Learner.load(place, device="cpu") for place in (out, tmp_path / "all"))
+    assert one.tests == other.tests
+    if kind == "links":
+        assert one.predict("e1", "plus 1") == other.predict("e1", "plus 1")
+    # One may change one's mind, either way.
+    run(stream, recipe, out=tmp_path / "all", resume=True, keep="last")
+    assert models(tmp_path / "all") == ["part-2"]
+    assert Learner.load(tmp_path / "all", device="cpu").num_parts == 3
+
+
+def test_facts_that_arrive_later_keep_as_the_run_did(tmp_path: Path) -> None:
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("e1\tlikes\te2\n")
+    run(ring(), recipe_of("links"), out=tmp_path / "run", keep="last")
+    learn_more(tmp_path / "run", facts, device="cpu")
+    assert models(tmp_path / "run") == ["part-3"]
+    learn_more(tmp_path / "run", facts, device="cpu", keep="all")
+    assert models(tmp_path / "run") == ["part-3", "part-4"]
+    results = learn_more(tmp_path / "run", facts, device="cpu")
+    assert models(tmp_path / "run") == ["part-5"] and len(results["parts"]) == 6
+    with pytest.raises(UserError, match="unknown keep 'lst'; did you mean 'last'"):
+        learn_more(tmp_path / "run", facts, device="cpu", keep="lst")
 
 
 @pytest.fixture

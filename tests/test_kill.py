@@ -100,6 +100,23 @@ def test_killed_while_files_are_written(
     assert finished(out) == steady[words[1]]  # and the halves are gone
 
 
+def test_killed_while_the_model_before_is_removed(
+    steady: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    halves = 0
+    for die_at in range(43, 48):  # the second part is complete, then the first one's model goes
+        out = tmp_path / f"run {die_at}"
+        words = (*RING, "--keep", "last", "--out", str(out))
+        assert ended(start(log, *words, die_at=die_at)) == -signal.SIGKILL
+        halves += len(list(out.glob("part-*/model.json"))) == 2 == loadable(out)
+        assert ended(start(log, *words, "--resume")) == 0
+        assert finished(out) == steady["ring"]
+        assert [path.parent.name for path in out.glob("*/model.*")] == ["part-2", "part-2"]
+        assert not list(out.rglob(".*"))
+    assert halves, "no model was caught between two parts"
+
+
 def test_killed_at_moments_that_nobody_chose(
     steady: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:

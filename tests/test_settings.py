@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ from dicgrl.settings import (
     scorer_options,
 )
 from dicgrl.training import Schedule
+from tests.tiny import learner_of, taught
 
 
 def test_texts_become_values_of_the_right_type() -> None:
@@ -156,7 +158,7 @@ def test_texts_become_values_of_node_classification() -> None:
     assert (settings.features, settings.graph) == ("row", "part")
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(NodeSettings)])
+@pytest.mark.parametrize("name", sorted(NodeSettings().names()))
 def test_every_setting_of_node_classification_can_be_given_as_text(name: str) -> None:
     value = getattr(NodeSettings(), name)
     assert NodeSettings().parsed([f"{name}={value}"]) == NodeSettings()
@@ -278,8 +280,9 @@ def test_a_budget_that_makes_no_sense_is_refused(text: str, name: str) -> None:
 )
 def test_continual_settings_that_make_no_sense_are_refused(texts: list[str], message: str) -> None:
     for settings in (LinkSettings(), NodeSettings()):
-        with pytest.raises(UserError, match=message):
-            settings.parsed(texts)
+        if texts[0].partition("=")[0] in settings.names():
+            with pytest.raises(UserError, match=message):
+                settings.parsed(texts)
 
 
 @pytest.mark.parametrize(
@@ -314,3 +317,38 @@ def test_later_parts_have_their_own_epochs_and_rate() -> None:
     later = settings.later_schedule()
     assert later.epochs == 5 and later.lr == pytest.approx(0.02)
     assert LinkSettings(epochs=80).later_schedule() == LinkSettings(epochs=80).schedule()
+
+
+def test_what_is_refused_for_networks_has_no_effect_on_them() -> None:
+    """All of it at once changes no answer and no weight; on links it does."""
+    asked: dict[str, Any] = {
+        "start": "random",
+        "arrive_epochs": 2,
+        "shield": "5",
+        "guard": True,
+        "arrive_last": True,
+        "max_drift": 1e-6,
+    }
+    assert asked.keys() == set(NodeSettings.without_effect)
+    for kind in ("nodes", "links"):
+        as_ever = taught(learner_of(kind, "dicgrl", start="auto"))
+        changed = taught(learner_of(kind, "dicgrl", **asked))
+        one, other = as_ever.run.model.state_dict(), changed.run.model.state_dict()
+        tables = zip(
+            as_ever.run.model.tables().values(), changed.run.model.tables().values(), strict=True
+        )
+        same = all(torch.equal(one[name], other[name]) for name in one)
+        same &= all(torch.equal(mine.rows, theirs.rows) for mine, theirs in tables)
+        assert same == (kind == "nodes")
+        assert (as_ever.tests == changed.tests) == (kind == "nodes")
+
+
+@pytest.mark.parametrize("name", NodeSettings.without_effect)
+def test_what_has_no_effect_cannot_be_asked_for(name: str) -> None:
+    default = getattr(NodeSettings(), name)
+    text = f"{name}={str(default).lower()}"
+    with pytest.raises(UserError, match=f"^{name} has no effect on a network"):
+        NodeSettings().parsed([text])
+    assert name not in NodeSettings().names()
+    assert LinkSettings().parsed([text]) == LinkSettings()
+    assert NodeSettings().changed({name: default}) == NodeSettings()  # as a recipe does

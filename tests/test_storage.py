@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from safetensors.torch import load_file
 
 from dicgrl import Learner
 from dicgrl.errors import DataError, UserError
@@ -202,3 +204,31 @@ def test_earlier_parts_are_left_as_they_are(run: Path) -> None:
     taught(learner).save(run)
     for path, content in before.items():
         assert (path.read_bytes(), path.stat().st_mtime_ns) == content
+
+
+def test_a_save_does_not_read_earlier_parts(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also not where the learner wrote them itself, or was measured since."""
+    learner = taught(Learner.load(run, device="cpu"), evaluate=False)
+    opened: list[Path] = []
+
+    def watched(read: Callable[..., Any]) -> Callable[..., Any]:
+        def reading(path: Path, *more: Any, **named: Any) -> Any:
+            opened.append(path)
+            return read(path, *more, **named)
+
+        return reading
+
+    monkeypatch.setattr("dicgrl.storage.load_file", watched(load_file))
+    for name in ("read_text", "read_bytes", "open"):
+        monkeypatch.setattr(Path, name, watched(getattr(Path, name)))
+    for newest in ("part-1", "part-2"):
+        opened.clear()
+        learner.save(run)
+        read = {path for path in opened if not path.name.startswith(".")}  # not being written
+        parts = {path for path in read if path.parent.parent == run and path.parent.name[0] != "."}
+        assert parts == {run / newest / "report.json"}
+        learner.evaluate()
+    monkeypatch.undo()
+    learner.save(run)
+    again = Learner.load(run, device="cpu")
+    assert again.num_parts == 3 and again.tests == learner.tests != []

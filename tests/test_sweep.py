@@ -266,6 +266,8 @@ def test_the_command_writes_a_recipe_that_run_takes(
     assert json.loads(capsys.readouterr().out)["settings"] == found["settings"]
     assert command(monkeypatch, *words, "--out", "best.json") == 2
     assert "ends with .toml" in capsys.readouterr().err
+    assert command(monkeypatch, *words, "--whole") == 2
+    assert "--strategy lower" in capsys.readouterr().err
 
 
 def test_without_optuna_there_is_a_message(

@@ -175,6 +175,14 @@ Disentangled = Annotated[
     ),
 ]
 Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        help="Whose models stay in the folder: of all parts, or of the last (less disk).",
+        show_default="all, or as the run was begun",
+    ),
+]
+DEFAULT_STRATEGY = "dicgrl"
 
 
 @app.command()
@@ -182,11 +190,12 @@ def run(
     source: Source,
     model: Model = None,
     strategy: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="frozen, lower, upper, ewc, emr, gem or dicgrl; several with commas between them."
+            help="frozen, lower, upper, ewc, emr, gem or dicgrl; several with commas between them.",
+            show_default=DEFAULT_STRATEGY,
         ),
-    ] = "dicgrl",
+    ] = None,
     whole: Whole = False,
     disentangled: Disentangled = None,
     recipe: RecipeName = "best",
@@ -197,6 +206,7 @@ def run(
         Path | None, typer.Option(help="Run folder: checkpoints, results, curves.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    keep: Keep = None,
     valid: Valid = 0.0,
     test: Test = 0.0,
     as_json: Json = False,
@@ -204,16 +214,18 @@ def run(
     """Learn a stream part by part and measure what is known after each."""
     stream = load_stream(source, valid=valid, test=test, seed=seed)
     model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
-    if resume and (out is None or whole):
-        raise UserError("--resume goes on with the run in a folder: give --out, without --whole")
-    if whole:
+    for option, given in (("--resume", resume), ("--keep", keep)):
+        if given and (out is None or whole):
+            raise UserError(f"{option} is about the parts in a folder: give --out, without --whole")
+    names = _strategy(strategy, whole)
+    if names is None:
         _run_whole(stream, model, recipe, disentangled, changes, seed, device, out, as_json)
         return
     from dicgrl.jobs import check_folder
     from dicgrl.report.continual import comparison_table, draw_curves, part_table
     from dicgrl.strategies import Strategy
 
-    strategies = list(dict.fromkeys(name.strip() for name in strategy.split(",")))
+    strategies = list(dict.fromkeys(name.strip() for name in names.split(",")))
     jobs: list[tuple[Recipe, Path | None]] = []
     for name in strategies:  # mistakes are found before the first of them runs
         if name not in Strategy.registry:
@@ -233,7 +245,7 @@ def run(
             if not as_json:
                 _console().print(part_table(results))
 
-        results = _run_parts(stream, chosen, seed, device, place, resume, show)
+        results = _run_parts(stream, chosen, seed, device, place, resume, keep, show)
         every.append(results)
         if not shown:  # the run that was to be resumed had come to its end
             show(results)
@@ -254,6 +266,7 @@ def run(
 def learn(
     folder: RunFolder,
     facts: Annotated[Path, typer.Argument(help="New triples: head TAB relation TAB tail.")],
+    keep: Keep = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -263,7 +276,7 @@ def learn(
     from dicgrl.report.progress import parts_bar
 
     with parts_bar(f"{folder} {facts.name}", 1, "MRR", "triples") as (on_epoch, _):
-        results = learn_more(folder, facts, device=device, on_epoch=on_epoch)
+        results = learn_more(folder, facts, device=device, keep=keep, on_epoch=on_epoch)
     if as_json:
         typer.echo(json.dumps(results))
     else:
@@ -424,8 +437,11 @@ def sweep(
     ],
     model: Model = None,
     strategy: Annotated[
-        str, typer.Option(help="frozen, lower, upper, ewc, emr, gem or dicgrl.")
-    ] = "dicgrl",
+        str | None,
+        typer.Option(
+            help="frozen, lower, upper, ewc, emr, gem or dicgrl.", show_default=DEFAULT_STRATEGY
+        ),
+    ] = None,
     whole: Whole = False,
     disentangled: Disentangled = None,
     trials: Annotated[
@@ -450,9 +466,10 @@ def sweep(
 
     if out is not None and out.suffix != ".toml":
         raise UserError(f"--out {out}: expected a name that ends with .toml")
+    strategy = _strategy(strategy, whole)
     stream = load_stream(source, valid=valid, test=test)
     model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
-    chosen = _recipe(stream, model, recipe, disentangled, changes, None if whole else strategy)
+    chosen = _recipe(stream, model, recipe, disentangled, changes, strategy)
     found = run_sweep(
         stream,
         chosen,
@@ -472,6 +489,18 @@ def sweep(
     _console().print(trials_table(found))
     if out is not None:
         _console().print(f"The best settings are in {out}", soft_wrap=True)
+
+
+def _strategy(given: str | None, whole: bool) -> str | None:
+    """What was asked for, or the default; None where all parts are merged."""
+    if not whole:
+        return DEFAULT_STRATEGY if given is None else given
+    if given is not None:
+        raise UserError(
+            f"--strategy {given} says how later parts are learned; with --whole there are none: "
+            "leave out one of the two"
+        )
+    return None
 
 
 def _recipe(
@@ -538,6 +567,7 @@ def _run_parts(
     device: str,
     out: Path | None,
     resume: bool,
+    keep: str | None,
     show: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
     from dicgrl.jobs import run_stream
@@ -557,6 +587,7 @@ def _run_parts(
             device=device,
             out=out,
             resume=resume,
+            keep=keep,
             on_part=on_part,
             on_epoch=on_epoch,
         )

@@ -19,6 +19,10 @@ class UserError(DicgrlError):
     """Something the caller can put right; the message says what."""
 
 
+class BusyError(UserError):
+    """Another process is at work in a folder."""
+
+
 class FailureError(DicgrlError):
     """Something failed that is not the caller's mistake, such as a broken download."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -18,9 +19,12 @@ from dicgrl.tasks import LinkRun
 def export(learner: Learner, folder: Path) -> list[str]:
     """Write a learner's vectors and labels to a new folder.
 
-    Knowledge graphs give `entities` [E, K, size], `relations` [R, K or 1, size] and `attention`
-    [R, K]; networks give `nodes` [N, width] and `classes` [C, width]. Each is an array of
-    `vectors.safetensors` and a `.npy` file; row i belongs to line i + 1 of the `.tsv` of that name.
+    Knowledge graphs give `entities` [E, K, size] and `relations` [R, K or 1, size]; networks give
+    `nodes` [N, width] and `classes` [C, width]. Disentangled models give what attention over
+    components is made from, too: `attention` [R, K] where each relation has its own weights, else
+    `attention_weight` (W2), whose parts docs/data.md names. Each is an array of
+    `vectors.safetensors` and a `.npy` file; row i of vectors belongs to line i + 1 of the `.tsv` of
+    that name.
 
     Returns:
         Names of the files.
@@ -39,10 +43,14 @@ def export(learner: Learner, folder: Path) -> list[str]:
         }
         if model.attention is not None:
             arrays["attention"] = model.attention.rows.softmax(-1)
+        if model.attention_weight is not None:
+            arrays["attention_weight"] = model.attention_weight.detach()
         labels = {"entities": run.graph.entities, "relations": run.graph.relations}
     else:
         assert run.graph is not None
         arrays = {"nodes": run.vectors(), "classes": run.model.class_weight.detach()}
+        if weights := list(run.model.attention_now().values()):  # a layer each
+            arrays["attention_weight"] = torch.stack(weights)
         labels = {"nodes": run.graph.nodes, "classes": run.graph.classes}
     with new_folder(folder) as temporary:
         _write(learner, arrays, labels, temporary)

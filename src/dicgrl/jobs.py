@@ -18,11 +18,12 @@ import torch
 
 from dicgrl.devices import device_name, peak_memory
 from dicgrl.errors import DataError, UserError
-from dicgrl.files import new_folder, remove_leftovers, replacing_file
+from dicgrl.files import locked, new_folder, remove_leftovers, replacing_file
 from dicgrl.graph import KnowledgeGraph, NetworkGraph, NetworkPart, Part, Stream
 from dicgrl.learner import Learner, part_results
 from dicgrl.recipes import Recipe
 from dicgrl.storage import (
+    check_keep,
     configuration,
     part_content,
     read_config,
@@ -44,6 +45,7 @@ def run_stream(
     device: str = "auto",
     out: Path | None = None,
     resume: bool = False,
+    keep: str | None = None,
     first: Path | None = None,
     on_part: OnPart | None = None,
     on_epoch: OnEpoch | None = None,
@@ -57,6 +59,8 @@ def run_stream(
         device: auto, cpu or cuda.
         out: Run folder; nothing is written without one.
         resume: Go on with the run in the folder; where there is none, begin.
+        keep: Whose models stay in the folder: of all parts, or of the last; unless given, as the
+            run was begun, and all for a new one.
         first: Folder that keeps the first part for runs that differ only in how they learn later
             ones: it is taken from there, or put there.
         on_part: Told the results so far after every part.
@@ -64,6 +68,9 @@ def run_stream(
 
     Returns:
         The results, as written to `results.json`.
+
+    Raises:
+        BusyError: Another process is writing to the run folder.
     """
     about = {
         "dataset": stream.name,
@@ -71,33 +78,37 @@ def run_stream(
         "recipe": recipe.name,
         "published": recipe.published,
     }
-    if out is not None and check_folder(out, resume):
-        learner = _resumed(out, stream, recipe, seed, device)
-    elif first is not None and (first / "config.json").exists():
-        learner = Learner.load(first, device=device).fork(recipe.settings)
-    else:
-        learner = Learner(settings=recipe.settings, seed=seed, device=device, names=stream.names)
-    if learner.run.device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(learner.run.device)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)  # now, not after an hour of learning
-        remove_leftovers(out)
-        if learner.num_parts and not (out / "config.json").exists():
-            save_learner(learner, out, about)
-    found = None
-    for number in range(learner.num_parts, len(stream)):
-        found = _learn_part(learner, stream[number], about, out, on_epoch)
-        if number == 0 and first is not None and not learner.strategy.keeps_state:
-            _share(learner, first)
-        if on_part:
-            on_part(found)
-    if (
-        found is None
-    ):  # all parts were learned before; results may have been lost when it was killed
-        found = results(learner, about)
+    check_keep(keep or "all")
+    with contextlib.nullcontext() if out is None else locked(out):
+        if out is not None and check_folder(out, resume):
+            keep = keep or read_config(out).get("keep")
+            learner = _resumed(out, stream, recipe, seed, device)
+        elif first is not None and (first / "config.json").exists():
+            learner = Learner.load(first, device=device).fork(recipe.settings)
+        else:
+            learner = Learner(
+                settings=recipe.settings, seed=seed, device=device, names=stream.names
+            )
+        if learner.run.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(learner.run.device)
+        keep = keep or "all"
         if out is not None:
-            write_json(out / "results.json", found)
-    return found
+            remove_leftovers(out)
+            if learner.num_parts and not (out / "config.json").exists():
+                save_learner(learner, out, about, keep)
+        found = None
+        for number in range(learner.num_parts, len(stream)):
+            found = _learn_part(learner, stream[number], about, out, keep, on_epoch)
+            if number == 0 and first is not None and not learner.strategy.keeps_state:
+                _share(learner, first)
+            if on_part:
+                on_part(found)
+        if found is None:  # all was learned before; results may have been lost when it was killed
+            found = results(learner, about)
+            if out is not None:
+                save_learner(learner, out, about, keep)
+                write_json(out / "results.json", found)
+        return found
 
 
 def _learn_part(
@@ -105,6 +116,7 @@ def _learn_part(
     part: Part | Path,
     about: dict[str, Any],
     out: Path | None,
+    keep: str,
     on_epoch: OnEpoch | None,
 ) -> dict[str, Any]:
     """Learn a part, measure, write what is known then; gives the results so far."""
@@ -120,8 +132,8 @@ def _learn_part(
     learner.evaluate()
     found = results(learner, about)
     if out is not None:
-        _append_trace(out, number, trace)
-        save_learner(learner, out, about)
+        append_trace(out, number, trace)
+        save_learner(learner, out, about, keep)
         write_json(out / "results.json", found)
     return found
 
@@ -131,6 +143,7 @@ def learn_more(
     facts: Path,
     *,
     device: str = "auto",
+    keep: str | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> dict[str, Any]:
     """Learn what arrived after a run, and write it to the run's folder as its next part.
@@ -139,20 +152,28 @@ def learn_more(
         out: The run folder.
         facts: A file of labelled triples; entities and relations may be new.
         device: auto, cpu or cuda.
+        keep: As of `run_stream`.
         on_epoch: Told the part and the report of every epoch.
 
     Returns:
         The results, as written to `results.json`.
+
+    Raises:
+        BusyError: Another process is writing to the run folder.
     """
     config = read_config(out)
-    learner = Learner.load(out, device=device)
-    about = {
-        "dataset": config.get("dataset", out.name),
-        "task": config.get("task", str(learner.task)),
-        "recipe": config.get("recipe", "default"),
-        "published": {},
-    }
-    return _learn_part(learner, facts, about, out, on_epoch)
+    keep = keep or config.get("keep", "all")
+    check_keep(keep)
+    with locked(out):
+        learner = Learner.load(out, device=device)
+        remove_leftovers(out)
+        about = {
+            "dataset": config.get("dataset", out.name),
+            "task": config.get("task", str(learner.task)),
+            "recipe": config.get("recipe", "default"),
+            "published": {},
+        }
+        return _learn_part(learner, facts, about, out, keep, on_epoch)
 
 
 def _share(learner: Learner, first: Path) -> None:
@@ -200,6 +221,8 @@ def results(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
 
 def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) -> Learner:
     config = read_config(out)
+    if config.get("setting") == "whole":
+        raise UserError(f"{out}: a run of --whole, not one that learns this stream part by part")
     wanted = {
         "dataset": stream.name,
         "seed": seed,
@@ -230,7 +253,7 @@ def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) 
     return learner
 
 
-def _append_trace(out: Path, part: int, trace: list[EpochReport]) -> None:
+def append_trace(out: Path, part: int, trace: list[EpochReport]) -> None:
     """Add a part's epochs; lines of that part from a run that was killed are dropped."""
     path = out / "trace.jsonl"
     kept = _trace_before(out, part)

@@ -42,6 +42,7 @@ class PartReport:
         epochs: Epochs trained, all stages together.
         evaluate_seconds: Time of the last evaluation after it; 0 before any.
         validation: The best validation value (MRR, or the negative loss); None without any.
+        best_epoch: The epoch whose weights were kept, of the last stage; 0 where none was trained.
         details: Further figures of the strategy, such as the drift of old rows.
     """
 
@@ -54,6 +55,7 @@ class PartReport:
     epochs: int = 0
     evaluate_seconds: float = 0.0
     validation: float | None = None
+    best_epoch: int = 0
     details: dict[str, Any] = field(default_factory=dict)
 
 
@@ -115,6 +117,7 @@ class Learner:
         self.names = dict(names or {})
         self._labels_of: dict[str, list[str]] | None = None  # by readable name, made when needed
         self.identity = secrets.token_hex(8)
+        self.stored: dict[Path, int] = {}  # how many of its parts lie in a folder
         place = pick_device(device)
         self.run: LinkRun | NodeRun
         if isinstance(settings, LinkSettings):
@@ -188,6 +191,7 @@ class Learner:
             learned.activated,
             sum(fit.epochs for fit in learned.fits),
             validation=bests[-1] if bests else None,
+            best_epoch=learned.fits[-1].best_epoch if learned.fits else 0,
             details=learned.details,
         )
         self.reports.append(report)
@@ -298,15 +302,21 @@ class Learner:
             raise UserError(f"the first part cannot be shared: {', '.join(differs) or 'its state'}")
         self.settings = self.run.settings = settings
         self.identity = secrets.token_hex(8)
+        self.stored = {}
         self.strategy = make_strategy(settings)
         self.strategy.remember(self.run)
         return self
 
-    def save(self, folder: str | Path) -> None:
-        """Write the learner to a folder; see `dicgrl.storage`."""
+    def save(self, folder: str | Path, *, keep: str = "all") -> None:
+        """Write the learner to a folder; see `dicgrl.storage`.
+
+        Args:
+            folder: Where to; a folder that holds this learner's earlier parts, or none.
+            keep: Whose models stay in the folder: of all parts, or of the last.
+        """
         from dicgrl.storage import save_learner  # it imports this file
 
-        save_learner(self, Path(folder))
+        save_learner(self, Path(folder), keep=keep)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto") -> Learner:
@@ -332,7 +342,11 @@ class Learner:
             )
 
     def label_id(self, text: str, vocabulary: Vocabulary) -> int:
-        """The id of a label, or of the one label with that readable name."""
+        """The id of a label, or of the one label with that readable name.
+
+        Raises:
+            UserError: There is none, or more than one; the message names similar or all of them.
+        """
         if text not in vocabulary:
             if self._labels_of is None:
                 self._labels_of = {}
@@ -342,7 +356,10 @@ class Learner:
             if len(matches) > 1:
                 some = ", ".join(map(shown, matches[:5]))
                 raise UserError(f"{shown(text)} is the name of {len(matches)} labels: {some}")
-            text = matches[0] if matches else text
+            if not matches:
+                names = [name for label, name in self.names.items() if label in vocabulary]
+                raise vocabulary.unknown(text, names)
+            text = matches[0]
         return int(vocabulary.ids([text])[0])
 
     def _predict_link(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from dicgrl.errors import UserError, unknown_name
 from dicgrl.models import BACKBONES, Components, scorer
@@ -30,6 +30,7 @@ class _Settings:
     """What settings of every task can do."""
 
     __slots__ = ()
+    without_effect: ClassVar[tuple[str, ...]] = ()  # a recipe may carry them, --set may not
 
     def schedule(self) -> Schedule:
         """The part of the settings that the training loop takes."""
@@ -59,6 +60,7 @@ class _Settings:
             if not separator:
                 raise UserError(f"--set {text!r}: expected key=value")
             changes[key.strip()] = value.strip()
+            self.check_effect(key.strip())
         types = self._types(changes)
         for key, value in changes.items():
             if key in types:
@@ -76,7 +78,18 @@ class _Settings:
             >>> sorted(LinkSettings().names() - NodeSettings().names())[-2:]
             ['temperature', 'validate_at_most']
         """
-        return set(self._types({}))
+        return set(self._types({})) - set(self.without_effect)
+
+    def check_effect(self, name: str) -> None:
+        """Refuse to change a setting where that would change nothing.
+
+        Raises:
+            UserError: The task makes no use of it.
+        """
+        if name in self.without_effect:
+            raise UserError(
+                f"{name} has no effect on a network, whose nodes have no rows of their own"
+            )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -376,6 +389,14 @@ class NodeSettings(ContinualSettings):
         patience: Validations without a smaller loss after which training stops; 0 for never.
     """
 
+    without_effect: ClassVar = (
+        "start",
+        "arrive_epochs",
+        "shield",
+        "guard",
+        "arrive_last",
+        "max_drift",
+    )
     model: str = "gat"
     hidden: int = 8
     heads: int = 8

@@ -10,6 +10,8 @@
         model.*           the model after this part (see `dicgrl.checkpoint`)
         strategy.safetensors  what the strategy keeps
 
+With `keep="last"` only the newest part has a model and a strategy's state beside it.
+
 A part's folder is written under another name and renamed when it is whole: a folder that is there
 is complete, and a run that was killed goes on after its last part. Every byte is covered by a
 checksum: config.json, part.json and report.json carry their own, the others stand in part.json
@@ -31,8 +33,8 @@ from torch import Tensor
 
 from dicgrl.checkpoint import checksum, load_model, save_model
 from dicgrl.devices import pick_device
-from dicgrl.errors import DataError, UserError
-from dicgrl.files import new_folder, replacing_file
+from dicgrl.errors import DataError, UserError, unknown_name
+from dicgrl.files import new_folder, remove_leftovers, replacing_file
 from dicgrl.graph import KnowledgePart, NetworkPart, Part, Vocabulary
 from dicgrl.graph.part import SPLITS
 from dicgrl.learner import Learner, PartReport
@@ -43,31 +45,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FORMAT = "dicgrl-run-2"
+KEEP = ("all", "last")
+_MODEL = ("model.json", "model.safetensors", "strategy.safetensors")
 
 
-def save_learner(learner: Learner, folder: Path, extra: dict[str, Any] | None = None) -> None:
+def save_learner(
+    learner: Learner, folder: Path, extra: dict[str, Any] | None = None, keep: str = "all"
+) -> None:
     """Write a learner; parts that are there already are left as they are.
+
+    Parts that this learner wrote to the folder or read from it are not looked at again, so that the
+    cost follows what is new.
 
     Args:
         learner: The learner.
         folder: Where to; a folder that holds this learner's earlier parts, or none.
         extra: Further values for `config.json`.
+        keep: Whose models stay in the folder: of all parts, or of the last.
 
     Raises:
         UserError: The folder holds another learner, or the last part was not learned to its end.
     """
+    check_keep(keep)
     learner.check_whole()
     there = folder / "config.json"
+    known = 0
     if there.exists():
+        known = learner.stored.get(folder.resolve(), 0)
         if read_config(folder).get("identity") != learner.identity:
             raise UserError(f"{folder}: holds another run; choose another folder")
     else:
-        config = (extra or {}) | configuration(learner)
-        if learner.names:  # before config.json, which says that there is a run here
-            write_json(folder / "names.json", learner.names)
-            config["names_sha256"] = checksum(folder / "names.json")
-        _write_sealed(there, config)
-    for number in range(learner.num_parts):
+        write_config(learner, folder, extra, keep)
+    for number in range(max(known - 1, 0), learner.num_parts):  # the last may be measured since
         place = part_folder(folder, number)
         report = _report(learner, number)
         if not place.exists():
@@ -75,9 +84,35 @@ def save_learner(learner: Learner, folder: Path, extra: dict[str, Any] | None = 
                 _write_part(learner, number, temporary)
                 _write_sealed(temporary / "report.json", report)
             continue
-        _check_same(learner, number, place)
-        if _read_json(place / "report.json") != _sealed(report):  # measured since
+        if number >= known:
+            _check_same(learner, number, place)
+        if _read_json(place / "report.json") != _sealed(report):
             _write_sealed(place / "report.json", report)
+    learner.stored[folder.resolve()] = learner.num_parts
+    if keep == "last":
+        for number in range(learner.num_parts - 1):
+            _drop_model(part_folder(folder, number), _key(learner, number))
+
+
+def write_config(
+    learner: Learner, folder: Path, extra: dict[str, Any] | None = None, keep: str = "all"
+) -> None:
+    """Write what a learner is, without its parts; for the arguments see `save_learner`."""
+    config = (extra or {}) | configuration(learner) | {"keep": keep}
+    if learner.names:  # before config.json, which says that there is a run here
+        write_json(folder / "names.json", learner.names)
+        config["names_sha256"] = checksum(folder / "names.json")
+    _write_sealed(folder / "config.json", config)
+
+
+def check_keep(keep: str) -> None:
+    """Refuse what is none of `KEEP`.
+
+    Raises:
+        UserError: It is not.
+    """
+    if keep not in KEEP:
+        raise unknown_name("keep", keep, KEEP)
 
 
 def load_learner(folder: Path, device: str = "auto") -> Learner:
@@ -116,6 +151,7 @@ def load_learner(folder: Path, device: str = "auto") -> Learner:
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise DataError(folder, f"damaged run ({error})") from error
     learner.strategy.restore({k: v.to(learner.run.device) for k, v in state.items()})
+    learner.stored[folder.resolve()] = len(numbers)
     return learner
 
 
@@ -143,8 +179,6 @@ def read_config(folder: Path) -> dict[str, Any]:
         runs = sorted(place.parent.name for place in folder.glob("*/config.json"))
         held = f"; the folder holds the runs {', '.join(runs)}" if runs else ""
         raise DataError(folder, f"no run here (config.json is missing){held}")
-    if _read_json(path).get("setting") == "whole":
-        raise DataError(folder, "a run of --whole; this needs one that learned part by part")
     return _read_sealed(path, {})
 
 
@@ -161,6 +195,8 @@ def read_results(folder: Path) -> dict[str, Any]:
     results = _read_json(path)
     if not results.get("parts"):
         raise DataError(path, "this run has no results yet")
+    if results.get("setting") == "whole":
+        raise DataError(folder, "a run of --whole; this needs one that learned part by part")
     return results
 
 
@@ -234,6 +270,20 @@ def _write_part(learner: Learner, number: int, place: Path) -> None:
     sums = {path.name: checksum(path) for path in sorted(place.iterdir())}
     described = {"format": FORMAT, **_key(learner, number), "files": sums}
     _write_sealed(place / "part.json", described)
+
+
+def _drop_model(place: Path, key: dict[str, Any]) -> None:
+    """Remove a part's model; part.json stops naming it first: what it names is always there."""
+    left = [place / name for name in _MODEL if (place / name).exists()]
+    if not left:
+        return
+    remove_leftovers(place)
+    described = _read_sealed(place / "part.json", key)
+    named = {name: value for name, value in described["files"].items() if name not in _MODEL}
+    if named != described["files"]:
+        _write_sealed(place / "part.json", described | {"files": named})
+    for path in left:
+        path.unlink()
 
 
 def _report(learner: Learner, number: int) -> dict[str, Any]:

@@ -172,6 +172,7 @@ def run_sweep(
     """
     engine = _import_optuna()
     for key in grid:
+        recipe.settings.check_effect(key)
         if key not in recipe.settings.names():
             raise unknown_name("setting", key, recipe.settings.names())
     pick_device(device)

@@ -1,21 +1,23 @@
-"""The setting that is not continual: all parts merged, one model (the paper's appendix A)."""
+"""The setting that is not continual: all parts merged, one model (the paper's appendix A).
+
+The run folder is that of a stream of one part (`dicgrl.jobs`): it answers the same questions, and
+new facts can become its next part.
+"""
 
 from __future__ import annotations
 
-import json
+import contextlib
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from dicgrl.checkpoint import save_model
-from dicgrl.devices import device_name, peak_memory, pick_device
-from dicgrl.files import replacing_file
-from dicgrl.graph import SPLITS, KnowledgeStream, Stream
+from dicgrl.files import locked
+from dicgrl.graph import SPLITS, Stream
+from dicgrl.jobs import append_trace, check_folder, results
+from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
-from dicgrl.storage import write_json
-from dicgrl.strategies.bounds import Lower
-from dicgrl.tasks import LinkRun, NodeRun
+from dicgrl.storage import save_learner, write_config, write_json
 from dicgrl.training import DivergedError, EpochReport
 from dicgrl.training.loop import Monitor
 
@@ -31,29 +33,33 @@ def run_whole(
 ) -> dict[str, Any]:
     """Train one model on the whole stream and measure it on the whole test set.
 
-    With `out`, the folder gets `config.json`, `trace.jsonl`, the model and `results.json`; when
-    training diverges, the last good weights are there all the same.
+    With `out`, the folder gets what a run has there; when training diverges, the last good weights
+    are there instead of a part.
 
     Returns:
         The results, as written to `results.json`.
+
+    Raises:
+        BusyError: Another process is writing to the folder.
+        UserError: There is a run in it.
     """
-    place = pick_device(device)
-    kind = LinkRun if isinstance(stream, KnowledgeStream) else NodeRun
-    run: LinkRun | NodeRun = kind(recipe.settings, seed, place)
-    run.take(stream.merged()[0])
-    config = {
+    learner = Learner(settings=recipe.settings, seed=seed, device=device, names=stream.names)
+    with contextlib.nullcontext() if out is None else locked(out):
+        if out is not None:
+            check_folder(out, resume=False)
+        return _run_whole(learner, stream, recipe, out, monitor)
+
+
+def _run_whole(
+    learner: Learner, stream: Stream, recipe: Recipe, out: Path | None, monitor: Monitor | None
+) -> dict[str, Any]:
+    about = {
         "dataset": stream.name,
         "task": str(stream.task),
-        "model": recipe.settings.model,
         "recipe": recipe.name,
+        "published": recipe.published,
         "setting": "whole",
-        "seed": seed,
-        "device": device_name(place),
-        "settings": recipe.settings.as_dict(),
-        "protocol": run.describe_protocol(),
     }
-    if out is not None:
-        write_json(out / "config.json", config)
     trace: list[EpochReport] = []
 
     def watch(report: EpochReport) -> None:
@@ -62,37 +68,35 @@ def run_whole(
             monitor(report)
 
     try:
-        (fitted,) = Lower(recipe.settings).learn(run, watch).fits
+        report = learner.learn(stream.merged()[0], monitor=watch)
     except DivergedError:
         if out is not None:
-            _save(run, out, config, trace)
+            write_config(learner, out, about)
+            append_trace(out, 0, trace)
+            save_model(learner.run.model, out, {"dataset": stream.name, "seed": learner.seed})
         raise
+    learner.evaluate()
     started = time.perf_counter()
-    measured = {
-        split: run.measure(run.examples(split)) if run.count(split) else None
-        for split in ("valid", "test")
-    }
-    results = config | {
-        "published": recipe.published,
-        "learn_seconds": fitted.seconds,
-        "evaluate_seconds": time.perf_counter() - started,
-        "epochs": fitted.epochs,
-        "best_epoch": fitted.best_epoch,
-        "validation": measured["valid"],
-        "test": measured["test"],
+    run = learner.run
+    validation = run.measure(run.examples("valid")) if run.count("valid") else None
+    found = results(learner, about) | {
+        "learn_seconds": report.learn_seconds,
+        "evaluate_seconds": report.evaluate_seconds + time.perf_counter() - started,
+        "epochs": report.epochs,
+        "best_epoch": report.best_epoch,
+        "validation": validation,
+        "test": _metrics(learner),
         "count": {split: run.count(split) for split in SPLITS},
-        "peak_memory_bytes": peak_memory(place),
     }
     if out is not None:
-        _save(run, out, config, trace)
-        write_json(out / "results.json", results)
-    return results
+        append_trace(out, 0, trace)
+        save_learner(learner, out, about)
+        write_json(out / "results.json", found)
+    return found
 
 
-def _save(
-    run: LinkRun | NodeRun, out: Path, config: dict[str, Any], trace: list[EpochReport]
-) -> None:
-    save_model(run.model, out, {"dataset": config["dataset"], "seed": config["seed"]})
-    with replacing_file(out / "trace.jsonl") as temporary:
-        lines = "".join(f"{json.dumps(asdict(entry))}\n" for entry in trace)
-        temporary.write_text(lines, encoding="utf-8")
+def _metrics(learner: Learner) -> dict[str, Any] | None:
+    """Metrics on the test set of the only part; None where it has none."""
+    if not learner.tests[0]:
+        return None
+    return {name: v for name, v in learner.tests[0][0].items() if name not in ("part", "count")}

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from dicgrl.datasets.locate import cache_folder
 from dicgrl.datasets.paper import REPOSITORY, REVISION, PaperDataset
 from dicgrl.errors import FailureError, UserError
-from dicgrl.files import publish_folder
+from dicgrl.files import locked, publish_folder
 from dicgrl.graph import describe
 from dicgrl.readers import read_stream
 
@@ -49,22 +49,26 @@ def fetch(
 
     Raises:
         FailureError: The source does not answer, does not have a file, or sends something else.
+        BusyError: Another process is fetching it.
     """
     target = cache_folder() / dataset.name
     if target.exists():
         return target
     staging = target.with_name(f".{dataset.name}.partial")
     base = source_address().rstrip("/")
-    for file in dataset.files:
-        place = staging / file
-        if not place.exists():
-            _download(f"{base}/{dataset.folder}/{file}", place, file, progress, timeout)
-    try:
-        _verify(dataset, staging)
-    except FailureError:
-        shutil.rmtree(staging)  # complete but wrong: continuing from it would never end well
-        raise
-    publish_folder(staging, target)
+    with locked(staging):
+        if target.exists():  # another process was faster
+            return target
+        for file in dataset.files:
+            place = staging / file
+            if not place.exists():
+                _download(f"{base}/{dataset.folder}/{file}", place, file, progress, timeout)
+        try:
+            _verify(dataset, staging)
+        except FailureError:
+            shutil.rmtree(staging)  # complete but wrong: continuing from it would never end well
+            raise
+        publish_folder(staging, target)
     return target
 
 

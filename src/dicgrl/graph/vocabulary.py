@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -68,9 +68,10 @@ class Vocabulary:
             raise self.unknown(labels[int(np.argmax(ids < 0))])
         return ids
 
-    def unknown(self, label: str) -> UserError:
-        """The error that names an unknown label and those that look like it."""
-        close = nearest(label, self._labels) if len(self) <= _SUGGEST_UP_TO else []
+    def unknown(self, label: str, names: Collection[str] = ()) -> UserError:
+        """The error that names an unknown label and the labels and readable names like it."""
+        known = [*self._labels, *names]
+        close = nearest(label, known) if len(known) <= _SUGGEST_UP_TO else []
         hint = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
         return UserError(f"unknown {self.kind} {shown(label)}{hint}")
 

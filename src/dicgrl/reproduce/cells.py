@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.datasets import load_stream
-from dicgrl.errors import UserError
+from dicgrl.errors import BusyError, UserError
 from dicgrl.graph import Stream
 from dicgrl.jobs import run_stream
 from dicgrl.recipes import Recipe, load_recipe
@@ -199,6 +199,8 @@ def _run_parts(stream: Stream, recipe: Recipe, cell: Cell, device: str, place: P
     unfinished = place.exists()
     try:
         return learn()
+    except BusyError:  # a process that outlived its command; what it writes is not damaged
+        raise
     except UserError:
         if not unfinished:
             raise

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.errors import UserError, shown
+from dicgrl.files import locked
 from dicgrl.reproduce.cells import Cell, RunCell, run_cell
 from dicgrl.reproduce.engine import Outcome, Watch, run_cells
 from dicgrl.reproduce.report import write_report
@@ -38,12 +39,16 @@ def reproduce(
 
     Returns:
         What became of the cells, and the reports of the targets that have something to show.
+
+    Raises:
+        BusyError: Another command is at work in the folder; processes of this one are not.
     """
     options.check(template for target in targets for template in target.templates())
     cells = [cell for target in targets for cell in target.cells(options)]
     chosen = _chosen(cells, only)
-    outcome = run_cells(chosen, folder, device=device, jobs=jobs, watch=watch, run=run)
-    reports = [write_report(target, options, folder) for target in targets]
+    with locked(folder):
+        outcome = run_cells(chosen, folder, device=device, jobs=jobs, watch=watch, run=run)
+        reports = [write_report(target, options, folder) for target in targets]
     return outcome, [entry for entry in reports if entry[1].tables]
 
 

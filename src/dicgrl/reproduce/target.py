@@ -50,14 +50,15 @@ class Options:
         """Refuse a changed setting that no cell has.
 
         Raises:
-            UserError: There is no such setting.
+            UserError: There is no such setting, or it would have no effect on any of them.
         """
-        known: set[str] = set()
-        for template in templates:
-            known |= replace(template, recipe=self.recipe).settings().settings.names()
-        for text in self.changes:
-            if known and _key(text) not in known:
-                raise unknown_name("setting", _key(text), known)
+        every = [replace(each, recipe=self.recipe).settings().settings for each in templates]
+        known = {name for settings in every for name in settings.names()}
+        for key in map(_key, self.changes):
+            if known and key not in known:
+                for settings in every:
+                    settings.check_effect(key)
+                raise unknown_name("setting", key, known)
 
 
 def _key(change: str) -> str:

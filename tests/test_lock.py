@@ -1,0 +1,149 @@
+"""Two processes and one folder: the second one is told, and nobody has to clean up."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dicgrl.errors import BusyError, UserError
+from dicgrl.files import locked
+from dicgrl.reproduce.cells import Cell, cell_path, load_cell, run_cell
+from dicgrl.reproduce.job import reproduce
+from dicgrl.reproduce.kinds import PartsTable, strategy_cells
+from dicgrl.reproduce.target import Options
+from tests.children import ended, start
+from tests.local_server import serving
+from tests.tiny import write_ring
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
+
+SMALL = ("--device", "cpu", "--set", "epochs=2", "--set", "dim=8", "--strategy", "lower")
+RUN = ("run", "ring", *SMALL, "--out", "run")
+FROZEN = ("--device", "cpu", "--set", "epochs=1", "--seeds", "1", "--only", "frozen")
+HOLD = """
+import sys, time
+from pathlib import Path
+from dicgrl.files import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+Hold = Callable[[Path | str], "subprocess.Popen[str]"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DICGRL_DATA", raising=False)
+    write_ring(Path("ring"))
+    Path("facts.tsv").write_text("e1\tlikes\te2\n")
+
+
+@pytest.fixture
+def hold() -> Iterator[Hold]:
+    """Begin a process that has a folder until it is killed."""
+    children: list[subprocess.Popen[str]] = []
+
+    def begin(folder: Path | str) -> subprocess.Popen[str]:
+        words = [sys.executable, "-c", HOLD, str(folder)]
+        child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        children.append(child)
+        assert child.stdout is not None and child.stdout.readline() == "held\n"
+        return child
+
+    yield begin
+    for child in children:
+        child.kill()
+        child.communicate()
+
+
+def command(*words: str) -> tuple[int, str]:
+    """Exit code and output of a command in a process of its own."""
+    log = Path("log")
+    log.unlink(missing_ok=True)
+    return ended(start(log, *words)), log.read_text(encoding="utf-8")
+
+
+WRITERS = {  # folder, command
+    "run": ("run", (*RUN, "--resume")),
+    "whole": ("other", ("run", "ring", *SMALL[:6], "--whole", "--out", "other")),
+    "learn": ("run", ("learn", "run", "facts.tsv", "--device", "cpu")),
+    "reproduce": ("again", ("reproduce", "films", *FROZEN, "--out", "again")),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_second_process_is_told_and_the_first_may_be_killed(hold: Hold, name: str) -> None:
+    folder, words = WRITERS[name]
+    assert command(*RUN)[0] == 0
+    holder = hold(folder)
+    before = {path: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+    code, said = command(*words)
+    assert code == 2 and said.count("\n") == 1
+    assert said.startswith(f"error: {folder}: another process is writing here")
+    assert before == {p: p.read_bytes() for p in Path(folder).rglob("*") if p.is_file()}
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    assert command(*words)[0] == 0
+    assert not list(Path(folder).glob(".*"))
+
+
+def test_a_dataset_is_fetched_by_one_process(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Path("cache").absolute()
+    monkeypatch.setenv("DICGRL_CACHE", str(cache))
+    hold(cache / ".cora.partial")
+    with serving({}) as server:
+        monkeypatch.setenv("DICGRL_SOURCE", server.address)
+        fetch = [sys.executable, "-m", "dicgrl", "datasets", "fetch"]
+        told = subprocess.run([*fetch, "cora"], capture_output=True, text=True)
+        assert told.returncode == 2 and told.stderr.count("\n") == 1
+        assert "cora" in told.stderr and "another process" in told.stderr
+        other = subprocess.run([*fetch, "citeseer"], capture_output=True, text=True)
+        assert other.returncode == 1 and "the server answered 404" in other.stderr
+
+
+def test_of_two_runs_that_begin_together_one_is_written() -> None:
+    logs = [Path("first"), Path("second")]
+    children = [start(log, *RUN) for log in logs]
+    assert sorted(ended(child) for child in children) == [0, 2]
+    assert len([log for log in logs if log.read_text().startswith("error: run: ")]) == 1
+    assert command(*RUN, "--resume")[0] == 0
+
+
+def test_processes_of_one_reproduction_do_not_keep_each_other_out() -> None:
+    cells = strategy_cells("ring", "transe", strategies=["lower", "upper"])
+    target = PartsTable("tiny", "Tiny", "Table 0", {"Ring": cells}, "hits@10")
+    options = Options(seeds=1, changes=("epochs=1", "dim=4"))
+    outcome, _ = reproduce([target], options, Path("again"), device="cpu", jobs=2)
+    assert len(outcome.ran) == 2 and not outcome.failed
+
+
+def test_a_cell_that_is_being_run_is_not_begun_anew(hold: Hold, tmp_path: Path) -> None:
+    """Its process may have outlived the command that began it."""
+    cell = Cell("ring", "transe", "lower", changes=("epochs=1", "dim=4"))
+    place = cell_path(tmp_path, cell).with_suffix(".run")
+    hold(place)
+    (place / "mine").touch()
+    with pytest.raises(BusyError):
+        run_cell(tmp_path, cell, "cpu")
+    assert (place / "mine").exists() and load_cell(tmp_path, cell) is None
+
+
+def test_a_folder_that_stayed_empty_is_gone_again(tmp_path: Path) -> None:
+    with locked(tmp_path / "a" / "b"):
+        pass
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "empty").mkdir()
+    with locked(tmp_path / "empty" / "c"):
+        (tmp_path / "empty" / "c" / "note").touch()
+    with locked(tmp_path / "empty" / "c"):
+        pass
+    assert (tmp_path / "empty" / "c" / "note").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="expected a folder"), locked(tmp_path / "file"):
+        pass
