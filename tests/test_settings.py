@@ -327,6 +327,7 @@ def test_what_is_refused_for_networks_has_no_effect_on_them() -> None:
         "shield": "5",
         "guard": True,
         "arrive_last": True,
+        "pace": 0.5,
         "max_drift": 1e-6,
     }
     assert asked.keys() == set(NodeSettings.without_effect)

@@ -395,6 +395,7 @@ class NodeSettings(ContinualSettings):
         "shield",
         "guard",
         "arrive_last",
+        "pace",
         "max_drift",
     )
     model: str = "gat"

@@ -89,13 +89,19 @@ class Cell:
 
     def identity(self) -> dict[str, Any]:
         """All that its results depend on, as JSON would give it back."""
+        settings = self.settings().settings
+        effective = {
+            name: value
+            for name, value in settings.as_dict().items()
+            if name not in settings.without_effect
+        }
         known = {
             "dataset": self.stream_name,
             "recipe": self.recipe,
             "seed": self.seed,
             "setting": "case" if self.case else "parts" if self.strategy else "whole",
             "case": list(self.case),
-            "settings": self.settings().settings.as_dict(),
+            "settings": effective,
         }
         found: dict[str, Any] = json.loads(json.dumps(known))
         return found
