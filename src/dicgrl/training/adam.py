@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from dicgrl.kernels import available
 from dicgrl.models.table import Table
 
+_BLOCK = 1 << 17  # numbers of a buffer that are worked on at a time on a CPU
+
 
 class RowAdam:
     """Adam over tables and dense parameters, without work on untouched rows.
@@ -122,45 +124,40 @@ class RowAdam:
         table.forget()
 
     def _step_table(self, table: Table, ids: Tensor) -> None:
-        first, second = table.state("moment1"), table.state("moment2")
-        steps = table.state("steps", width=1)
-        if len(ids) < len(table):
-            # A repeated id computes and writes the same values again: no need to make ids unique.
-            before = (table.rows[ids], first[ids], second[ids], steps[ids])
-            pace = table.pace(ids)
-            moved = self._moved(pace, before[0], table.gradient[ids], *before[1:])
-            for buffer, old, new in zip(
-                (table.rows, first, second, steps), before, moved, strict=True
-            ):
-                buffer[ids] = new if pace is None else torch.where(pace > 0, new, old)
-        else:
-            mask = torch.zeros(len(table), 1, dtype=torch.bool, device=ids.device)
-            mask[ids] = True
-            pace = table.pace()
-            mask = mask if pace is None else mask & (pace > 0)
-            moved = self._moved(pace, table.rows, table.gradient, first, second, steps)
-            for buffer, values in zip((table.rows, first, second, steps), moved, strict=True):
-                torch.where(mask, values, buffer, out=buffer)
+        for some in _distinct_blocks(table, ids):
+            self._step_rows(table, some)
 
-    def _moved(
-        self,
-        pace: Tensor | None,
-        rows: Tensor,
-        gradient: Tensor,
-        first: Tensor,
-        second: Tensor,
-        steps: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        beta1, beta2 = self.betas
+    def _step_rows(self, table: Table, ids: Tensor) -> None:
+        # A repeated id computes and writes the same values again.
+        buffers = (
+            table.rows, table.state("moment1"), table.state("moment2"), table.state("steps", 1)
+        )  # fmt: skip
+        rows, first, second, steps = moved = [buffer[ids] for buffer in buffers]
+        gradient, pace = table.gradient[ids], table.pace(ids)
+        closed = None if pace is None else pace == 0
         if self.weight_decay:
-            gradient = gradient + self.weight_decay * rows
-        steps = steps + 1
-        first = first.lerp(gradient, 1 - beta1)
-        second = beta2 * second + (1 - beta2) * gradient * gradient
+            gradient.add_(rows, alpha=self.weight_decay)
+        beta1, beta2 = self.betas
+        steps.add_(1)
+        first.lerp_(gradient, 1 - beta1)
+        second.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
         # In float32 the difference to 1 would lose half its digits in the first steps.
         count = steps.double()
         bias1, bias2 = ((1 - beta**count).to(rows.dtype) for beta in self.betas)
-        denominator = (second / bias2).sqrt_().add_(self.eps)
-        rate = self.lr if pace is None else self.lr * pace
-        rows = rows - rate * (first / bias1) / denominator
-        return rows, first, second, steps
+        change = (first / bias1).div_((second / bias2).sqrt_().add_(self.eps))
+        rows.sub_(change.mul_(self.lr if pace is None else self.lr * pace))
+        for buffer, new in zip(buffers, moved, strict=True):
+            buffer[ids] = new if closed is None else torch.where(closed, buffer[ids], new)
+
+
+def _distinct_blocks(table: Table, ids: Tensor) -> tuple[Tensor, ...]:
+    """Touched rows, each once, in blocks that stay in a CPU's cache; on a GPU all at once."""
+    if ids.is_cuda:
+        return (ids,)
+    if len(ids) < len(table):
+        ids = torch.unique(ids)
+    else:
+        mask = torch.zeros(len(table), dtype=torch.bool)
+        mask[ids] = True
+        ids = mask.nonzero()[:, 0]
+    return torch.split(ids, max(_BLOCK // table.width, 1)) if len(ids) else ()
