@@ -47,7 +47,9 @@ def test_targets_share_cells_and_write_their_reports(
     assert {path.name for path in out.iterdir() if path.is_file()} == {
         *(f"reproduce-{name}-best.{end}" for name in ("links", "nodes", "curves") for end in
           ("md", "json")),
-        *(f"reproduce-curves-best-{name}.{end}" for name in "ab" for end in ("png", "svg")),
+        *(f"reproduce-{name}.{end}" for name in
+          ("curves-best-a", "curves-best-b", "links-best-cost", "nodes-best-cost")
+          for end in ("png", "svg")),
     }  # fmt: skip
     (first, content), second, third = reports
     assert [row[2] for row in content.tables[0].cells] == list(FEW)
@@ -65,6 +67,11 @@ def test_targets_share_cells_and_write_their_reports(
         "--set dim=8"
     )
     assert first["devices"] == ["cpu"] and first["missing"] == [] and len(first["runs"]) == 6
+    (axes,) = content.pictures[0].draw().axes
+    drawn = dict(zip(axes.get_legend_handles_labels()[1], axes.collections[::2], strict=True))
+    seconds, average = drawn["lower"].get_offsets().tolist()[0]
+    assert seconds == pytest.approx(max(row["seconds"]["mean"], 1e-3))
+    assert average == pytest.approx(row["average"]["mean"])
     page = (out / "reproduce-curves-best.md").read_text(encoding="utf-8")
     assert page.startswith("# Curves, recipe best\n")
     assert "![Curves, a](reproduce-curves-best-a.svg)" in page

@@ -78,6 +78,51 @@ def _draw_lines(axes: Axes, plot: Plot) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """What a strategy reaches, and the seconds that a later part takes it; means over seeds."""
+
+    label: str
+    seconds: float
+    average: float
+    whole: float
+
+
+@dataclass(frozen=True, slots=True)
+class CostPlot:
+    """Quality against cost, a point for each strategy."""
+
+    title: str
+    measured: str
+    points: Sequence[Priced]
+
+
+def draw_costs(plots: Sequence[CostPlot], columns: int = 2) -> Figure:
+    """Quality against seconds per later part: a filled circle for A, an open one for W."""
+    columns = min(columns, len(plots))
+    rows = math.ceil(len(plots) / columns)
+    figure = _figure(4.2 * columns, 3.4 * rows)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes, plot in zip(grid.flat, plots, strict=False):
+        for number, point in enumerate(plot.points):
+            colour = f"C{number}"
+            seconds = max(point.seconds, 1e-3)  # a strategy that does nothing has a place, too
+            axes.plot(
+                [seconds] * 2, [point.average, point.whole], color=colour, alpha=0.4, zorder=1
+            )
+            axes.scatter([seconds], [point.average], color=colour, label=point.label)
+            axes.scatter([seconds], [point.whole], facecolors="white", edgecolors=colour)
+        axes.set_xscale("log")
+        axes.set_title(plot.title, fontsize=10)
+        axes.set_xlabel("seconds per later part")
+        axes.set_ylabel(f"{plot.measured} (filled A, open W)", fontsize=9)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=7)
+    for axes in list(grid.flat)[len(plots) :]:
+        axes.set_axis_off()
+    return figure
+
+
 def draw_activation(new: Sequence[Mapping[str, Any]], newcomer: str) -> Figure:
     """New triples (solid) and the old ones that they activate (dotted; red order 1, blue order 2).
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dicgrl.report.continual import SHOWN
 from dicgrl.reproduce.cells import Cell, Finished, Results
-from dicgrl.reproduce.figures import Line, Plot, draw_plots
+from dicgrl.reproduce.figures import CostPlot, Line, Plot, Priced, draw_costs, draw_plots
 from dicgrl.reproduce.tables import Compared, Table
 from dicgrl.reproduce.target import Content, Found, Options, Picture, Target
 
@@ -49,8 +49,9 @@ class PartsTable(Target):
         """See `Target`."""
         content = Content()
         reached: list[bool] = []
+        priced: dict[str, list[Priced]] = {}  # by the title of their plot
+        shown = f"{SHOWN[self.metric]} in per cent"
         for title, templates in self.groups.items():
-            shown = f"{SHOWN[self.metric]} in per cent"
             compared = ["paper", "difference"] if self.where else []
             header = ["dataset", "model", "strategy", "W", *compared, "A", *compared]
             header += ["retention", "s per later part", "replayed"]
@@ -71,8 +72,20 @@ class PartsTable(Target):
                 cells = [*names.values(), *both[0], *both[1]]
                 cells += [value.shown() for value in others]
                 table.add(cells, names | {key: value.data() for key, value in row.items()})
+                about = f"{template.stream_name}, {template.model}"
+                about += f"\n{title}" if len(self.groups) > 1 else ""
+                point = Priced(
+                    names["strategy"],
+                    *(value.mean or 0.0 for value in (row["seconds"], average, whole)),
+                )
+                priced.setdefault(about, []).append(point)
             if table.cells:
                 content.tables.append(table)
+        if priced:
+            plots = [CostPlot(about, shown, points) for about, points in priced.items()]
+            content.pictures.append(
+                Picture("Quality against the cost of a part", lambda: draw_costs(plots), "cost")
+            )
         content.notes += reached_note(reached)
         return content
 
