@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl import UserError
+from dicgrl.graph.builder import KnowledgeStreamBuilder
 from dicgrl.graph.holdout import hold_out, hold_out_nodes
 
 ids = st.integers(0, 6)
@@ -89,3 +90,24 @@ def test_shares_that_leave_nothing_are_refused(valid: float, test: float) -> Non
     for choose, rows in ((hold_out, as_rows([(0, 0, 1)])), (hold_out_nodes, np.array([0]))):
         with pytest.raises(UserError, match=f"valid={valid} and test={test}: shares"):
             choose(rows, valid, test, generator())
+
+
+parts_of_triples = st.lists(triples, min_size=1, max_size=4)
+
+
+@given(parts_of_triples, shares, shares, st.integers(0, 99))
+def test_no_part_gives_away_what_another_asks(
+    parts: list[list[tuple[int, int, int]]], valid: float, test: float, seed: int
+) -> None:
+    """A triple that comes again is not asked when it was taught, nor taught when it was asked."""
+    builder = KnowledgeStreamBuilder("again")
+    draws = generator(seed)
+    for rows in parts:
+        heads, relations, tails = ([str(row[i]) for row in rows] for i in range(3))
+        builder.add_held_out(builder.rows(heads, relations, tails), valid, test, draws)
+    taught, asked = set(), set()
+    for part in builder.build():
+        taught |= {tuple(row) for row in part.train.tolist()}
+        asked |= {tuple(row) for row in (*part.valid.tolist(), *part.test.tolist())}
+    assert not taught & asked
+    assert len(taught | asked) == len({row for rows in parts for row in rows})

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges, as_triples
 from dicgrl.graph.holdout import hold_out
+from dicgrl.graph.index import SegmentIndex
+from dicgrl.graph.knowledge import triple_keys
 from dicgrl.graph.part import KnowledgePart, NetworkPart
 from dicgrl.graph.stream import KnowledgeStream, NetworkStream
 from dicgrl.graph.vocabulary import Vocabulary
@@ -27,6 +29,8 @@ class KnowledgeStreamBuilder:
         self.entities = Vocabulary(kind="entity")
         self.relations = Vocabulary(kind="relation")
         self._parts: list[KnowledgePart] = []
+        self._indexed = 0  # parts whose triples are in these
+        self._taught, self._asked = SegmentIndex(), SegmentIndex()
 
     def rows(
         self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]
@@ -67,6 +71,9 @@ class KnowledgeStreamBuilder:
     ) -> None:
         """Close a part of which shares are set aside for validation and testing.
 
+        What an earlier part has taught is not set aside, and what an earlier part has set aside is
+        not taught: it is left out.
+
         Args:
             rows: The triples to divide.
             valid: Share of them for validation.
@@ -74,10 +81,22 @@ class KnowledgeStreamBuilder:
             generator: Makes the choice.
             held: Valid and test triples that the part has already.
         """
-        train, *chosen = (rows[at] for at in hold_out(rows, valid, test, generator))
+        taught, asked = self._earlier()
+        rows = rows[~asked.contains(triple_keys(rows))]
+        known = taught.contains(triple_keys(rows))
+        train, *chosen = (rows[at] for at in hold_out(rows, valid, test, generator, known))
         if held:
             chosen = [np.concatenate(pair) for pair in zip(held, chosen, strict=True)]
         self.add(train, *chosen)
+
+    def _earlier(self) -> tuple[SegmentIndex, SegmentIndex]:
+        """Triples that earlier parts teach, and those that they ask about."""
+        for part in self._parts[self._indexed :]:
+            asked = np.concatenate([part.valid, part.test])
+            for index, triples in ((self._taught, part.train), (self._asked, asked)):
+                index.add(triple_keys(triples), np.zeros(len(triples), np.int64))
+        self._indexed = len(self._parts)
+        return self._taught, self._asked
 
     def build(self, names: Mapping[str, str] | None = None) -> KnowledgeStream:
         """The stream of all parts so far."""

@@ -10,14 +10,18 @@ from dicgrl.graph.knowledge import triple_keys
 
 
 def hold_out(
-    triples: IntArray, valid: float, test: float, generator: np.random.Generator
+    triples: IntArray,
+    valid: float,
+    test: float,
+    generator: np.random.Generator,
+    taught: BoolArray | None = None,
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Choose positions of train, valid and test triples; each keeps the order of the rows.
 
     A triple that is the only one left to mention an entity or a relation stays in train, so that
     nothing is asked about that was never taught; so does one that is there more than once, since
-    its copy would give the answer away. Fewer triples than asked for are set aside where the graph
-    is too sparse.
+    its copy would give the answer away, and one that was `taught` before. Fewer triples than asked
+    for are set aside where the graph is too sparse.
 
     Example:
         >>> rows = np.array([[0, 0, 1], [1, 0, 0], [0, 0, 2], [2, 0, 0]])
@@ -34,6 +38,8 @@ def hold_out(
     needed[np.unique(shuffled[:, 1], return_index=True)[1]] = True
     _, group, copies = np.unique(triple_keys(shuffled), return_inverse=True, return_counts=True)
     needed |= copies[group] > 1
+    if taught is not None:
+        needed |= taught[order]
     return _divide(order, ~needed, valid, test)
 
 
