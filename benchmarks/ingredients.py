@@ -30,12 +30,15 @@ VARIANTS = (
     "",
     "start=random",
     "shield=0",
-    "guard=false",
-    "arrive_last=true",
+    "shield=10%",
     "arrive_epochs=0",
+    "arrive_last=true",
     "later_epochs=0",
-    "selection=top",
-    "max_drift=0.1",
+    "later_epochs=20 later_rate=0.5 pace=1 guard=true",
+    "later_epochs=20 later_rate=0.5 pace=0 guard=true",
+    "later_epochs=20 later_rate=0.5 pace=1 guard=false",
+    "later_epochs=20 later_rate=0.5 pace=1 guard=true selection=top",
+    "later_epochs=20 later_rate=0.5 pace=1 guard=true max_drift=0.1",
 )
 
 

@@ -104,7 +104,11 @@ def _lock(folder: Path) -> int | None:
     """Lock the folder itself, so that no file of a lock is left by a process that was killed."""
     if sys.platform == "win32":
         return None
-    handle = os.open(folder, os.O_RDONLY)
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:  # whoever had made it left it empty and removed it
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -181,8 +181,8 @@ def _share(learner: Learner, first: Path) -> None:
         save_learner(learner, temporary)
 
 
-def check_folder(out: Path, resume: bool) -> bool:
-    """Whether a folder holds a run to go on with.
+def check_folder(out: Path, resume: bool, resumable: bool = True) -> bool:
+    """Whether a folder holds a run to go on with; where none is `resumable`, none may be there.
 
     Raises:
         UserError: It holds a run and nobody asked to go on with it, or it is no folder.
@@ -192,9 +192,8 @@ def check_folder(out: Path, resume: bool) -> bool:
     if not (out / "config.json").exists():
         return False
     if not resume:
-        raise UserError(
-            f"{out}: holds a run already; choose another folder, or go on with it (--resume)"
-        )
+        go_on = ", or go on with it (--resume)" if resumable else ""
+        raise UserError(f"{out}: holds a run already; choose another folder{go_on}")
     return True
 
 

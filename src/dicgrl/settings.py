@@ -130,7 +130,8 @@ class ContinualSettings(_Settings):
     Attributes:
         strategy: frozen, lower, upper, ewc, emr, gem or dicgrl.
         later_epochs: Epochs of every part but the first; 0 for as many as the first. For dicgrl
-            with arrive_epochs they are those of the update that follows, and 0 leaves it out.
+            with arrive_epochs they are those of the update that follows, and 0 leaves it out where
+            every new example speaks of something new; otherwise it takes arrive_epochs.
         later_rate: Learning rate of later parts as a multiple of lr.
         validate_on: Validation data that later parts are selected by: seen (of all parts so far)
             or part (of the newest part).
@@ -149,11 +150,12 @@ class ContinualSettings(_Settings):
         arrive_epochs: Epochs in which only new rows learn, before old ones may change; 0 for none.
             A network has no rows of its own and leaves this stage out, with its shield.
         shield: Old examples that protect old answers from newcomers in that time, like budget; or
-            activated, for those that the update replays, which then count once.
+            activated, for those that the part activates within budget, which an update then
+            replays.
         guard: Whether the shield stands while old components change, too.
         arrive_last: Whether new rows learn alone after the change of old ones, not before.
         pace: Learning rate of old rows in the update as a multiple of the share of what is known
-            of them that is new, at most 1; 0 lets them learn like new ones.
+            of them that is new, 0.02 to 1; 0 lets them learn like new ones.
         max_drift: Farthest that an old component may move, as a share of its length; 0 for no
             bound.
         average: Whether the weights that all share (a network's, the filters of convkb) are
@@ -252,6 +254,7 @@ def examples_within(budget: str, old: int, new: int, name: str = "budget") -> in
     if not 0 <= number < math.inf or (not unit and number % 1):  # 0.1 is no share: it has no sign
         raise UserError(
             f"{name}={budget!r}: expected 10% (of the history), 2x (times the part), 500 or all"
+            + (f", or {ACTIVATED}" if name == "shield" else "")
         )
     return min(old, round(number * {"%": old / 100, "x": new, "": 1}[unit]))
 

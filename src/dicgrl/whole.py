@@ -46,7 +46,7 @@ def run_whole(
     learner = Learner(settings=recipe.settings, seed=seed, device=device, names=stream.names)
     with contextlib.nullcontext() if out is None else locked(out):
         if out is not None:
-            check_folder(out, resume=False)
+            check_folder(out, resume=False, resumable=False)
         return _run_whole(learner, stream, recipe, out, monitor)
 
 

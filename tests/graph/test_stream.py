@@ -51,17 +51,20 @@ def test_parts_by_position() -> None:
 
 
 def test_held_out_part_by_part() -> None:
+    given = [[(f"{h}/{part}", r, f"{t}/{part}") for h, r, t in TRIPLES] for part in range(3)]
+
     def made(count: int, seed: int) -> KnowledgeLists:
         return labelled(
-            KnowledgeStream.from_labels("s", [TRIPLES] * count, valid=0.2, test=0.1, seed=seed)
+            KnowledgeStream.from_labels("s", given[:count], valid=0.2, test=0.1, seed=seed)
         )
 
     parts = made(2, seed=0)
-    for part in parts:
+    for part, triples in zip(parts, given, strict=False):
         assert [len(part[split]) for split in SPLITS] == [25, 7, 4]
-        assert sorted(t for split in SPLITS for t in part[split]) == TRIPLES
+        assert sorted(t for split in SPLITS for t in part[split]) == triples
     assert made(3, seed=0)[:2] == parts  # a longer stream divides its first parts as before
-    assert parts[0] != parts[1]
+    chosen = [{given[i].index(t) for t in part["test"]} for i, part in enumerate(parts)]
+    assert chosen[0] != chosen[1]
     assert made(2, seed=1) != parts
 
 

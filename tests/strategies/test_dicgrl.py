@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from dicgrl.graph import KnowledgePart
 from dicgrl.graph.arrays import IntArray
 from dicgrl.strategies import strategy
 from dicgrl.strategies.dicgrl import DiCGRL, _Course, _Mixed
@@ -26,15 +27,20 @@ DIVIDED = [form for form in LINK_FORMS if "components" in LINK_FORMS[form]]
 every_form = pytest.mark.parametrize("form", DIVIDED)
 
 
-def begun(form: str, seed: int = 0, **changes: Any) -> LinkRun:
-    """A run that has learned one part and taken in the next."""
+def begun(form: str, seed: int = 0, news_only: bool = False, **changes: Any) -> LinkRun:
+    """A run that has learned one part and taken in the next, or what it says of new entities."""
     settings = settings_of(form, "dicgrl", **changes)
     run = run_of(settings, seed)
     assert isinstance(run, LinkRun)
     stream = knowledge_stream(seed)
     run.take(stream[0])
     strategy(settings).learn(run)
-    run.take(stream[1])
+    part = stream[1]
+    assert isinstance(part, KnowledgePart)
+    if news_only:
+        new = (part.train[:, [0, 2]] >= part.new_entities.start).any(1)
+        part = replace(part, train=part.train[new])
+    run.take(part)
     return run
 
 
@@ -86,6 +92,7 @@ class Watch:
             old, new = links_of(run, attention)
             expected, looked = slow_activation(old, new, run.settings.orders)
             replay = original(budget, used)
+            run.open_concerned(replay)  # as the strategy does next
             numbers = replay.positions.tolist()
             assert set(numbers) <= expected.keys() and len(set(numbers)) == len(numbers)
             assert set(used.tolist()) == self.used
@@ -199,7 +206,8 @@ def test_attention_of_relations_in_old_triples_only_stays(form: str) -> None:
 @every_form
 @pytest.mark.parametrize("shield", ["0", "5", "all"])
 def test_old_rows_and_weights_rest_while_new_ones_arrive(form: str, shield: str) -> None:
-    run = begun(form, arrive_epochs=3, later_epochs=0, shield=shield, weight_decay=0.1)
+    changes: dict[str, Any] = {"shield": shield, "weight_decay": 0.1}
+    run = begun(form, news_only=True, arrive_epochs=3, later_epochs=0, **changes)
     before, first_new = weights(run), run.old_rows()
     learned = DiCGRL(run.settings).learn(run)
     after = weights(run)
@@ -277,7 +285,7 @@ def test_examples_that_shield_and_are_activated_count_once() -> None:
 def test_the_activated_examples_may_shield_and_then_count_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    changes: dict[str, Any] = {"shield": "activated", "budget": "6", "guard": True}
+    changes: dict[str, Any] = {"shield": "activated", "budget": "6", "guard": True, "fan": 2}
     run = begun("transe-divided", arrive_epochs=2, later_epochs=2, **changes)
     lessons: list[Lesson] = []
     fit = run.fit
@@ -295,10 +303,44 @@ def test_the_activated_examples_may_shield_and_then_count_once(
     assert guard.examples is shield.examples
 
 
+def test_a_shield_of_activated_examples_says_what_was_activated() -> None:
+    run = begun("transe-divided", arrive_epochs=1, later_epochs=0, shield="activated", budget="3")
+    learned = DiCGRL(run.settings).learn(run)
+    assert learned.candidates >= learned.activated > 3 == learned.replayed
+
+
+@pytest.mark.parametrize("newcomers", [True, False])
+def test_facts_about_what_is_known_are_learned_where_there_is_no_update(newcomers: bool) -> None:
+    settings = settings_of("transe-divided", "dicgrl", arrive_epochs=3, later_epochs=0, lr=0.05)
+    run = run_of(settings)
+    assert isinstance(run, LinkRun)
+    first, second, _ = knowledge_stream()
+    run.take(first)
+    strategy(settings).learn(run)
+    known = np.array([[1, 0, 2], [3, 1, 1]])
+    train = np.concatenate([second.train, known]) if newcomers else known
+    part = replace(second, train=train)
+    if not newcomers:
+        entities, relations = first.new_entities.stop, first.new_relations.stop
+        part = replace(
+            part,
+            new_entities=range(entities, entities),
+            new_relations=range(relations, relations),
+            valid=second.valid[:0],
+            test=second.test[:0],
+        )
+    run.take(part)
+    before = weights(run)
+    learned = DiCGRL(settings).learn(run)
+    assert [fit.epochs for fit in learned.fits] == ([3, 3] if newcomers else [3])
+    moved = changed_rows(before, weights(run), "entities")
+    assert {row // run.model.count for row in moved} >= {1, 2, 3}
+
+
 @pytest.mark.parametrize("form", ["transe-divided", "transe-published"])
 def test_old_rows_learn_at_the_pace_of_what_is_new_about_them(form: str) -> None:
     run = begun(form, pace=0.5, budget="all")
-    run.activate(10**6)
+    run.open_concerned(run.activate(10**6))
     model, first_new = run.model, run.old_rows()
     old, new = (run.examples("train", *span).tolist() for span in ((0, 1), (1,)))
     seen = set()
@@ -391,7 +433,7 @@ def test_dense_weights_can_be_averaged_by_the_examples_behind_them() -> None:
 
 
 def test_lessons_of_the_arrival_hold_the_shield_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = begun("transe-divided", arrive_epochs=1, later_epochs=0, shield="7")
+    run = begun("transe-divided", news_only=True, arrive_epochs=1, later_epochs=0, shield="7")
     lessons: list[Lesson] = []
     original = run.fit
 

@@ -58,6 +58,7 @@ def test_activated_nodes_and_open_components_are_those_of_the_definition(
     train = set(run.examples("train", 0, 1).tolist())
 
     replay = run.activate(10**6)
+    run.open_concerned(replay)
     assert (replay.candidates, replay.activated) == (len(looked), len(expected))
     assert replay.examples.tolist() == replay.positions.tolist() == sorted(train & nodes.keys())
     heavy = {1: run.settings.weight1, 2: run.settings.weight2}
@@ -107,6 +108,7 @@ def test_gradients_of_old_nodes_reach_open_components_alone(form: str) -> None:
     run = begun(form)
     old = run.examples("train", 0, 1)
     replay = run.activate(10**6)
+    run.open_concerned(replay)
     assert run._open is not None
     run._open[:, 2] = False  # nobody's third component
     found, dense = gradients_of(run, replay.examples)
@@ -132,7 +134,7 @@ def test_scores_do_not_depend_on_what_is_open(form: str) -> None:
     losses = []
     for _ in range(2):
         losses.append(run.objective(old, old=True)(old, torch.ones(len(old))).item())
-        run.activate(1)
+        run.open_concerned(run.activate(1))
     run._open = torch.zeros(len(run.x), 4, dtype=torch.bool)
     losses.append(run.objective(old, old=True)(old, torch.ones(len(old))).item())
     assert losses[0] == pytest.approx(losses[1]) == pytest.approx(losses[2])

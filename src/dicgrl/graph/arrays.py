@@ -40,6 +40,11 @@ def count_in(values: IntArray, queries: IntArray) -> IntArray:
     return (last - first).astype(np.int64, copy=False)
 
 
+def mentions(ends: IntArray) -> IntArray:
+    """The nodes at the ends [m, 2] of links, one for each end; a self loop has one."""
+    return np.concatenate([ends[:, 0], ends[ends[:, 0] != ends[:, 1], 1]])
+
+
 class Groups:
     """Positions of an array by their value, found by one sort.
 

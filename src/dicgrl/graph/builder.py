@@ -81,6 +81,9 @@ class KnowledgeStreamBuilder:
             generator: Makes the choice.
             held: Valid and test triples that the part has already.
         """
+        if not valid and not test:
+            self.add(rows, *held)
+            return
         taught, asked = self._earlier()
         rows = rows[~asked.contains(triple_keys(rows))]
         known = taught.contains(triple_keys(rows))

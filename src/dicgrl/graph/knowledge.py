@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from dicgrl.errors import UserError
-from dicgrl.graph.arrays import BoolArray, GrowingArray, IntArray, count_in, distinct, ids_in
+from dicgrl.graph.arrays import (
+    BoolArray,
+    GrowingArray,
+    IntArray,
+    count_in,
+    distinct,
+    ids_in,
+    mentions,
+)
 from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.part import SPLITS, KnowledgePart
 from dicgrl.graph.vocabulary import Vocabulary
@@ -136,9 +144,7 @@ class KnowledgeGraph:
         if relations:
             every, mentioned = self._relation_counts[ids], newest[:, 1]
         else:
-            loop = newest[:, 0] == newest[:, 2]
-            every = self.degree(ids)
-            mentioned = np.concatenate([newest[:, 0], newest[~loop, 2]])
+            every, mentioned = self.degree(ids), mentions(newest[:, [0, 2]])
         return every, count_in(np.sort(mentioned), ids)
 
     def contains(self, triples: IntArray) -> BoolArray:
@@ -190,10 +196,7 @@ class KnowledgeGraph:
         counts[: len(self._relation_counts)] += self._relation_counts
         self._relation_counts = counts
         not_loop = triples[:, 0] != triples[:, 2]
-        self._by_entity.add(
-            np.concatenate([triples[:, 0], triples[not_loop, 2]]),
-            np.concatenate([rows, rows[not_loop]]),
-        )
+        self._by_entity.add(mentions(triples[:, [0, 2]]), np.concatenate([rows, rows[not_loop]]))
 
     def _check_room(self, entities: int, relations: int) -> None:
         if len(self.entities) + entities > MAX_ENTITIES:

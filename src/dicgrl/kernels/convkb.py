@@ -136,7 +136,7 @@ def _forward(  # type: ignore[no-untyped-def]
     tl.store(scores + pair, total, mask=pair < pairs)
 
 
-@triton.jit(do_not_specialize=["pairs", "inner"])
+@triton.jit(do_not_specialize=["step", "pairs", "inner"])
 def _backward_vectors(  # type: ignore[no-untyped-def]
     head, relation, tail, filters, weight, upstream, d_vectors, step,
     pairs, inner,

@@ -148,8 +148,10 @@ class _Blockwise(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, messages: MessagePass, *tables: Tensor) -> tuple[Tensor, Tensor]:
-        # Drawn from PyTorch's own generator: its seed decides what is dropped.
-        seed = int(torch.randint(1 << 62, ())) if messages.random else None
+        # Drawn from PyTorch's own generator: its seed decides what is dropped. Drawn on the device,
+        # whose wait keeps the step from being recorded: a record would repeat the same seeds.
+        device = tables[0].device
+        seed = int(torch.randint(1 << 62, (), device=device)) if messages.random else None
         new, missing, masks = [], [], []
         for number, block in enumerate(messages.blocks):
             read = messages.read(block, tables)

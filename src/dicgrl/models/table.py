@@ -84,7 +84,7 @@ class Table:
         return self._paces() if ids is None else self._paces()[ids]
 
     def _paces(self) -> Tensor:
-        return self.state("open", width=1)
+        return self.state("pace", width=1)
 
     def gather(self, ids: Tensor) -> Tensor:
         """Rows of the ids, [*ids.shape, width], differentiable."""
@@ -152,7 +152,7 @@ class Table:
         return {
             name: buffer[: self._length].clone() if ids is None else buffer[ids]
             for name, buffer in self._buffers.items()
-            if name not in ("gradient", "open")
+            if name not in ("gradient", "pace")
         }
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
@@ -171,7 +171,7 @@ class Table:
         for name, buffer in self._buffers.items():
             if name in values:
                 buffer[rows] = values[name]
-            elif name not in ("gradient", "open"):
+            elif name not in ("gradient", "pace"):
                 buffer[rows] = 0
 
     @property

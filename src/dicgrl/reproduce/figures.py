@@ -103,9 +103,10 @@ def draw_costs(plots: Sequence[CostPlot], columns: int = 2) -> Figure:
     rows = math.ceil(len(plots) / columns)
     figure = _figure(4.2 * columns, 3.4 * rows)
     grid = figure.subplots(rows, columns, squeeze=False)
+    labels = list(dict.fromkeys(point.label for plot in plots for point in plot.points))
     for axes, plot in zip(grid.flat, plots, strict=False):
-        for number, point in enumerate(plot.points):
-            colour = f"C{number}"
+        for point in plot.points:
+            colour = f"C{labels.index(point.label)}"
             seconds = max(point.seconds, 1e-3)  # a strategy that does nothing has a place, too
             axes.plot(
                 [seconds] * 2, [point.average, point.whole], color=colour, alpha=0.4, zorder=1

@@ -7,14 +7,15 @@ old rows only the common components may change.
 Two additions make it bounded. New rows start from what the graph says about them and first learn
 alone, while all old rows are closed (`arrive_epochs`). Meanwhile a shield protects old answers from
 newcomers: some old examples are compared with the new entities only, which teaches the newcomers to
-keep out of places that are taken. Then the published step runs within its budget, old rows learn
+keep out of places that are taken; they may be those that the part activates (`shield=activated`),
+so that one budget serves both. Then the published step runs within its budget, old rows learn
 the more slowly the more is known of them already (`pace`), and may move only so far (`max_drift`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from dicgrl.graph.arrays import IntArray, distinct
 from dicgrl.models.table import RowCopies
 from dicgrl.settings import ACTIVATED, ContinualSettings, examples_within
 from dicgrl.strategies.base import Learned, Strategy
-from dicgrl.tasks.base import Run
+from dicgrl.tasks.base import Replay, Run
 from dicgrl.training import Lesson
 from dicgrl.training.loop import Monitor, shuffled
 from dicgrl.training.stepper import Objective
@@ -45,49 +46,60 @@ class DiCGRL(Strategy, name="dicgrl"):
 
     def later(self, run: Run, monitor: Monitor | None) -> Learned:
         """See `Strategy`."""
-        settings = self.settings
-        before = _Before(run)
+        settings, learned, before = self.settings, Learned(), _Before(run)
+        arrives = settings.arrive_epochs > 0 and any(
+            len(run.model.tables()[name]) > old for name, old in run.old_rows().items()
+        )
+        updates = settings.later_epochs > 0 or not (arrives and run.brings_news_only())
         rows = run.examples("train", run.newest)
-        new = _Course(run.objective(rows), rows)
-        arrives = settings.arrive_epochs > 0 and bool(run.model.tables())
-        shield, replayed = None, np.empty(0, np.int64)
+        part = _Part(_Course(run.objective(rows), rows), before)
         if arrives:
-            replayed = self._shielding(run)
-            drawn = run.old_examples(replayed)
-            shield = _Course(run.objective(drawn, old=True, shield=True), drawn)
-        paid = replayed if settings.shield == ACTIVATED else replayed[:0]
-        stages = ["arrive"] if arrives else []
-        if settings.later_epochs or not arrives:
-            stages.insert(0 if settings.arrive_last else len(stages), "update")
-        learned = Learned()
+            self._raise_shield(run, part, learned)
+        stages = [self._arrive] if arrives else []
+        if updates:
+            stages.insert(0 if settings.arrive_last else len(stages), self._update)
         for stage in stages:
             try:
-                if stage == "arrive" and shield is not None:
-                    run.open_new()
-                    schedule = replace(settings.schedule(), epochs=settings.arrive_epochs)
-                    learned.fits.append(run.fit(_Mixed(new, shield), monitor, schedule))
-                else:
-                    guards = [shield] if shield is not None and settings.guard else []
-                    lesson = _Alternating(run, new, guards, self.budget(run), before, paid)
-                    learned.fits.append(run.fit(lesson, monitor))
-                    learned.candidates, learned.activated = lesson.candidates, lesson.activated
-                    replayed = distinct(replayed, lesson.used)
+                stage(run, part, learned, monitor)
             finally:
                 run.open_all()
-        learned.replayed = len(replayed)
+        learned.replayed = len(part.replayed)
         if settings.average:
             before.average()
         learned.details["drift"] = before.drift()
         return learned
 
-    def _shielding(self, run: Run) -> IntArray:
-        """Positions in the history of what protects old answers from newcomers."""
+    def _raise_shield(self, run: Run, part: _Part, learned: Learned) -> None:
+        """Choose the old examples that protect old answers from newcomers."""
         if self.settings.shield == ACTIVATED:
-            replay = run.activate(self.budget(run))
-            run.open_all()
-            return replay.positions
-        old, new = run.count("train", 0, run.newest), run.count("train", run.newest)
-        return run.draw(examples_within(self.settings.shield, old, new, "shield"), 0, run.newest)
+            part.activated = run.activate(self.budget(run))
+            part.replayed, examples = part.activated.positions, part.activated.examples
+            learned.candidates = part.activated.candidates
+            learned.activated = part.activated.activated
+        else:
+            old, new = run.count("train", 0, run.newest), run.count("train", run.newest)
+            count = examples_within(self.settings.shield, old, new, "shield")
+            part.replayed = run.draw(count, 0, run.newest)
+            examples = run.old_examples(part.replayed)
+        part.shield = [_Course(run.objective(examples, old=True, shield=True), examples)]
+
+    def _arrive(self, run: Run, part: _Part, learned: Learned, monitor: Monitor | None) -> None:
+        """Let what is new learn alone."""
+        run.open_new()
+        schedule = replace(self.settings.schedule(), epochs=self.settings.arrive_epochs)
+        learned.fits.append(run.fit(_Mixed(part.new, *part.shield), monitor, schedule))
+
+    def _update(self, run: Run, part: _Part, learned: Learned, monitor: Monitor | None) -> None:
+        """Let new examples and the old ones that they activate change what they share."""
+        settings = self.settings
+        schedule = settings.later_schedule()
+        if not settings.later_epochs and settings.arrive_epochs:
+            schedule = replace(schedule, epochs=settings.arrive_epochs)
+        guards = part.shield if settings.guard else []
+        lesson = _Alternating(run, part, guards, self.budget(run))
+        learned.fits.append(run.fit(lesson, monitor, schedule))
+        learned.candidates, learned.activated = lesson.candidates, lesson.activated
+        part.replayed = distinct(part.replayed, lesson.used)
 
 
 class _Course(NamedTuple):
@@ -96,6 +108,25 @@ class _Course(NamedTuple):
     objective: Objective
     examples: Tensor
     weight: Tensor | None = None
+
+
+@dataclass(slots=True)
+class _Part:
+    """What the stages of a part share.
+
+    Attributes:
+        new: Its examples.
+        before: What old rows were before it.
+        shield: Old examples that are compared with newcomers; none or one course.
+        activated: The same examples, where they are those that the part activates.
+        replayed: Positions of all old examples that were used.
+    """
+
+    new: _Course
+    before: _Before
+    shield: list[_Course] = field(default_factory=list)
+    activated: Replay | None = None
+    replayed: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 class _Mixed(Lesson):
@@ -125,23 +156,16 @@ class _Mixed(Lesson):
 class _Alternating(_Mixed):
     """New examples and the old ones that they activate, anew every few epochs."""
 
-    def __init__(
-        self,
-        run: Run,
-        new: _Course,
-        guards: list[_Course],
-        budget: int,
-        before: _Before,
-        used: IntArray,
-    ) -> None:
-        super().__init__(new, new, *guards)  # the second is replaced by what is activated
-        self._run, self._budget, self._before = run, budget, before
+    def __init__(self, run: Run, part: _Part, guards: list[_Course], budget: int) -> None:
+        super().__init__(part.new, part.new, *guards)  # the second is replaced by what is activated
+        self._run, self._budget, self._before = run, budget, part.before
         self.candidates = self.activated = 0
-        self.used = used
-        self._activate()  # now: copies of what may change are taken before the first epoch
+        self.used = np.empty(0, np.int64)
+        # Now: copies of what may change are taken before the first epoch.
+        self._replay(part.activated or run.activate(budget, self.used))
 
-    def _activate(self) -> None:
-        replay = self._run.activate(self._budget, self.used)
+    def _replay(self, replay: Replay) -> None:
+        self._run.open_concerned(replay)
         self._before.cover()
         objective = self._run.objective(replay.examples, old=True)
         self.courses[1] = _Course(objective, replay.examples, replay.weight)
@@ -154,7 +178,7 @@ class _Alternating(_Mixed):
     ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
         every = self._run.settings.refresh
         if epoch > 1 and every and (epoch - 1) % every == 0:
-            self._activate()
+            self._replay(self._run.activate(self._budget, self.used))
         return super().batches(epoch, size, generator)
 
     def settle(self, epoch: int) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dicgrl.graph.arrays import Groups, IntArray, count_in, distinct
+from dicgrl.graph.arrays import Groups, IntArray, count_in, distinct, mentions
 
 MAX_COMPONENTS = 62  # a set of components is one int64
 
@@ -218,8 +218,3 @@ def _neighbours(
         len(links.values),
     )
     return found, links.values
-
-
-def mentions(ends: IntArray) -> IntArray:
-    """The nodes at the ends of links, one for each end; a self loop has one."""
-    return np.concatenate([ends[:, 0], ends[ends[:, 0] != ends[:, 1], 1]])

@@ -20,7 +20,7 @@ from dicgrl.graph import Part
 from dicgrl.graph.arrays import IntArray
 from dicgrl.models import KnowledgeModel, NetworkModel
 from dicgrl.settings import LinkSettings, NodeSettings
-from dicgrl.tasks.activation import MAX_COMPONENTS
+from dicgrl.tasks.activation import MAX_COMPONENTS, Activation
 from dicgrl.training import FitReport, Lesson, Schedule, fit
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
@@ -34,6 +34,7 @@ class Replay:
         examples: The examples, on the model's device.
         weight: Weight of each.
         positions: Numbers that tell old examples apart.
+        concerned: Old triples or edges whose common components may change.
         candidates: Old triples or edges that were looked at.
         activated: Those that share a component with the new ones.
     """
@@ -41,6 +42,7 @@ class Replay:
     examples: Tensor
     weight: Tensor
     positions: IntArray
+    concerned: Activation
     candidates: int
     activated: int
 
@@ -132,12 +134,20 @@ class Run(ABC):
 
     @abstractmethod
     def activate(self, budget: int, used: IntArray | None = None) -> Replay:
-        """Old examples that the newest part concerns; opens their components.
+        """Old examples that the newest part concerns.
 
         Args:
             budget: How many examples the part may replay in all, each counted once.
             used: Positions of those that it has replayed already; none unless given.
         """
+
+    @abstractmethod
+    def open_concerned(self, replay: Replay) -> None:
+        """Let what is new change, and of what is old the components that are concerned."""
+
+    @abstractmethod
+    def brings_news_only(self) -> bool:
+        """Whether every example of the newest part speaks of something that came with it."""
 
     @abstractmethod
     def old_rows(self) -> dict[str, int]:

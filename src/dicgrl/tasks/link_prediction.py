@@ -135,12 +135,12 @@ class LinkRun(Run):
         new = np.arange(links.old, len(self.graph.train))
         found = activate(links, links.ends(new), links.components(new), settings.orders)
         chosen = found.within(budget, settings.selection, self.choices, used)
-        self._open(links, new, chosen)
         weight = np.where(chosen.order == 1, settings.weight1, settings.weight2)
         return Replay(
             self.old_examples(chosen.rows),
             torch.from_numpy(weight).float().to(self.device),
             chosen.rows,
+            chosen,
             found.candidates,
             len(found),
         )
@@ -167,11 +167,12 @@ class LinkRun(Run):
         found = activate(links, triple[None][:, [0, 2]], bits, self.settings.orders)
         return found, chosen, route.alpha.reshape(-1).tolist()
 
-    def _open(self, links: _Links, new: IntArray, activation: Activation) -> None:
-        """Let new rows change, and of old ones the components that are concerned."""
-        model, count = self.model, self.model.count
-        rows = np.concatenate([new, activation.rows])
-        bits = np.concatenate([links.components(new), activation.common])
+    def open_concerned(self, replay: Replay) -> None:
+        """See `Run`."""
+        model, count, links = self.model, self.model.count, _Links(self)
+        new, concerned = np.arange(links.old, len(self.graph.train)), replay.concerned
+        rows = np.concatenate([new, concerned.rows])
+        bits = np.concatenate([links.components(new), concerned.common])
         triples = self.graph.train[rows]
         ends = np.concatenate([triples[:, 0], triples[:, 2]])
         old = self.old_rows()
@@ -195,6 +196,13 @@ class LinkRun(Run):
         known, news = self.graph.evidence(rows // per, relations=name != "entities")
         pace = np.clip(self.settings.pace * news / np.maximum(known, 1), _SLOWEST, 1)
         return torch.from_numpy(np.where(rows < old, pace, 1.0)).float().to(self.device)
+
+    def brings_news_only(self) -> bool:
+        """See `Run`."""
+        assert self.part is not None
+        train, first = self.part.train, self.part.new_entities.start
+        old = (train[:, 0] < first) & (train[:, 2] < first)
+        return not (old & (train[:, 1] < self.part.new_relations.start)).any()
 
     def old_rows(self) -> dict[str, int]:
         """See `Run`."""

@@ -178,19 +178,21 @@ class NodeRun(Run):
         nodes = _at_ends(found, links.ends(found.rows))
         trained = np.isin(nodes.rows, self._nodes("train", 0, self.newest))
         chosen = nodes.at(trained).within(budget, settings.selection, self.choices, used)
-        self._open_components(links, new, found)
         weight = np.where(chosen.order == 1, settings.weight1, settings.weight2)
         return Replay(
             torch.from_numpy(chosen.rows).to(self.device),
             torch.from_numpy(weight).float().to(self.device),
             chosen.rows,
+            found,
             found.candidates,
             len(found),
         )
 
-    def _open_components(self, links: _Links, new: IntArray, found: Activation) -> None:
-        """Let gradients reach new nodes, and of old ones the components that are concerned."""
-        assert self.part is not None
+    def open_concerned(self, replay: Replay) -> None:
+        """See `Run`; it decides which components of which nodes gradients reach."""
+        assert self.graph is not None and self.part is not None
+        links, found = _Links(self), replay.concerned
+        new = np.arange(links.old, len(self.graph.edges))
         ends = np.concatenate([links.ends(new), links.ends(found.rows)])
         bits = np.concatenate([links.components(new), found.common])
         nodes = Groups(ends.T.ravel())
@@ -199,6 +201,10 @@ class NodeRun(Run):
         mask[nodes.values] = (concerned[:, None] >> np.arange(mask.shape[1])) & 1
         mask[self.part.new_nodes.start :] = True
         self._open = torch.from_numpy(mask).to(self.device)
+
+    def brings_news_only(self) -> bool:
+        """See `Run`; a node that is learned is one that came with the part."""
+        return True
 
     def old_rows(self) -> dict[str, int]:
         """See `Run`."""
@@ -273,10 +279,10 @@ class _Links(Links):
             return np.empty(0, np.int64)
         run = self._run
         model = run._before if rows[-1] < self.old and run._before is not None else run.model
-        nodes, ends = np.unique(self.ends(rows), return_inverse=True)
-        ends = ends.reshape(-1, 2).T
+        nodes = Groups(self.ends(rows).ravel())
+        ends = nodes.group.reshape(-1, 2).T
         both = torch.from_numpy(np.concatenate([ends, ends[::-1]], 1)).to(run.device)
-        x = run.x[torch.from_numpy(nodes).to(run.device)]
+        x = run.x[torch.from_numpy(nodes.values).to(run.device)]
         bits = component_bits(model.edge_components(x, both).cpu().numpy())
         one: IntArray = bits[: len(rows)] | bits[len(rows) :]
         return one

@@ -58,12 +58,14 @@ class RowAdam:
             # As with the rows' rate: a step that is recorded and replayed must see a change.
             self._dense = torch.optim.Adam(
                 self.parameters,
-                lr=torch.tensor(lr * dense_rate, device=device) if device.type == "cuda" else lr,
+                lr=torch.tensor(lr, device=device) if device.type == "cuda" else lr,
                 betas=betas,
                 eps=eps,
                 weight_decay=weight_decay,
                 capturable=device.type == "cuda",
             )
+            # Its first steps are not recorded, which it would warn about.
+            self._dense._warned_capturable_if_run_uncaptured = True
         self.lr = lr
 
     @torch.no_grad()
@@ -128,7 +130,7 @@ class RowAdam:
             self._step_rows(table, some)
 
     def _step_rows(self, table: Table, ids: Tensor) -> None:
-        # A repeated id computes and writes the same values again.
+        # On a GPU an id may be repeated: it computes and writes the same values again.
         buffers = (
             table.rows, table.state("moment1"), table.state("moment2"), table.state("steps", 1)
         )  # fmt: skip

@@ -42,12 +42,17 @@ class Stepper:
         self._generator = generator
         self._seen: dict[tuple[object, ...], int] = {}
         self._records: dict[tuple[object, ...], _Record] = {}
+        self._open: tuple[Tensor | None, ...] = ()
 
     def __call__(self, objective: Objective, examples: Tensor, weight: Tensor) -> Tensor:
         """Take a step; its loss is a number of its own, without history."""
         if not examples.is_cuda or self._generator is None:
             return self._step(objective, examples, weight)
-        key = (objective, examples.shape, *(table.open for table in self._optimiser.tables))
+        opened = tuple(table.open for table in self._optimiser.tables)
+        if any(now is not then for now, then in zip(opened, self._open, strict=False)):
+            self._seen, self._records = {}, {}  # never needed again, and each holds memory
+        self._open = opened
+        key = (objective, examples.shape)
         self._seen[key] = self._seen.get(key, 0) + 1
         if self._seen[key] < _WARM_UP:  # also compiles kernels and makes the optimiser's state
             return self._step(objective, examples, weight)
