@@ -9,6 +9,7 @@ from dicgrl.training import Lesson, LinkObjective, NegativeSampler, Schedule, fi
 from dicgrl.training import stepper as module
 
 ENTITIES, RELATIONS, TRIPLES = 40, 3, 300
+OPTIONS: dict[str, dict[str, int]] = {"transe": {}, "convkb": {"filters": 4}}
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 
@@ -33,12 +34,14 @@ def test_only_plain_lessons_and_those_that_say_so_may_be_recorded() -> None:
 class Fit:
     """A model that is trained on random triples; `spoil` is called in each step."""
 
-    def __init__(self, components: Components | None, spoil: bool = False) -> None:
+    def __init__(
+        self, components: Components | None, name: str = "transe", spoil: bool = False
+    ) -> None:
         generator = torch.Generator().manual_seed(0)
         highs = (ENTITIES, RELATIONS, ENTITIES)
         columns = [torch.randint(high, (TRIPLES,), generator=generator) for high in highs]
         triples = torch.stack(columns, 1).cuda()
-        self.model = KnowledgeModel("transe", 16, components, device="cuda")
+        self.model = KnowledgeModel(name, 16, components, OPTIONS[name], device="cuda")
         self.model.grow(ENTITIES, RELATIONS)
         self.model.entities.restrict(torch.arange(len(self.model.entities) // 2, device="cuda"))
         self.steps = 0
@@ -51,26 +54,39 @@ class Fit:
             loss = objective(self.model, examples, weight)
             return loss * float(loss.isfinite().item()) if spoil else loss
 
-        schedule = Schedule(epochs=9, batch=64, lr=0.02, halve_every=2, validate_every=100)
+        schedule = Schedule(
+            epochs=9, batch=64, lr=0.02, halve_every=2, clip=1.0, dense_rate=0.3, validate_every=100
+        )
         report = fit(self.model, Lesson(step, triples), schedule, source)
         self.losses = [entry.loss for entry in report.history]
 
 
 @on_gpu
-@pytest.mark.parametrize("components", [None, Components(4, 2)], ids=["plain", "divided"])
+@pytest.mark.parametrize(
+    ("name", "components"),
+    [
+        ("transe", None),
+        ("transe", Components(4, 2)),
+        ("convkb", None),  # with dense weights, too
+        ("convkb", Components(4, 2, attention="nodes")),
+    ],
+    ids=["plain", "divided", "filters", "filters-nodes"],
+)
 def test_replayed_steps_are_steps(
-    components: Components | None, monkeypatch: pytest.MonkeyPatch
+    name: str, components: Components | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("triton")
     monkeypatch.setattr(module, "_WARM_UP", 1 << 30)
-    expected = Fit(components)
+    expected = Fit(components, name)
     monkeypatch.setattr(module, "_WARM_UP", 3)
-    found = Fit(components)
+    found = Fit(components, name)
     assert expected.steps == 9 * 5
     assert found.steps == 2 * (3 + 1)  # full batches and the last, shorter one
     assert found.losses == pytest.approx(expected.losses, rel=1e-3)
     for name, table in expected.model.tables().items():
         torch.testing.assert_close(found.model.tables()[name].rows, table.rows, rtol=0, atol=2e-3)
+    for one, other in zip(expected.model.parameters(), found.model.parameters(), strict=True):
+        torch.testing.assert_close(other, one, rtol=0, atol=2e-3)
     steps = [fitted.model.entities.state("steps", 1) for fitted in (expected, found)]
     assert torch.equal(*steps) and steps[0].any()
 
