@@ -195,7 +195,7 @@ def _backward_parameters(  # type: ignore[no-untyped-def]
     d_b = tl.zeros([FILTERS, DIMS], dtype=tl.float32)
     for step in range(CHUNK):
         pair = tl.program_id(2) * CHUNK + step
-        real = inside & (pair < pairs)
+        real = tl.where(pair < pairs, inside, False)
         outer_at, inner_at = (pair // inner).to(tl.int64), (pair % inner).to(tl.int64)
         h = tl.load(head + outer_at * h0 + inner_at * h1 + dims * h2, mask=real, other=0.0)
         r = tl.load(relation + outer_at * r0 + inner_at * r1 + dims * r2, mask=real, other=0.0)
