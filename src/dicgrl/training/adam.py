@@ -126,7 +126,7 @@ class RowAdam:
         table.forget()
 
     def _step_table(self, table: Table, ids: Tensor) -> None:
-        for some in _distinct_blocks(table, ids):
+        for some in _movable_blocks(table, ids):
             self._step_rows(table, some)
 
     def _step_rows(self, table: Table, ids: Tensor) -> None:
@@ -136,7 +136,6 @@ class RowAdam:
         )  # fmt: skip
         rows, first, second, steps = moved = [buffer[ids] for buffer in buffers]
         gradient, pace = table.gradient[ids], table.pace(ids)
-        closed = None if pace is None else pace == 0
         if self.weight_decay:
             gradient.add_(rows, alpha=self.weight_decay)
         beta1, beta2 = self.betas
@@ -149,17 +148,25 @@ class RowAdam:
         change = (first / bias1).div_((second / bias2).sqrt_().add_(self.eps))
         rows.sub_(change.mul_(self.lr if pace is None else self.lr * pace))
         for buffer, new in zip(buffers, moved, strict=True):
-            buffer[ids] = new if closed is None else torch.where(closed, buffer[ids], new)
+            if pace is not None and ids.is_cuda:  # closed rows may be among them
+                new = torch.where(pace > 0, new, buffer[ids])
+            buffer[ids] = new
 
 
-def _distinct_blocks(table: Table, ids: Tensor) -> tuple[Tensor, ...]:
-    """Touched rows, each once, in blocks that stay in a CPU's cache; on a GPU all at once."""
+def _movable_blocks(table: Table, ids: Tensor) -> tuple[Tensor, ...]:
+    """Touched rows that may change, each once, in blocks that stay in a CPU's cache.
+
+    On a GPU all touched rows at once, as they are: choosing some would wait for the device.
+    """
     if ids.is_cuda:
         return (ids,)
-    if len(ids) < len(table):
+    if 16 * len(ids) < len(table):  # sorting costs less than a look at every row
         ids = torch.unique(ids)
+        pace = table.pace(ids)
+        ids = ids if pace is None else ids[pace[:, 0] > 0]
     else:
         mask = torch.zeros(len(table), dtype=torch.bool)
         mask[ids] = True
-        ids = mask.nonzero()[:, 0]
+        pace = table.pace()
+        ids = (mask if pace is None else mask & (pace[:, 0] > 0)).nonzero()[:, 0]
     return torch.split(ids, max(_BLOCK // table.width, 1)) if len(ids) else ()
