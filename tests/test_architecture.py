@@ -16,7 +16,7 @@ import dicgrl
 ROOT = Path(dicgrl.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 # From the ground up; a unit (a module or sub-package of dicgrl) imports only from lower layers.
-GROUND = [{"errors"}, {"files"}, {"graph"}, {"readers"}, {"datasets", "interop"}]
+GROUND = [{"errors"}, {"files", "locks"}, {"graph"}, {"readers"}, {"datasets", "interop"}]
 TOP = {"cli", "__main__"}
 # Units that are one thing in two files: a learner saves itself, its folder gives a learner.
 ONE_THING = {"storage": "learner"}

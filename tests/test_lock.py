@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dicgrl.errors import BusyError, UserError
-from dicgrl.files import locked
+from dicgrl.locks import locked
 from dicgrl.reproduce.cells import Cell, cell_path, load_cell, run_cell
 from dicgrl.reproduce.job import reproduce
 from dicgrl.reproduce.kinds import PartsTable, strategy_cells
@@ -28,7 +28,7 @@ FROZEN = ("--device", "cpu", "--set", "epochs=1", "--seeds", "1", "--only", "fro
 HOLD = """
 import sys, time
 from pathlib import Path
-from dicgrl.files import locked
+from dicgrl.locks import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

@@ -18,9 +18,10 @@ import torch
 
 from dicgrl.devices import device_name, peak_memory
 from dicgrl.errors import DataError, UserError
-from dicgrl.files import locked, new_folder, remove_leftovers, replacing_file
+from dicgrl.files import new_folder, remove_leftovers, replacing_file
 from dicgrl.graph import KnowledgeGraph, NetworkGraph, NetworkPart, Part, Stream
 from dicgrl.learner import Learner, part_results
+from dicgrl.locks import locked
 from dicgrl.recipes import Recipe
 from dicgrl.storage import (
     check_keep,

@@ -211,7 +211,7 @@ class ContinualSettings(_Settings):
         )
 
 
-ACTIVATED = "activated"  # a shield of the examples that the update replays
+ACTIVATED = "activated"  # a shield of what the part activates
 _AMOUNTS = ("budget", "shield")
 _CHOICES = {
     "validate_on": ("seen", "part"),

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.checkpoint import save_model
-from dicgrl.files import locked
 from dicgrl.graph import SPLITS, Stream
 from dicgrl.jobs import append_trace, check_folder, results
 from dicgrl.learner import Learner
+from dicgrl.locks import locked
 from dicgrl.recipes import Recipe
 from dicgrl.storage import save_learner, write_config, write_json
 from dicgrl.training import DivergedError, EpochReport

@@ -21,8 +21,9 @@ from urllib.parse import urlsplit
 from dicgrl.datasets.locate import cache_folder
 from dicgrl.datasets.paper import REPOSITORY, REVISION, PaperDataset
 from dicgrl.errors import FailureError, UserError
-from dicgrl.files import locked, publish_folder
+from dicgrl.files import publish_folder
 from dicgrl.graph import describe
+from dicgrl.locks import locked
 from dicgrl.readers import read_stream
 
 SOURCE_VARIABLE = "DICGRL_SOURCE"

@@ -41,16 +41,10 @@ class Plot:
 
 def draw_plots(plots: Sequence[Plot], columns: int = 2) -> Figure:
     """Plots side by side; lines are means over seeds, bands one standard deviation."""
-    columns = min(columns, len(plots))
-    rows = math.ceil(len(plots) / columns)
-    figure = _figure(4.2 * columns, 3.4 * rows)
-    grid = figure.subplots(rows, columns, squeeze=False)
-    for axes, plot in zip(grid.flat, plots, strict=False):
+    figure, places = _grid(len(plots), columns)
+    for axes, plot in zip(places, plots, strict=True):
         _draw_lines(axes, plot)
-    for axes in list(grid.flat)[len(plots) :]:
-        axes.set_axis_off()
-    for axes, plot in zip(grid.flat, plots, strict=False):
-        if axes is grid[0][0] or [line.label for line in plot.lines] != [
+        if axes is places[0] or [line.label for line in plot.lines] != [
             line.label for line in plots[0].lines
         ]:  # lines that are the same everywhere are named once
             axes.legend(fontsize=8)
@@ -99,12 +93,9 @@ class CostPlot:
 
 def draw_costs(plots: Sequence[CostPlot], columns: int = 2) -> Figure:
     """Quality against seconds per later part: a filled circle for A, an open one for W."""
-    columns = min(columns, len(plots))
-    rows = math.ceil(len(plots) / columns)
-    figure = _figure(4.2 * columns, 3.4 * rows)
-    grid = figure.subplots(rows, columns, squeeze=False)
+    figure, places = _grid(len(plots), columns)
     labels = list(dict.fromkeys(point.label for plot in plots for point in plot.points))
-    for axes, plot in zip(grid.flat, plots, strict=False):
+    for axes, plot in zip(places, plots, strict=True):
         for point in plot.points:
             colour = f"C{labels.index(point.label)}"
             seconds = max(point.seconds, 1e-3)  # a strategy that does nothing has a place, too
@@ -119,8 +110,6 @@ def draw_costs(plots: Sequence[CostPlot], columns: int = 2) -> Figure:
         axes.set_ylabel(f"{plot.measured} (filled A, open W)", fontsize=9)
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
-    for axes in list(grid.flat)[len(plots) :]:
-        axes.set_axis_off()
     return figure
 
 
@@ -267,6 +256,17 @@ def _figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)  # no window, no global state
     return figure
+
+
+def _grid(count: int, columns: int) -> tuple[Figure, list[Axes]]:
+    """A figure with places for so many plots side by side."""
+    columns = min(columns, count)
+    rows = math.ceil(count / columns)
+    figure = _figure(4.2 * columns, 3.4 * rows)
+    places = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes in places[count:]:
+        axes.set_axis_off()
+    return figure, places[:count]
 
 
 def _wrapped(name: str, width: int = 24) -> str:

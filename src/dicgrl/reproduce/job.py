@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.errors import UserError, shown
-from dicgrl.files import locked
+from dicgrl.locks import locked
 from dicgrl.reproduce.cells import Cell, RunCell, run_cell
 from dicgrl.reproduce.engine import Outcome, Watch, run_cells
 from dicgrl.reproduce.report import write_report

@@ -14,7 +14,7 @@ from dicgrl.evaluation.ranks import Ranks
 from dicgrl.graph import KnowledgeGraph, KnowledgePart, Part
 from dicgrl.graph.arrays import IntArray, distinct, ids_in
 from dicgrl.graph.part import SPLITS
-from dicgrl.models import KnowledgeModel, Table
+from dicgrl.models import KnowledgeModel
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.tasks.activation import (
     Activation,
@@ -186,7 +186,7 @@ class LinkRun(Run):
         for name, table in model.tables().items():
             fresh = ids_in(range(old[name], len(table)))
             opened = distinct(spoken[name], fresh)
-            self._restrict(table, opened, self._pace(name, opened, old[name]))
+            table.restrict(self._on_device(opened), self._pace(name, opened, old[name]))
 
     def _pace(self, name: str, rows: IntArray, old: int) -> Tensor | None:
         """How fast rows of a table may change: the old ones by how much of them is news."""
@@ -219,7 +219,7 @@ class LinkRun(Run):
         """See `Run`."""
         for name, first in self.old_rows().items():
             table = self.model.tables()[name]
-            self._restrict(table, ids_in(range(first, len(table))))
+            table.restrict(self._on_device(ids_in(range(first, len(table)))))
         self.model.requires_grad_(False)  # the scorer's own weights serve old triples as well
 
     def open_all(self) -> None:
@@ -227,9 +227,6 @@ class LinkRun(Run):
         for table in self.model.tables().values():
             table.restrict(None)
         self.model.requires_grad_(True)
-
-    def _restrict(self, table: Table, rows: IntArray, pace: Tensor | None = None) -> None:
-        table.restrict(self._on_device(rows), pace)
 
     def ranks(self, triples: Tensor) -> Ranks:
         """Ranks of triples among all entities so far, filtered by all that is known."""
