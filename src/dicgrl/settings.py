@@ -152,6 +152,8 @@ class ContinualSettings(_Settings):
         shield: Old examples that protect old answers from newcomers in that time, like budget; or
             activated, for those that the part activates within budget, which an update then
             replays.
+        shield_rank: Rank among old entities that newcomers are kept behind in the questions of the
+            shield; 0 keeps them behind the margin of the loss, whatever else answers.
         guard: Whether the shield stands while old components change, too.
         arrive_last: Whether new rows learn alone after the change of old ones, not before.
         pace: Learning rate of old rows in the update as a multiple of the share of what is known
@@ -177,6 +179,7 @@ class ContinualSettings(_Settings):
     selection: str = "top"
     arrive_epochs: int = 0
     shield: str = "0"
+    shield_rank: int = 0
     guard: bool = False
     arrive_last: bool = False
     pace: float = 0.0
@@ -227,6 +230,7 @@ _CONTINUAL_NOT_NEGATIVE = (
     "refresh",
     "fan",
     "arrive_epochs",
+    "shield_rank",
     "pace",
     "max_drift",
 )
@@ -396,6 +400,7 @@ class NodeSettings(ContinualSettings):
         "start",
         "arrive_epochs",
         "shield",
+        "shield_rank",
         "guard",
         "arrive_last",
         "pace",

@@ -44,6 +44,16 @@ def begun(form: str, seed: int = 0, news_only: bool = False, **changes: Any) -> 
     return run
 
 
+def watch_shield(run: LinkRun, monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
+    """The triples of each shield that is raised from now on."""
+    shielded: list[Tensor] = []
+    original = run.shield
+    monkeypatch.setattr(
+        run, "shield", lambda triples: (shielded.append(triples), original(triples))[1]
+    )
+    return shielded
+
+
 def links_of(run: LinkRun, attention: Tensor) -> tuple[list[Link], list[Link]]:
     """Old triples by the attention of before the part, new ones by that of now."""
     before = copy.deepcopy(run.model)
@@ -226,10 +236,13 @@ def test_a_shield_compares_old_triples_with_new_entities_only() -> None:
     assert run.part is not None
     old = run.examples("train", 0, 1)
     ends = set(old[:, [0, 2]].flatten().tolist())
-    for shield in (True, False):
-        # Without its own answers a triple touches what it is compared with, here a self loop.
-        one = torch.tensor([[0, 0, 0]])
-        run.objective(old, old=True, shield=shield)(one, torch.ones(1)).backward()
+    # Without its own answers a triple touches what it is compared with, here a self loop.
+    one = torch.tensor([[0, 0, 0]])
+    for shield, (objective, batch) in (
+        (True, run.shield(one)),
+        (False, (run.objective(old, old=True), one)),
+    ):
+        objective(batch, torch.ones(1)).backward()
         touched = take_gradients(run.model)["table/entities"].any(1).view(-1, 4).any(1)
         others = set(touched.nonzero()[:, 0].tolist()) - {0}
         assert others & set(run.part.new_entities)
@@ -288,6 +301,7 @@ def test_the_activated_examples_may_shield_and_then_count_once(
     changes: dict[str, Any] = {"shield": "activated", "budget": "6", "guard": True, "fan": 2}
     run = begun("transe-divided", arrive_epochs=2, later_epochs=2, **changes)
     lessons: list[Lesson] = []
+    shielded = watch_shield(run, monkeypatch)
     fit = run.fit
     monkeypatch.setattr(
         run, "fit", lambda lesson, *rest: (lessons.append(lesson), fit(lesson, *rest))[1]
@@ -299,8 +313,8 @@ def test_the_activated_examples_may_shield_and_then_count_once(
     _, activated, guard = update.courses
     rows = {tuple(row) for row in activated.examples.tolist()}
     assert len(rows) == 6 == learned.replayed
-    assert {tuple(row) for row in shield.examples.tolist()} == rows
-    assert guard.examples is shield.examples
+    assert [{tuple(row) for row in triples.tolist()} for triples in shielded] == [rows]
+    assert guard is shield and len(shield.examples) == 6
 
 
 def test_a_shield_of_activated_examples_says_what_was_activated() -> None:
@@ -435,6 +449,7 @@ def test_dense_weights_can_be_averaged_by_the_examples_behind_them() -> None:
 def test_lessons_of_the_arrival_hold_the_shield_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     run = begun("transe-divided", news_only=True, arrive_epochs=1, later_epochs=0, shield="7")
     lessons: list[Lesson] = []
+    shielded = watch_shield(run, monkeypatch)
     original = run.fit
 
     def fit(lesson: Lesson, *rest: Any) -> Any:
@@ -447,8 +462,9 @@ def test_lessons_of_the_arrival_hold_the_shield_apart(monkeypatch: pytest.Monkey
     assert isinstance(lesson, _Mixed)
     history = {tuple(row) for row in run.examples("train", 0, 1).tolist()}
     new, guarding = lesson.courses
-    shield = [tuple(row) for row in guarding.examples.tolist()]
-    assert len(set(shield)) == 7 and set(shield) <= history
+    (triples,) = shielded
+    shield = [tuple(row) for row in triples.tolist()]
+    assert len(set(shield)) == len(guarding.examples) == 7 and set(shield) <= history
     assert torch.equal(new.examples, run.examples("train", 1))
     assert torch.equal(lesson.examples, new.examples)
     assert guarding.weight is None

@@ -171,3 +171,18 @@ def test_the_adversarial_weights_get_no_gradient() -> None:
     share = negative.detach().softmax(-1)
     assert negative.grad is not None
     torch.testing.assert_close(negative.grad, share * (negative.detach() + 1).sigmoid() / 2)
+
+
+@every_loss
+def test_at_its_level_a_negative_begins_to_cost(name: str) -> None:
+    loss = make_loss(name, MARGIN, TEMPERATURE)
+    positive = torch.tensor([-1.0, 2.0], dtype=torch.float64)
+    level = loss.level(positive)
+
+    def cost(above: float) -> Tensor:
+        return loss(positive, level + above, None, torch.ones(2, dtype=torch.float64))
+
+    # One negative each: the ranking loss bends there, the others are half as steep as they get.
+    slope = [(cost(x + 1e-6) - cost(x - 1e-6)).item() / 2e-6 for x in (-40.0, 0.0, 40.0)]
+    assert slope[0] == pytest.approx(0, abs=1e-6)
+    assert slope[1] == pytest.approx(slope[2] / 2, rel=1e-4)

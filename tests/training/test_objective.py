@@ -50,6 +50,9 @@ class Recorded:
         self.positive, self.negative, self.mask = positive, negative, mask
         return positive.sum() * 0
 
+    def level(self, positive: Tensor) -> Tensor:
+        return positive[:, None] - 2.0
+
 
 def test_a_saturated_question_has_its_negatives_masked() -> None:
     # Entity 0 knows everybody, so that no tail is left to draw.
@@ -90,3 +93,17 @@ def test_the_normalisation_loss_counts_for_disentangled_models_only() -> None:
 
     assert loss(None, 0.0) == loss(None, 5.0)
     assert loss(Components(4, 2), 0.0) < loss(Components(4, 2), 5.0)
+
+
+def test_a_bar_stands_where_the_loss_has_its_level() -> None:
+    model, recorded = model_of(Components(4, 2)), Recorded()
+    bars = torch.tensor([[-1.0, -2.0], [0.5, 3.0], [-4.0, 0.0], [7.0, -7.0]])
+    shifted, plain = [], []
+    for into, given in ((shifted, bars), (plain, None)):
+        sampler = NegativeSampler(TRIPLES, 6, 2, torch.Generator().manual_seed(2))
+        LinkObjective(sampler, recorded, 5)(model, TRIPLES, WEIGHT, given)
+        into.append(recorded.negative)
+    # Two other heads, three other tails; the level of this loss is 2 below the positive.
+    at = torch.stack([bars[:, 0]] * 2 + [bars[:, 1]] * 3, 1)
+    expected = plain[0] - at + recorded.positive[:, None] - 2.0
+    torch.testing.assert_close(shifted[0], expected)

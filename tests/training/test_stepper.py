@@ -62,6 +62,7 @@ class Fit:
 
 
 @on_gpu
+@pytest.mark.parametrize("kernels", ["1", "0"], ids=["kernels", "pytorch"])
 @pytest.mark.parametrize(
     ("name", "components"),
     [
@@ -73,9 +74,11 @@ class Fit:
     ids=["plain", "divided", "filters", "filters-nodes"],
 )
 def test_replayed_steps_are_steps(
-    name: str, components: Components | None, monkeypatch: pytest.MonkeyPatch
+    name: str, components: Components | None, kernels: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("triton")
+    if kernels == "1":
+        pytest.importorskip("triton")
+    monkeypatch.setenv("DICGRL_KERNELS", kernels)
     monkeypatch.setattr(module, "_WARM_UP", 1 << 30)
     expected = Fit(components, name)
     monkeypatch.setattr(module, "_WARM_UP", 3)

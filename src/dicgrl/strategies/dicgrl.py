@@ -81,7 +81,7 @@ class DiCGRL(Strategy, name="dicgrl"):
             count = examples_within(self.settings.shield, old, new, "shield")
             part.replayed = run.draw(count, 0, run.newest)
             examples = run.old_examples(part.replayed)
-        part.shield = [_Course(run.objective(examples, old=True, shield=True), examples)]
+        part.shield = [_Course(*run.shield(examples))]
 
     def _arrive(self, run: Run, part: _Part, learned: Learned, monitor: Monitor | None) -> None:
         """Let what is new learn alone."""

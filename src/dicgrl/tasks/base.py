@@ -123,13 +123,20 @@ class Run(ABC):
         """Training examples by their positions in the history."""
 
     @abstractmethod
-    def objective(self, examples: Tensor, *, old: bool = False, shield: bool = False) -> Objective:
+    def objective(self, examples: Tensor, *, old: bool = False) -> Objective:
         """The loss of batches of the examples.
 
         Args:
             examples: All that will be asked for.
             old: Use the attention of before the part, and let gradients reach only what is open.
-            shield: Compare with what is new only.
+        """
+
+    @abstractmethod
+    def shield(self, examples: Tensor) -> tuple[Objective, Tensor]:
+        """What protects the answers of old examples from newcomers.
+
+        Returns:
+            A loss of batches, and what the batches are made of: an entry for each example.
         """
 
     @abstractmethod

@@ -23,6 +23,7 @@ from dicgrl.tasks.activation import (
     component_bits,
 )
 from dicgrl.tasks.base import Replay, Run
+from dicgrl.tasks.shield import bars
 from dicgrl.tasks.start import start_from_neighbours
 from dicgrl.training import LinkObjective, NegativeSampler, make_loss
 from dicgrl.training.stepper import Objective
@@ -107,26 +108,48 @@ class LinkRun(Run):
         """See `Run`."""
         return self._on_device(self.graph.train[chosen])
 
-    def objective(self, examples: Tensor, *, old: bool = False, shield: bool = False) -> Objective:
-        """See `Run`; a shield draws its negatives from the new entities only."""
-        settings, model = self.settings, self.model
-        entities = range(model.num_entities)
-        if shield and self.part is not None and len(self.part.new_entities):
-            entities = self.part.new_entities
-        known = self.graph.train
-        if 2 * len(examples) < len(known):  # the questions that can be asked are few
-            known = known[self.graph.same_questions(examples.cpu().numpy())]
-        sampler = NegativeSampler(
-            self._on_device(known), entities, model.num_relations, self.generator
-        )
-        loss = make_loss(settings.loss, settings.margin, settings.temperature)
-        objective = LinkObjective(sampler, loss, settings.negatives, settings.beta)
+    def objective(self, examples: Tensor, *, old: bool = False) -> Objective:
+        """See `Run`."""
+        model = self.model
+        objective = self._against(range(model.num_entities), examples)
 
         def of_batch(triples: Tensor, weight: Tensor) -> Tensor:
             with model.attending(self._kept if old else None):
                 return objective(model, triples, weight)
 
         return of_batch
+
+    def shield(self, examples: Tensor) -> tuple[Objective, Tensor]:
+        """See `Run`: old triples are compared with new entities only."""
+        assert self.part is not None
+        model, kept, new = self.model, self._kept, self.part.new_entities
+        objective = self._against(new or range(model.num_entities), examples)
+        most = None
+        if self.settings.shield_rank:
+            old = self._sampler(range(new.start), examples)
+            with model.attending(kept):
+                most = bars(model, examples, old, self.settings.shield_rank)
+
+        def of_batch(chosen: Tensor, weight: Tensor) -> Tensor:
+            with model.attending(kept):
+                limits = None if most is None else most[chosen]
+                return objective(model, examples[chosen], weight, limits)
+
+        return of_batch, torch.arange(len(examples), device=self.device)
+
+    def _against(self, entities: range, examples: Tensor) -> LinkObjective:
+        """The loss of triples among the examples against negatives that are drawn from entities."""
+        settings = self.settings
+        loss = make_loss(settings.loss, settings.margin, settings.temperature)
+        sampler = self._sampler(entities, examples)
+        return LinkObjective(sampler, loss, settings.negatives, settings.beta)
+
+    def _sampler(self, entities: range, examples: Tensor) -> NegativeSampler:
+        known = self.graph.train
+        if 2 * len(examples) < len(known):  # the questions that can be asked are few
+            known = known[self.graph.same_questions(examples.cpu().numpy())]
+        relations = self.model.num_relations
+        return NegativeSampler(self._on_device(known), entities, relations, self.generator)
 
     def activate(self, budget: int, used: IntArray | None = None) -> Replay:
         """See `Run`."""

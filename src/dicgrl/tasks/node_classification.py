@@ -150,9 +150,13 @@ class NodeRun(Run):
         nodes = [self.graph.part_nodes(split, part) for part in parts]
         return np.concatenate(nodes) if nodes else np.empty(0, np.int64)
 
-    def objective(self, examples: Tensor, *, old: bool = False, shield: bool = False) -> Objective:
-        """See `Run`; there are no negatives to shield from."""
-        del examples, shield
+    def shield(self, examples: Tensor) -> tuple[Objective, Tensor]:
+        """See `Run`; new nodes answer no old question, there is nothing to shield from."""
+        return self.objective(examples, old=True), examples
+
+    def objective(self, examples: Tensor, *, old: bool = False) -> Objective:
+        """See `Run`."""
+        del examples
         settings, model = self.settings, self.model
         neighbourhood: Neighbourhood = WholeNetwork(self.inputs, self.edges)
         if settings.batch:

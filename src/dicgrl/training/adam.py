@@ -103,13 +103,15 @@ class RowAdam:
             else:
                 group["lr"] = value * self.dense_rate
 
+    def _rate_on(self, device: torch.device) -> Tensor:
+        """The learning rate as a number there: a step that is replayed must see it change."""
+        if device not in self._rates:
+            self._rates[device] = torch.tensor(self._lr, device=device)
+        return self._rates[device]
+
     def _launch(self, table: Table, ids: Tensor) -> None:
         from dicgrl.kernels.adam import adam  # needs Triton
 
-        device = table.rows.device
-        if device not in self._rates:
-            # A step that is recorded and replayed must see a rate that changes: keep it there.
-            self._rates[device] = torch.tensor(self.lr, device=device)
         adam(
             table.rows,
             table.gradient,
@@ -118,7 +120,7 @@ class RowAdam:
             table.pace(),
             table.claims(),
             ids,
-            self._rates[device],
+            self._rate_on(table.rows.device),
             self.betas,
             self.eps,
             self.weight_decay,
@@ -146,7 +148,8 @@ class RowAdam:
         count = steps.double()
         bias1, bias2 = ((1 - beta**count).to(rows.dtype) for beta in self.betas)
         change = (first / bias1).div_((second / bias2).sqrt_().add_(self.eps))
-        rows.sub_(change.mul_(self.lr if pace is None else self.lr * pace))
+        rate = self._rate_on(rows.device) if rows.is_cuda else self.lr
+        rows.sub_(change.mul_(rate if pace is None else rate * pace))
         for buffer, new in zip(buffers, moved, strict=True):
             if pace is not None and ids.is_cuda:  # closed rows may be among them
                 new = torch.where(pace > 0, new, buffer[ids])

@@ -8,15 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from dicgrl.errors import unknown_name
 from dicgrl.kernels import available
 
-Loss = Callable[[Tensor, Tensor, Tensor | None, Tensor], Tensor]
+
+class Loss(Protocol):
+    """Compares the scores of positives and of their negatives."""
+
+    def __call__(
+        self, positive: Tensor, negative: Tensor, mask: Tensor | None, weight: Tensor, /
+    ) -> Tensor:
+        """Weighted mean over the examples."""
+
+    def level(self, positive: Tensor, /) -> Tensor:
+        """Score that the negatives of each example should stay below, [b, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,10 @@ class _PairLoss:
     def each(self, positive: Tensor, negative: Tensor, mask: Tensor | None) -> Tensor:
         """Loss of each example, [b]."""
         raise NotImplementedError
+
+    def level(self, positive: Tensor) -> Tensor:
+        """See `Loss`."""
+        return torch.full_like(positive, -self.margin)[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +94,10 @@ class MarginRanking(_PairLoss):
         wrong = _masked(F.relu(self.margin - positive[:, None] + negative), mask)
         exist = wrong.shape[-1] if mask is None else mask.sum(-1).clamp(min=1)
         return wrong.sum(-1) / exist
+
+    def level(self, positive: Tensor) -> Tensor:
+        """See `Loss`."""
+        return positive[:, None] - self.margin
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,14 +32,28 @@ class LinkObjective:
         self.negatives = negatives
         self.beta = beta
 
-    def __call__(self, model: KnowledgeModel, triples: Tensor, weight: Tensor) -> Tensor:
-        """Loss of triples [b, 3] with weights [b]."""
+    def __call__(
+        self, model: KnowledgeModel, triples: Tensor, weight: Tensor, bars: Tensor | None = None
+    ) -> Tensor:
+        """Loss of triples [b, 3] with weights [b].
+
+        Args:
+            model: The model.
+            triples: The triples.
+            weight: Their weights.
+            bars: Scores that other heads and other tails should stay below, [b, 2]; those of the
+                loss unless given.
+        """
         other_heads, other_tails = self.sampler.corrupt(triples, self.negatives)
         mask = None
         if self.sampler.saturated:
             mask = torch.cat([other_heads >= 0, other_tails >= 0], 1)
             other_heads, other_tails = other_heads.clamp(min=0), other_tails.clamp(min=0)
         positive, negative, route = model.score_links(triples, other_heads, other_tails)
+        if bars is not None:
+            of_head, of_tail = torch.split(bars, 1, 1)
+            wide = torch.cat([of_head.expand_as(other_heads), of_tail.expand_as(other_tails)], 1)
+            negative = negative - wide + self.loss.level(positive.detach())
         total = self.loss(positive, negative, mask, weight)
         if route is not None and self.beta:
             missing = route.concentration_loss() * weight
