@@ -76,7 +76,7 @@ class _Settings:
 
         Example:
             >>> sorted(LinkSettings().names() - NodeSettings().names())[-2:]
-            ['temperature', 'validate_at_most']
+            ['validate_at_most', 'weighting']
         """
         return set(self._types({})) - set(self.without_effect)
 
@@ -221,6 +221,7 @@ _CHOICES = {
     "start": ("auto", "random", "neighbours"),
     "selection": ("top", "sample"),
 }
+_WEIGHTINGS = ("even", "frequency")
 _CONTINUAL_NOT_NEGATIVE = (
     "later_epochs",
     "later_rate",
@@ -280,6 +281,8 @@ class LinkSettings(ContinualSettings):
         margin: Margin of the loss.
         temperature: Sharpness of the self-adversarial weights.
         negatives: Negatives per triple.
+        weighting: What triples count where a model learns them from the start: even (all alike) or
+            frequency (the less, the more often their questions are asked).
         beta: Weight of the normalisation loss.
         epochs: Passes over the training triples, at most.
         batch: Triples per step.
@@ -306,6 +309,7 @@ class LinkSettings(ContinualSettings):
     margin: float = 9.0
     temperature: float = 1.0
     negatives: int = 64
+    weighting: str = "even"
     beta: float = 0.1
     epochs: int = 100
     batch: int = 1024
@@ -327,6 +331,8 @@ class LinkSettings(ContinualSettings):
                 raise unknown_name(f"option of {self.model}", option, known)
         if self.loss not in LOSSES:
             raise unknown_name("loss", self.loss, LOSSES)
+        if self.weighting not in _WEIGHTINGS:
+            raise unknown_name("weighting", self.weighting, _WEIGHTINGS)
         if not math.isfinite(self.margin):
             raise UserError(f"margin={self.margin}: expected a finite number")
         self._check(("dim", "negatives", "batch", "epochs", "validate_every"), _NOT_NEGATIVE)

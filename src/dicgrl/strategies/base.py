@@ -61,8 +61,7 @@ class Strategy:
 
     def first(self, run: Run, monitor: Monitor | None) -> Learned:
         """Learn the first part."""
-        examples = run.examples("train")
-        return Learned([run.fit(Lesson(run.objective(examples), examples), monitor)])
+        return Learned([run.fit(self.everything(run), monitor)])
 
     def later(self, run: Run, monitor: Monitor | None) -> Learned:
         """Learn a part when others have been learned before."""
@@ -82,6 +81,11 @@ class Strategy:
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Put back what `state` gave."""
+
+    def everything(self, run: Run) -> Lesson:
+        """All that is known so far, as a model learns it that knows nothing yet."""
+        examples = run.examples("train")
+        return Lesson(run.objective(examples), examples, run.weights(examples))
 
     def budget(self, run: Run) -> int:
         """Old examples that may be replayed for the newest part."""

@@ -32,7 +32,5 @@ class Upper(Strategy, name="upper"):
     def later(self, run: Run, monitor: Monitor | None) -> Learned:
         """See `Strategy`."""
         run.rebuild()
-        examples = run.examples("train")
-        lesson = Lesson(run.objective(examples), examples)
-        report = run.fit(lesson, monitor, run.settings.schedule())
+        report = run.fit(self.everything(run), monitor, run.settings.schedule())
         return Learned([report], replayed=run.count("train", 0, run.newest))

@@ -131,6 +131,11 @@ class Run(ABC):
             old: Use the attention of before the part, and let gradients reach only what is open.
         """
 
+    def weights(self, examples: Tensor) -> Tensor | None:
+        """How much each example counts, [n], where all are learned from the start; None: alike."""
+        del examples
+        return None
+
     @abstractmethod
     def shield(self, examples: Tensor) -> tuple[Objective, Tensor]:
         """What protects the answers of old examples from newcomers.

@@ -26,6 +26,7 @@ from dicgrl.tasks.base import Replay, Run
 from dicgrl.tasks.shield import bars
 from dicgrl.tasks.start import start_from_neighbours
 from dicgrl.training import LinkObjective, NegativeSampler, make_loss
+from dicgrl.training.known import HEAD, RELATION, TAIL
 from dicgrl.training.stepper import Objective
 
 PROTOCOL = {
@@ -118,6 +119,21 @@ class LinkRun(Run):
                 return objective(model, triples, weight)
 
         return of_batch
+
+    def weights(self, examples: Tensor) -> Tensor | None:
+        """See `Run`; with `weighting=frequency` a triple counts less, the more often it is asked.
+
+        As in RotatE (Sun et al. 2019): 1 / sqrt(4 + #(h, r, ?) + #(?, r, t)), here with mean 1.
+        """
+        if self.settings.weighting == "even":
+            return None
+        asked = torch.full((len(examples),), 4.0, device=examples.device)
+        for given in (HEAD, TAIL):
+            question = examples[:, given] * self.model.num_relations + examples[:, RELATION]
+            _, group, counts = torch.unique(question, return_inverse=True, return_counts=True)
+            asked += counts[group]
+        weight = asked.rsqrt()
+        return weight / weight.mean()
 
     def shield(self, examples: Tensor) -> tuple[Objective, Tensor]:
         """See `Run`: old triples are compared with new entities only."""
