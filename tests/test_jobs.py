@@ -17,6 +17,7 @@ from dicgrl.graph import Stream
 from dicgrl.jobs import OnEpoch, learn_more, run_stream
 from dicgrl.readers import read_stream
 from dicgrl.recipes import Recipe
+from dicgrl.storage import _write_sealed
 from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, write_ring
 
 KEYS = {
@@ -166,6 +167,21 @@ def test_a_stream_that_grew_since_is_gone_on_with(tmp_path: Path) -> None:
     assert measured(grown) == measured(run(ring(), recipe))
     with pytest.raises(UserError, match="longer than this stream"):
         run(ring()[:1], recipe, out=tmp_path, resume=True)
+
+
+def test_a_run_from_before_a_setting_existed_is_resumed_with_its_default(tmp_path: Path) -> None:
+    recipe = recipe_of("links", "dicgrl")
+    run(ring()[:1], recipe, out=tmp_path)
+    config = read(tmp_path / "config.json")
+    assert config["settings"].pop("weighting") == "even"
+    assert config["settings"].pop("shield_rank") == recipe.settings.shield_rank == 0
+    del config["sha256"]
+    _write_sealed(tmp_path / "config.json", config)
+    grown = run(ring(), recipe, out=tmp_path, resume=True)
+    assert measured(grown) == measured(run(ring(), recipe))
+    other = recipe_of("links", "dicgrl", shield_rank=4)
+    with pytest.raises(UserError, match="has shield_rank=0, not 4"):
+        run(ring(), other, out=tmp_path, resume=True)
 
 
 def models(folder: Path) -> list[str]:

@@ -154,3 +154,14 @@ def test_a_reproduced_target_has_its_section(tmp_path: Path) -> None:
     ):
         assert words in section
     assert "Lost" not in section and "table 1" not in section
+
+
+def test_a_result_of_another_recipe_is_told_apart() -> None:
+    script = run_path(str(ROOT / "scripts" / "results_page.py"))
+    result = next(r for r in links() if (r["model"], r["dataset"]) == ("transe", "FB15k-237"))
+    assert script["is_current"](result)
+    younger = {k: v for k, v in result["settings"].items() if k not in ("weighting", "shield_rank")}
+    assert not script["is_current"](result | {"settings": younger})  # it was even then
+    assert not script["is_current"](result | {"settings": result["settings"] | {"lr": 0.5}})
+    other = result["settings"] | {"later_epochs": 7}
+    assert script["is_current"](result | {"settings": other})

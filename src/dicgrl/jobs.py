@@ -221,6 +221,9 @@ def results(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
 
 def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) -> Learner:
     config = read_config(out)
+    if isinstance(config.get("settings"), dict):  # settings that are younger had their defaults
+        defaults = type(recipe.settings)().as_dict()
+        config["settings"] = json.loads(json.dumps(defaults)) | config["settings"]
     if config.get("setting") == "whole":
         raise UserError(f"{out}: a run of --whole, not one that learns this stream part by part")
     wanted = {

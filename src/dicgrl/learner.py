@@ -18,6 +18,7 @@ from dicgrl.errors import UserError, shown
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
 from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Task, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
+from dicgrl.models.mode import evaluating
 from dicgrl.readers import read_stream
 from dicgrl.recipes import default_settings
 from dicgrl.settings import ContinualSettings, LinkSettings, NodeSettings
@@ -269,9 +270,9 @@ class Learner:
     def _scores(run: LinkRun, rows: IntArray) -> torch.Tensor:
         if not len(rows):
             return torch.empty(0)
-        run.model.eval()
         blocks = torch.split(torch.from_numpy(rows).to(run.device), 1 << 14)
-        return torch.cat([run.model.score(*block.unbind(1)) for block in blocks]).cpu()
+        with evaluating(run.model):
+            return torch.cat([run.model.score(*block.unbind(1)) for block in blocks]).cpu()
 
     def readable(self, row: IntArray) -> tuple[str, str, str]:
         """Names of a triple by ids, [3]; labels where there are no names."""

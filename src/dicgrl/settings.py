@@ -153,8 +153,9 @@ class ContinualSettings(_Settings):
             activated, for those that the part activates within budget, which an update then
             replays.
         shield_rank: Rank among old entities that newcomers are kept behind in the questions of the
-            shield; 0 keeps them behind the margin of the loss, whatever else answers.
-        guard: Whether the shield stands while old components change, too.
+            shield, as far as 1,024 drawn ones tell; 0 keeps them behind the margin of the loss,
+            whatever else answers. It counts where there is a shield.
+        guard: Whether the shield stays while old components change after the arrival.
         arrive_last: Whether new rows learn alone after the change of old ones, not before.
         pace: Learning rate of old rows in the update as a multiple of the share of what is known
             of them that is new, 0.02 to 1; 0 lets them learn like new ones.

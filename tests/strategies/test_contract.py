@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -199,7 +200,8 @@ def test_a_later_part_may_bring_nothing(form: str, name: str, empty: str) -> Non
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_part_without_new_entities_is_learned(name: str) -> None:
-    settings = settings_of("transe-divided", name, arrive_epochs=1, shield="all", later_epochs=1)
+    shield: dict[str, Any] = {"shield": "all", "shield_rank": 2, "guard": True}
+    settings = settings_of("transe-divided", name, arrive_epochs=1, later_epochs=1, **shield)
     run, learner = run_of(settings), strategy(settings)
     stream = stream_of("transe-divided")
     run.take(stream[0])

@@ -98,7 +98,8 @@ class Watch:
         assert attention is not None
         original = run.activate
 
-        def watched(budget: int, used: IntArray) -> Replay:
+        def watched(budget: int, used: IntArray | None = None) -> Replay:
+            used = np.empty(0, np.int64) if used is None else used
             old, new = links_of(run, attention)
             expected, looked = slow_activation(old, new, run.settings.orders)
             replay = original(budget, used)

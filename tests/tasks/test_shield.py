@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
+from dicgrl import UserError
+from dicgrl.learner import Learner
 from dicgrl.models import Components, KnowledgeModel
 from dicgrl.strategies.dicgrl import DiCGRL
 from dicgrl.tasks.shield import bars
@@ -36,8 +41,16 @@ def slow_bar(model: KnowledgeModel, triple: list[int], side: int, rank: int) -> 
     return sorted(scores, reverse=True)[math.floor((rank - 0.5) / ENTITIES * len(scores))]
 
 
-@pytest.mark.parametrize("name", ["transe", "convkb"])
-@pytest.mark.parametrize("components", [None, Components(4, 2)], ids=["plain", "divided"])
+every_model = pytest.mark.parametrize("name", ["transe", "convkb"])
+every_form = pytest.mark.parametrize(
+    "components",
+    [None, Components(4, 2), Components(4, 2, "nodes"), Components(4, 2, "triple")],
+    ids=["plain", "divided", "nodes", "triple"],
+)
+
+
+@every_model
+@every_form
 @pytest.mark.parametrize("rank", [1, 2, 5, 12])
 def test_bars_are_scores_of_that_rank_among_old_entities_that_do_not_answer(
     name: str, components: Components | None, rank: int, monkeypatch: pytest.MonkeyPatch
@@ -51,6 +64,30 @@ def test_bars_are_scores_of_that_rank_among_old_entities_that_do_not_answer(
     torch.testing.assert_close(found, torch.tensor(expected))
     monkeypatch.setattr("dicgrl.tasks.shield._MEMORY_BOUND", 1)  # one triple at a time
     torch.testing.assert_close(bars(model, KNOWN, sampler, rank), found)
+
+
+@every_model
+@every_form
+def test_blocks_keep_to_the_memory_bound(
+    name: str, components: Components | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors of all negatives, and ConvKB's feature maps, are counted where nothing is fused."""
+    model = model_of(name, components)
+    needed = 4 * model.active * (3 if name == "convkb" else 1)  # 3 filters
+    heights = []
+    score = model.score_links
+
+    def watched(triples: Tensor, *others: Tensor) -> Any:
+        heights.append(len(triples))
+        return score(triples, *others)
+
+    monkeypatch.setattr(model, "score_links", watched)
+    monkeypatch.setattr("dicgrl.tasks.shield._MEMORY_BOUND", 1 << 22)
+    sampler = NegativeSampler(KNOWN, ENTITIES, 2, torch.Generator().manual_seed(1))
+    many = KNOWN.repeat(20, 1)
+    bars(model, many, sampler, 3)
+    assert sum(heights) == len(many)
+    assert 1 < max(heights) <= (1 << 22) / (2 * 1024 * needed)
 
 
 def test_a_rank_beyond_what_is_drawn_is_that_of_the_best_drawn(
@@ -74,9 +111,23 @@ def test_what_every_old_entity_answers_is_open_to_newcomers() -> None:
     assert of_heads < 0 < 1e6 < of_tails
 
 
-def test_without_old_triples_there_are_no_bars() -> None:
-    sampler = NegativeSampler(KNOWN, ENTITIES, 2, torch.Generator())
-    assert bars(model_of("transe", None), KNOWN[:0], sampler, 3).shape == (0, 2)
+def test_without_old_triples_or_newcomers_there_is_no_shield() -> None:
+    run = begun("transe-divided", shield_rank=3)
+    assert run.part is not None
+    old = run.examples("train", 0, 1)
+    assert run.shield(old) is not None
+    assert run.shield(old[:0]) is None
+    nobody = range(run.part.new_entities.stop, run.part.new_entities.stop)
+    run.part = replace(run.part, new_entities=nobody)
+    assert run.shield(old) is None
+
+
+def test_a_first_part_that_is_empty_leaves_nothing_to_shield() -> None:
+    settings = settings_of("transe-divided", "dicgrl", arrive_epochs=2, shield="all", shield_rank=3)
+    learner = Learner(settings=settings, device="cpu")
+    learner.learn([])
+    learner.learn([("a", "likes", "b"), ("b", "likes", "c")])
+    assert learner.run.model.num_entities == 3
 
 
 @pytest.mark.parametrize("form", ["transe-divided", "convkb-divided"])
@@ -102,5 +153,5 @@ def test_newcomers_are_kept_behind_the_given_rank(form: str) -> None:
 
 
 def test_the_rank_is_checked() -> None:
-    with pytest.raises(Exception, match="shield_rank=-1"):
+    with pytest.raises(UserError, match="shield_rank=-1"):
         settings_of("transe-divided", "dicgrl", shield_rank=-1)

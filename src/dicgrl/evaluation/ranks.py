@@ -21,6 +21,7 @@ from torch import Tensor
 
 from dicgrl.evaluation.fused import fused_counts, supported
 from dicgrl.models.knowledge import KnowledgeModel, Side
+from dicgrl.models.mode import evaluating
 from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
 
 MEMORY_BOUND = 1 << 30  # bytes for scores at a time, whatever the number of entities
@@ -78,10 +79,8 @@ class Ranker:
 
         The true answers need not be among the candidates; they are ranked as if they were.
         """
-        was_training = model.training
-        model.eval()
-        sides = [self._rank_side(model, triples, side, candidates) for side in ("head", "tail")]
-        model.train(was_training)
+        with evaluating(model):
+            sides = [self._rank_side(model, triples, side, candidates) for side in ("head", "tail")]
         return Ranks(*(torch.stack(values) for values in zip(*sides, strict=True)))
 
     def _rank_side(

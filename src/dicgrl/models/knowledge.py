@@ -236,9 +236,12 @@ class KnowledgeModel(nn.Module):
 
     def pair_bytes(self) -> int:
         """Bytes that one pair of `candidate_scores` needs at a time."""
-        if self.attention_weight is not None:
-            return 4 * (3 * self.active + 4 * self.count) + Scorer.pair_bytes(self.scorer)
-        return self.scorer.pair_bytes()
+        return self.scorer.pair_bytes() if self.attention_weight is None else self.link_bytes()
+
+    def link_bytes(self) -> int:
+        """Bytes that one negative of `score_links` needs at a time, where nothing is fused."""
+        scored = max(Scorer.pair_bytes(self.scorer), self.scorer.pair_bytes())
+        return 4 * (3 * self.active + 4 * self.count) + scored
 
     def _routed_score(
         self, heads: Tensor, relations: Tensor, tails: Tensor, route: Route | None

@@ -4,12 +4,13 @@ As published (`arrive_epochs=0`, `start=random`, `shield=0`, `budget=all`): in e
 activated examples alternate; activated ones are routed by the attention of before the part, and of
 old rows only the common components may change.
 
-Two additions make it bounded. New rows start from what the graph says about them and first learn
-alone, while all old rows are closed (`arrive_epochs`). Meanwhile a shield protects old answers from
-newcomers: some old examples are compared with the new entities only, which teaches the newcomers to
-keep out of places that are taken; they may be those that the part activates (`shield=activated`),
-so that one budget serves both. Then the published step runs within its budget, old rows learn
-the more slowly the more is known of them already (`pace`), and may move only so far (`max_drift`).
+Two additions make it bounded. New rows may start from what the graph says about them and first
+learn alone, while all old rows are closed (`arrive_epochs`). Meanwhile a shield protects old
+answers from newcomers: some old examples are compared with the new entities only, which teaches
+the newcomers to keep out of places that are taken, behind a given rank in each question
+(`shield_rank`); they may be those that the part activates (`shield=activated`), so that one budget
+serves both. Then the published step runs within its budget, old rows learn the more slowly the more
+is known of them already (`pace`), and may move only so far (`max_drift`).
 """
 
 from __future__ import annotations
@@ -53,8 +54,6 @@ class DiCGRL(Strategy, name="dicgrl"):
         updates = settings.later_epochs > 0 or not (arrives and run.brings_news_only())
         rows = run.examples("train", run.newest)
         part = _Part(_Course(run.objective(rows), rows), before)
-        if arrives:
-            self._raise_shield(run, part, learned)
         stages = [self._arrive] if arrives else []
         if updates:
             stages.insert(0 if settings.arrive_last else len(stages), self._update)
@@ -69,22 +68,32 @@ class DiCGRL(Strategy, name="dicgrl"):
         learned.details["drift"] = before.drift()
         return learned
 
+    def _activated(self, run: Run, part: _Part, learned: Learned) -> Replay:
+        """What the part activates within its budget, for the stage that comes first to say."""
+        if part.activated is None:
+            part.activated = run.activate(self.budget(run))
+            learned.candidates = part.activated.candidates
+            learned.activated = part.activated.activated
+        return part.activated
+
     def _raise_shield(self, run: Run, part: _Part, learned: Learned) -> None:
         """Choose the old examples that protect old answers from newcomers."""
         if self.settings.shield == ACTIVATED:
-            part.activated = run.activate(self.budget(run))
-            part.replayed, examples = part.activated.positions, part.activated.examples
-            learned.candidates = part.activated.candidates
-            learned.activated = part.activated.activated
+            replay = self._activated(run, part, learned)
+            positions, examples = replay.positions, replay.examples
         else:
             old, new = run.count("train", 0, run.newest), run.count("train", run.newest)
             count = examples_within(self.settings.shield, old, new, "shield")
-            part.replayed = run.draw(count, 0, run.newest)
-            examples = run.old_examples(part.replayed)
-        part.shield = [_Course(*run.shield(examples))]
+            positions = run.draw(count, 0, run.newest)
+            examples = run.old_examples(positions)
+        protection = run.shield(examples)
+        if protection is not None:
+            part.shield = [_Course(*protection)]
+            part.replayed = distinct(part.replayed, positions)
 
     def _arrive(self, run: Run, part: _Part, learned: Learned, monitor: Monitor | None) -> None:
         """Let what is new learn alone."""
+        self._raise_shield(run, part, learned)
         run.open_new()
         schedule = replace(self.settings.schedule(), epochs=self.settings.arrive_epochs)
         learned.fits.append(run.fit(_Mixed(part.new, *part.shield), monitor, schedule))
@@ -96,7 +105,8 @@ class DiCGRL(Strategy, name="dicgrl"):
         if not settings.later_epochs and settings.arrive_epochs:
             schedule = replace(schedule, epochs=settings.arrive_epochs)
         guards = part.shield if settings.guard else []
-        lesson = _Alternating(run, part, guards, self.budget(run))
+        replay = self._activated(run, part, learned)
+        lesson = _Alternating(run, part, replay, guards, self.budget(run))
         learned.fits.append(run.fit(lesson, monitor, schedule))
         learned.candidates, learned.activated = lesson.candidates, lesson.activated
         part.replayed = distinct(part.replayed, lesson.used)
@@ -118,7 +128,7 @@ class _Part:
         new: Its examples.
         before: What old rows were before it.
         shield: Old examples that are compared with newcomers; none or one course.
-        activated: The same examples, where they are those that the part activates.
+        activated: What the part activates, once a stage has asked.
         replayed: Positions of all old examples that were used.
     """
 
@@ -156,13 +166,14 @@ class _Mixed(Lesson):
 class _Alternating(_Mixed):
     """New examples and the old ones that they activate, anew every few epochs."""
 
-    def __init__(self, run: Run, part: _Part, guards: list[_Course], budget: int) -> None:
+    def __init__(
+        self, run: Run, part: _Part, replay: Replay, guards: list[_Course], budget: int
+    ) -> None:
         super().__init__(part.new, part.new, *guards)  # the second is replaced by what is activated
         self._run, self._budget, self._before = run, budget, part.before
         self.candidates = self.activated = 0
         self.used = np.empty(0, np.int64)
-        # Now: copies of what may change are taken before the first epoch.
-        self._replay(part.activated or run.activate(budget, self.used))
+        self._replay(replay)  # now: copies of what may change are taken before the first epoch
 
     def _replay(self, replay: Replay) -> None:
         self._run.open_concerned(replay)

@@ -136,13 +136,15 @@ class Run(ABC):
         del examples
         return None
 
-    @abstractmethod
-    def shield(self, examples: Tensor) -> tuple[Objective, Tensor]:
+    def shield(self, examples: Tensor) -> tuple[Objective, Tensor] | None:
         """What protects the answers of old examples from newcomers.
 
         Returns:
-            A loss of batches, and what the batches are made of: an entry for each example.
+            A loss of batches, and what the batches are made of: an entry for each example. None
+            where no newcomer can answer an old question.
         """
+        del examples
+        return None
 
     @abstractmethod
     def activate(self, budget: int, used: IntArray | None = None) -> Replay:

@@ -112,7 +112,7 @@ class LinkRun(Run):
     def objective(self, examples: Tensor, *, old: bool = False) -> Objective:
         """See `Run`."""
         model = self.model
-        objective = self._against(range(model.num_entities), examples)
+        objective = self._against(range(model.num_entities), self._same_questions(examples))
 
         def of_batch(triples: Tensor, weight: Tensor) -> Tensor:
             with model.attending(self._kept if old else None):
@@ -123,7 +123,8 @@ class LinkRun(Run):
     def weights(self, examples: Tensor) -> Tensor | None:
         """See `Run`; with `weighting=frequency` a triple counts less, the more often it is asked.
 
-        As in RotatE (Sun et al. 2019): 1 / sqrt(4 + #(h, r, ?) + #(?, r, t)), here with mean 1.
+        1 / sqrt(4 + #(h, r, ?) + #(?, r, t)), scaled to mean 1; after RotatE (Sun et al. 2019),
+        which has 6 in place of 4.
         """
         if self.settings.weighting == "even":
             return None
@@ -135,37 +136,43 @@ class LinkRun(Run):
         weight = asked.rsqrt()
         return weight / weight.mean()
 
-    def shield(self, examples: Tensor) -> tuple[Objective, Tensor]:
+    def shield(self, examples: Tensor) -> tuple[Objective, Tensor] | None:
         """See `Run`: old triples are compared with new entities only."""
         assert self.part is not None
         model, kept, new = self.model, self._kept, self.part.new_entities
-        objective = self._against(new or range(model.num_entities), examples)
-        most = None
+        if not len(new) or not len(examples):
+            return None
+        known = self._same_questions(examples)
+        objective = self._against(new, known)
+        level = None
         if self.settings.shield_rank:
-            old = self._sampler(range(new.start), examples)
+            others = self._sampler(range(new.start), known)
             with model.attending(kept):
-                most = bars(model, examples, old, self.settings.shield_rank)
+                level = bars(model, examples, others, self.settings.shield_rank)
 
         def of_batch(chosen: Tensor, weight: Tensor) -> Tensor:
             with model.attending(kept):
-                limits = None if most is None else most[chosen]
-                return objective(model, examples[chosen], weight, limits)
+                bar = None if level is None else level[chosen]
+                return objective(model, examples[chosen], weight, bar)
 
         return of_batch, torch.arange(len(examples), device=self.device)
 
-    def _against(self, entities: range, examples: Tensor) -> LinkObjective:
-        """The loss of triples among the examples against negatives that are drawn from entities."""
+    def _against(self, entities: range, known: Tensor) -> LinkObjective:
+        """The loss against negatives that are drawn from entities and are not known."""
         settings = self.settings
         loss = make_loss(settings.loss, settings.margin, settings.temperature)
-        sampler = self._sampler(entities, examples)
+        sampler = self._sampler(entities, known)
         return LinkObjective(sampler, loss, settings.negatives, settings.beta)
 
-    def _sampler(self, entities: range, examples: Tensor) -> NegativeSampler:
+    def _sampler(self, entities: range, known: Tensor) -> NegativeSampler:
+        return NegativeSampler(known, entities, self.model.num_relations, self.generator)
+
+    def _same_questions(self, examples: Tensor) -> Tensor:
+        """Known training triples that answer questions of the examples, or more of them."""
         known = self.graph.train
         if 2 * len(examples) < len(known):  # the questions that can be asked are few
             known = known[self.graph.same_questions(examples.cpu().numpy())]
-        relations = self.model.num_relations
-        return NegativeSampler(self._on_device(known), entities, relations, self.generator)
+        return self._on_device(known)
 
     def activate(self, budget: int, used: IntArray | None = None) -> Replay:
         """See `Run`."""

@@ -16,6 +16,7 @@ from dicgrl.graph import NetworkGraph, NetworkPart, Part
 from dicgrl.graph.arrays import Groups, IntArray
 from dicgrl.graph.network import Scope
 from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
+from dicgrl.models.mode import evaluating
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.tasks.activation import (
     Activation,
@@ -150,10 +151,6 @@ class NodeRun(Run):
         nodes = [self.graph.part_nodes(split, part) for part in parts]
         return np.concatenate(nodes) if nodes else np.empty(0, np.int64)
 
-    def shield(self, examples: Tensor) -> tuple[Objective, Tensor]:
-        """See `Run`; new nodes answer no old question, there is nothing to shield from."""
-        return self.objective(examples, old=True), examples
-
     def objective(self, examples: Tensor, *, old: bool = False) -> Objective:
         """See `Run`."""
         del examples
@@ -230,19 +227,15 @@ class NodeRun(Run):
     @torch.no_grad()
     def scores(self, nodes: Tensor) -> Tensor:
         """Class scores of nodes, with all edges in scope, nothing dropped."""
-        was_training = self.model.training
-        self.model.eval()
-        scores: Tensor = self.model(self.inputs, self.edges)[nodes]
-        self.model.train(was_training)
+        with evaluating(self.model):
+            scores: Tensor = self.model(self.inputs, self.edges)[nodes]
         return scores
 
     @torch.no_grad()
     def vectors(self) -> Tensor:
         """What the class layer sees of every node, [N, width]; nothing dropped."""
-        was_training = self.model.training
-        self.model.eval()
-        vectors: Tensor = self.model.embed(self.inputs, self.edges)
-        self.model.train(was_training)
+        with evaluating(self.model):
+            vectors: Tensor = self.model.embed(self.inputs, self.edges)
         return vectors
 
     def judge(self, examples: Tensor) -> float:

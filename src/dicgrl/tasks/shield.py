@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from dicgrl.models import KnowledgeModel
+from dicgrl.models.mode import evaluating
 from dicgrl.training import NegativeSampler
 
 _DRAWN = 1024  # entities that a rank is estimated from
 _OPEN = 1e9  # bar of a question that every old entity answers: newcomers are welcome
-_MEMORY_BOUND = 1 << 28  # bytes for scores at a time
+_MEMORY_BOUND = 1 << 30  # bytes for scores at a time
 
 
 @torch.no_grad()
@@ -27,19 +28,17 @@ def bars(model: KnowledgeModel, triples: Tensor, sampler: NegativeSampler, rank:
         model: The model.
         triples: Old triples.
         sampler: Draws old entities that do not answer a triple's question.
-        rank: From 1, among all entities that the sampler may draw. Where these are many times more
-            than are drawn, the best one drawn is farther behind and makes the bar.
+        rank: From 1, among all entities that the sampler may draw. No rank is told from one of a
+            thousandth of these, which is about that of the best one drawn.
     """
     place = round((rank - 0.5) * _DRAWN / len(sampler.entities))
     place = min(max(place, 1), _DRAWN)
-    was_training = model.training
-    model.eval()
+    height = max(_MEMORY_BOUND // (2 * _DRAWN * model.link_bytes()), 1)
     found = []
-    height = max(_MEMORY_BOUND // (2 * _DRAWN * model.pair_bytes()), 1)
-    for block in torch.split(triples, height) if len(triples) else ():
-        others = sampler.corrupt(block, 2 * _DRAWN)
-        _, scores, _ = model.score_links(block, *(ids.clamp(min=0) for ids in others))
-        scores = scores.masked_fill(torch.cat(others, 1) < 0, _OPEN)
-        found.append(scores.view(len(block), 2, _DRAWN).kthvalue(_DRAWN + 1 - place).values)
-    model.train(was_training)
-    return torch.cat(found) if found else triples.new_empty(0, 2, dtype=torch.float)
+    with evaluating(model):
+        for block in torch.split(triples, height):
+            others = sampler.corrupt(block, 2 * _DRAWN)
+            _, scores, _ = model.score_links(block, *(ids.clamp(min=0) for ids in others))
+            scores = scores.masked_fill(torch.cat(others, 1) < 0, _OPEN)
+            found.append(scores.view(len(block), 2, _DRAWN).kthvalue(_DRAWN + 1 - place).values)
+    return torch.cat(found)
