@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dicgrl import UserError
+from dicgrl import Learner, UserError
 from dicgrl.models import Components
 from dicgrl.settings import (
     ContinualSettings,
@@ -333,8 +333,9 @@ def test_what_is_refused_for_networks_has_no_effect_on_them() -> None:
     }
     assert asked.keys() == set(NodeSettings.without_effect)
     for kind in ("nodes", "links"):
-        as_ever = taught(learner_of(kind, "dicgrl", start="auto"))
-        changed = taught(learner_of(kind, "dicgrl", **asked))
+        plain = learner_of(kind, "dicgrl").settings.changed({"start": "auto"})
+        as_ever = taught(Learner(settings=plain, device="cpu"))
+        changed = taught(Learner(settings=plain.changed(asked), device="cpu"))
         one, other = as_ever.run.model.state_dict(), changed.run.model.state_dict()
         tables = zip(
             as_ever.run.model.tables().values(), changed.run.model.tables().values(), strict=True
@@ -351,6 +352,8 @@ def test_what_has_no_effect_cannot_be_asked_for(name: str) -> None:
     text = f"{name}={str(default).lower()}"
     with pytest.raises(UserError, match=f"^{name} has no effect on a network"):
         NodeSettings().parsed([text])
+    with pytest.raises(UserError, match=f"^{name} has no effect on a network"):
+        Learner("gat", "dicgrl", **{name: default})
     assert name not in NodeSettings().names()
     assert LinkSettings().parsed([text]) == LinkSettings()
     assert NodeSettings().changed({name: default}) == NodeSettings()  # as a recipe does

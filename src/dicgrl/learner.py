@@ -110,7 +110,10 @@ class Learner:
         **changes: Any,
     ) -> None:
         if settings is None:
-            settings = default_settings(model, strategy).changed(changes)
+            settings = default_settings(model, strategy)
+            for name in changes:
+                settings.check_effect(name)
+            settings = settings.changed(changes)
         if not 0 <= seed < 1 << 32:  # PyTorch's generator of the CPU drops what is beyond
             raise UserError(f"seed={seed}: expected 0 to {(1 << 32) - 1}")
         self.settings = settings
