@@ -44,7 +44,7 @@ class _Settings:
         names = {f.name for f in fields(self)}  # type: ignore[arg-type]
         for key in changes:
             if key not in names:
-                raise unknown_name("setting", key, names)
+                raise unknown_name("setting", key, names - set(self.without_effect))
         return replace(self, **changes)  # type: ignore[type-var]
 
     def parsed(self, texts: Iterable[str]) -> Self:
