@@ -214,7 +214,7 @@ RUN_MISTAKES = {
     "resume over whole": (("ring", "--resume", "--out", "whole"), ("whole", "part by part")),
     "other settings": (
         ("ring", *LINKS, "--strategy", "lower", "--set", "lr=0.5", "--resume", "--out", "plain"),
-        ("lr=0.001, not 0.5", "choose another folder"),
+        ("lr=0.003, not 0.5", "choose another folder"),
     ),
     "other seed": (
         ("ring", *LINKS, "--strategy", "lower", "--seed", "9", "--resume", "--out", "plain"),

@@ -133,7 +133,7 @@ def test_a_seed_gives_the_same_numbers_again(cli: Cli) -> None:
 @pytest.mark.parametrize("model", ["transe", "convkb"])
 def test_disentangled_and_plain(cli: Cli, model: str) -> None:
     divided = results_of(cli("--json", "--model", model, "--disentangled", "--set", "top=2"))
-    assert (divided["settings"]["components"], divided["settings"]["top"]) == (8, 2)
+    assert (divided["settings"]["components"], divided["settings"]["top"]) == (4, 2)
     assert divided["model"] == divided["settings"]["model"] == model
     plain = results_of(cli("--json", "--model", model, "--plain"))
     assert plain["settings"]["components"] == 0

@@ -45,7 +45,8 @@ def test_the_case_of_a_dataset_does_not_count() -> None:
 
 def test_a_graph_without_a_recipe_gets_the_defaults() -> None:
     plain = load_recipe("best", "my-own-graph", "convkb")
-    assert (plain.name, plain.settings) == ("default", LinkSettings(model="convkb"))
+    assert (plain.name, plain.settings.model) == ("default", "convkb")
+    assert plain.settings.division() is None and plain.settings.strategy == "lower"
     assert plain.published == {}
     divided = load_recipe("best", "my-own-graph", "transe", disentangled=True)
     assert divided.settings.division() is not None

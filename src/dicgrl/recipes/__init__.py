@@ -120,7 +120,7 @@ def default_settings(model: str, strategy: str) -> LinkSettings | NodeSettings:
 
     Example:
         >>> default_settings("transe", "dicgrl").components
-        8
+        4
     """
     divided = strategy == "dicgrl"
     return load_recipe("best", "", model, disentangled=divided, strategy=strategy).settings
