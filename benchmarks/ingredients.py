@@ -1,12 +1,13 @@
 """What the ingredients of bounded updates are worth, on validation data alone.
 
     python benchmarks/ingredients.py NAME [--set key=value ...] [--vary "key=value key=value" ...]
-        [--model transe] [--seed 0] [--device auto] [--json FILE]
+        [--model transe] [--default] [--seed 0] [--device auto] [--json FILE]
 
 The first part is learned once; then each variant (the `best` recipe of dicgrl with `--set`, and the
 changes of one `--vary`) learns the later ones. A row has the whole and the average metric over the
-validation sets after the last part, the share of part 0's answers that are still right, and the
-time and the replay of a later part. Test sets only filter ranks; they are not measured.
+validation sets after the last part, the share of part 0's answers that are still right, the MRR of
+the whole, and the time and the replay of a later part. With `--default` the graph is learned as if it
+had no recipe. Test sets only filter ranks; they are not measured.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import dicgrl
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
 
-HEADINGS = ("variant", "W", "A", "R", "s per later part", "replayed last")
+HEADINGS = ("variant", "W", "A", "R", "MRR", "s per later part", "replayed last")
 VARIANTS = (
     "",
     "start=random",
@@ -49,13 +50,18 @@ def measure(learner: Learner, stream: dicgrl.Stream, first: Any) -> list[str]:
     sets = [run.examples("valid", part, part + 1) for part in range(run.num_parts)]
     outcomes = [run.outcome(examples) for examples in sets]
     values = [100 * metrics[run.metric] for metrics, _ in outcomes]
-    whole = sum(v * len(s) for v, s in zip(values, sets, strict=True)) / sum(map(len, sets))
+
+    def whole(values: list[float]) -> float:
+        return sum(v * len(s) for v, s in zip(values, sets, strict=True)) / sum(map(len, sets))
+
+    ranks = [100 * metrics["mrr"] for metrics, _ in outcomes if "mrr" in metrics]
     kept = outcomes[0][1].cpu()[first].double().mean().item()
     later = learner.reports[1:]
     return [
-        f"{whole:.1f}",
+        f"{whole(values):.1f}",
         f"{statistics.mean(values):.1f}",
         f"{100 * kept:.1f}",
+        f"{whole(ranks):.1f}" if ranks else "",
         f"{statistics.mean(report.learn_seconds for report in later):.2f}",
         f"{later[-1].replayed_examples:,}",
     ]
@@ -67,12 +73,14 @@ def main() -> None:
     parser.add_argument("--model", default="transe")
     parser.add_argument("--set", dest="changes", action="append", default=[])
     parser.add_argument("--vary", action="append", help="one variant; several settings in it")
+    parser.add_argument("--default", action="store_true", help="as if it had no recipe")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--json", type=Path, help="written anew after each variant")
     arguments = parser.parse_args()
     stream = dicgrl.load_stream(arguments.name)
-    recipe = load_recipe("best", stream.name, arguments.model, disentangled=True, strategy="dicgrl")
+    name = "" if arguments.default else stream.name
+    recipe = load_recipe("best", name, arguments.model, disentangled=True, strategy="dicgrl")
     settings = recipe.settings.parsed(arguments.changes)
     table = Table(title=f"{stream.name}, {arguments.model}, dicgrl: validation, in per cent")
     for heading in HEADINGS:

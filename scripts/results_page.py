@@ -204,13 +204,11 @@ _TRIED = {
         the difference, plain: 29.7 with a rate that is halved every 30 epochs; 30.7 with H@10 51.5
         when it falls evenly to the end (`decay=1`, 200 epochs at 1e-3); 32.3 with 52.5, in another
         run 32.2 with 52.6, when frequent questions count less besides (`weighting=frequency`, after
-        RotatE). Of 532
-        coordinates in 4 components a triple uses 3, which was better than 4 of 8
+        RotatE). Of 532 coordinates in 4 components a triple uses 3, which was better than 4 of 8
         ([beyond.md](beyond.md)).""",
     ("convkb", "FB15k-237"): """
         **ConvKB on FB15k-237** is short of the paper in the row of the earlier recipe alone. From a
-        random start 15.8 (self-adversarial loss) and 17.7 (soft
-        margin); started as TransE, with all parameters at one learning rate of 1e-3, 17.3. The
+        random start 15.8 (self-adversarial loss) and 17.7 (soft margin); started as TransE, with all parameters at one learning rate of 1e-3, 17.3. The
         recipe starts as a distance, half of its coordinates symmetric. With filters at 3% of the
         learning rate it is best at its first validation, epoch 5, and overfits after that: that is
         the row of the disentangled form. Slower filters are the remedy: at 0.3% of the rate,

@@ -62,7 +62,7 @@ def test_bars_are_scores_of_that_rank_among_old_entities_that_do_not_answer(
     assert model.training and not found.requires_grad
     expected = [[slow_bar(model, row, side, rank) for side in (0, 2)] for row in KNOWN.tolist()]
     torch.testing.assert_close(found, torch.tensor(expected))
-    monkeypatch.setattr("dicgrl.tasks.shield._MEMORY_BOUND", 1)  # one triple at a time
+    monkeypatch.setattr("dicgrl.tasks.shield.MEMORY_BOUND", 1)  # one triple at a time
     torch.testing.assert_close(bars(model, KNOWN, sampler, rank), found)
 
 
@@ -82,7 +82,7 @@ def test_blocks_keep_to_the_memory_bound(
         return score(triples, *others)
 
     monkeypatch.setattr(model, "score_links", watched)
-    monkeypatch.setattr("dicgrl.tasks.shield._MEMORY_BOUND", 1 << 22)
+    monkeypatch.setattr("dicgrl.tasks.shield.MEMORY_BOUND", 1 << 22)
     sampler = NegativeSampler(KNOWN, ENTITIES, 2, torch.Generator().manual_seed(1))
     many = KNOWN.repeat(20, 1)
     bars(model, many, sampler, 3)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from dicgrl.evaluation.ranks import MEMORY_BOUND
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.mode import evaluating
 from dicgrl.training import NegativeSampler
 
 _DRAWN = 1024  # entities that a rank is estimated from
 _OPEN = 1e9  # bar of a question that every old entity answers: newcomers are welcome
-_MEMORY_BOUND = 1 << 30  # bytes for scores at a time
 
 
 @torch.no_grad()
@@ -33,7 +33,7 @@ def bars(model: KnowledgeModel, triples: Tensor, sampler: NegativeSampler, rank:
     """
     place = round((rank - 0.5) * _DRAWN / len(sampler.entities))
     place = min(max(place, 1), _DRAWN)
-    height = max(_MEMORY_BOUND // (2 * _DRAWN * model.link_bytes()), 1)
+    height = max(MEMORY_BOUND // (2 * _DRAWN * model.link_bytes()), 1)
     found = []
     with evaluating(model):
         for block in torch.split(triples, height):
