@@ -6,8 +6,8 @@
 The first part is learned once; then each variant (the `best` recipe of dicgrl with `--set`, and the
 changes of one `--vary`) learns the later ones. A row has the whole and the average metric over the
 validation sets after the last part, the share of part 0's answers that are still right, the MRR of
-the whole, and the time and the replay of a later part. With `--default` the graph is learned as if it
-had no recipe. Test sets only filter ranks; they are not measured.
+the whole, and the time and the replay of a later part. With `--default` the graph is learned as if
+it had no recipe. Test sets only filter ranks; they are not measured.
 """
 
 from __future__ import annotations

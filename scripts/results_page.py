@@ -208,12 +208,13 @@ _TRIED = {
         ([beyond.md](beyond.md)).""",
     ("convkb", "FB15k-237"): """
         **ConvKB on FB15k-237** is short of the paper in the row of the earlier recipe alone. From a
-        random start 15.8 (self-adversarial loss) and 17.7 (soft margin); started as TransE, with all parameters at one learning rate of 1e-3, 17.3. The
-        recipe starts as a distance, half of its coordinates symmetric. With filters at 3% of the
-        learning rate it is best at its first validation, epoch 5, and overfits after that: that is
-        the row of the disentangled form. Slower filters are the remedy: at 0.3% of the rate,
-        lowered evenly in 30 epochs, 26.5 with H@10 45.4; at 0.1% in 60 epochs at 1e-3, as in the
-        recipe now, 28.1 with 47.9; at rest 28.2 with 48.3.""",
+        random start 15.8 (self-adversarial loss) and 17.7 (soft margin); started as TransE, with
+        all parameters at one learning rate of 1e-3, 17.3. The recipe starts as a distance, half of
+        its coordinates symmetric. With filters at 3% of the learning rate it is best at its first
+        validation, epoch 5, and overfits after that: that is the row of the disentangled form.
+        Slower filters are the remedy: at 0.3% of the rate, lowered evenly in 30 epochs, 26.5 with
+        H@10 45.4; at 0.1% in 60 epochs at 1e-3, as in the recipe now, 28.1 with 47.9; at rest 28.2
+        with 48.3.""",
     ("transe", "WN18RR"): """
         **TransE on WN18RR** is short of the MRR by {mrr}. With d = 200: margin 4: 21.5; margin 6:
         21.9 (200 epochs); margin 8 with temperature 0.5: 21.2; p = 2: 18.5; margin 5 with learning
