@@ -42,6 +42,8 @@ SETTINGS: dict[str, Any] = {
     "later_epochs": 2,
     "budget": "5000",
     "shield": "5000",
+    "shield_rank": 30,
+    "guard": True,
     "selection": "sample",
     "fan": 16,
     "refresh": 0,

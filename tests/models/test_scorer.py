@@ -153,3 +153,24 @@ def test_start_values_depend_on_the_generator_alone() -> None:
         assert rows[0].shape == (50, 3)
         assert torch.equal(rows[0], rows[1]) and not torch.equal(rows[0], rows[2])
         assert len(rows[0].unique()) > 140
+
+
+def test_convkb_starts_as_distances_of_three_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dicgrl.models.convkb._NOISE", 0.0)
+    made = ConvKB(8, filters=20)
+    made.initialise(torch.Generator())
+    h, t = torch.randn(2, 6, 8, generator=torch.Generator().manual_seed(1))
+    r = torch.rand(6, 8, generator=torch.Generator().manual_seed(2))  # both ways needs r > 0
+    translation, both_ways, reflection = h + r - t, (h - t).abs() - r, h + t - r
+    expected = torch.cat(
+        [translation[:, ::2], both_ways[:, 1::4], reflection[:, 3::4]], dim=1
+    ).abs()
+    torch.testing.assert_close(made.score(h, r, t), -expected.sum(1))
+
+
+def test_convkb_with_few_filters_starts_as_transe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dicgrl.models.convkb._NOISE", 0.0)
+    made = ConvKB(DIM, filters=3)
+    made.initialise(torch.Generator())
+    h, r, t = (vectors(4, seed=seed).float() for seed in (1, 2, 3))
+    torch.testing.assert_close(made.score(h, r, t), TransE(DIM, p=1).score(h, r, t))

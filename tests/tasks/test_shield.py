@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from dicgrl.learner import Learner
 from dicgrl.models import Components, KnowledgeModel
 from dicgrl.strategies.dicgrl import DiCGRL
 from dicgrl.tasks.shield import bars
-from dicgrl.training import NegativeSampler
 from tests.growing import settings_of
 from tests.slow import rows_of
 from tests.strategies.test_dicgrl import begun
@@ -31,14 +30,19 @@ def model_of(name: str, components: Components | None) -> KnowledgeModel:
 
 
 def slow_bar(model: KnowledgeModel, triple: list[int], side: int, rank: int) -> float:
-    """Of all old entities that do not answer, the one that begins beyond that share of them."""
+    """The score of that rank among old entities that do not answer; the last one's beyond."""
     scores = []
     for entity in range(ENTITIES):
         other = list(triple)
         other[side] = entity
         if other not in KNOWN.tolist():
             scores.append(model.score(*torch.tensor(other)[:, None]).item())
-    return sorted(scores, reverse=True)[math.floor((rank - 0.5) / ENTITIES * len(scores))]
+    return sorted(scores, reverse=True)[min(rank, len(scores)) - 1]
+
+
+def bars_of(model: KnowledgeModel, triples: Tensor, rank: int, known: Tensor = KNOWN) -> Tensor:
+    generator = torch.Generator().manual_seed(1)
+    return bars(model, triples, known, ENTITIES, rank, generator)
 
 
 every_model = pytest.mark.parametrize("name", ["transe", "convkb"])
@@ -56,14 +60,57 @@ def test_bars_are_scores_of_that_rank_among_old_entities_that_do_not_answer(
     name: str, components: Components | None, rank: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = model_of(name, components).train()
-    sampler = NegativeSampler(KNOWN, ENTITIES, 2, torch.Generator().manual_seed(1))
-    monkeypatch.setattr("dicgrl.tasks.shield._DRAWN", 1 << 14)
-    found = bars(model, KNOWN, sampler, rank)
+    found = bars_of(model, KNOWN, rank)
     assert model.training and not found.requires_grad
     expected = [[slow_bar(model, row, side, rank) for side in (0, 2)] for row in KNOWN.tolist()]
     torch.testing.assert_close(found, torch.tensor(expected))
     monkeypatch.setattr("dicgrl.tasks.shield.MEMORY_BOUND", 1)  # one triple at a time
-    torch.testing.assert_close(bars(model, KNOWN, sampler, rank), found)
+    torch.testing.assert_close(bars_of(model, KNOWN, rank), found)
+
+
+@pytest.mark.parametrize("rank", [5, 60])
+@pytest.mark.parametrize("divided", [False, True])
+def test_ranks_are_met_on_average_when_few_of_the_entities_are_drawn(
+    rank: int, divided: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entities, draws = 600, 200
+    model = KnowledgeModel("transe", 8, Components(4, 2) if divided else None, seed=5)
+    model.grow(entities, 2)
+    generator = torch.Generator().manual_seed(1)
+    ends = torch.randint(entities, (2, 100), generator=generator)
+    known = torch.stack([ends[0], torch.arange(100) % 2, ends[1]], 1)
+    asked = known[:1]
+    monkeypatch.setattr("dicgrl.tasks.shield._DRAWN", 40)
+    scores = model.candidate_scores(asked, "tail", 0, entities)[0]
+    same = (known[:, :2] == asked[:, :2]).all(1)
+    scores[known[same, 2]] = -torch.inf
+    ranks = []
+    for _ in range(draws):
+        bar = bars(model, asked, known, entities, rank, generator)[0, 1]
+        ranks.append(int((scores >= bar).sum()))
+    spread = statistics.stdev(ranks) / draws**0.5
+    step = entities / 40  # what one of the drawn stands for
+    assert abs(statistics.mean(ranks) - rank) < step / 2 + 4 * spread
+
+
+def test_first_ranks_are_told_apart_among_entities_that_a_relation_is_known_to_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are all looked at, so that ranks among them do not depend on what else is drawn."""
+    entities = 5_000
+    model = KnowledgeModel("transe", 8, seed=5)
+    model.grow(entities, 1)
+    tails = torch.arange(100, 120)
+    known = torch.stack([torch.arange(20), torch.zeros(20, dtype=torch.long), tails], 1)
+    asked = known[:1]
+    with torch.no_grad():  # these come first in every question for a tail
+        model.entities.rows[100:120] = model.entities.rows[0] + model.relations.rows[0]
+        model.entities.rows[100:120] += torch.linspace(0, 0.1, 20)[:, None]
+    monkeypatch.setattr("dicgrl.tasks.shield._DRAWN", 30)
+    scores = model.candidate_scores(asked, "tail", 101, 120)[0].sort(descending=True).values
+    for rank in (1, 2, 7, 19):
+        found = bars(model, asked, known, entities, rank, torch.Generator().manual_seed(rank))
+        torch.testing.assert_close(found[0, 1], scores[rank - 1])
 
 
 @every_model
@@ -83,31 +130,16 @@ def test_blocks_keep_to_the_memory_bound(
 
     monkeypatch.setattr(model, "score_links", watched)
     monkeypatch.setattr("dicgrl.tasks.shield.MEMORY_BOUND", 1 << 22)
-    sampler = NegativeSampler(KNOWN, ENTITIES, 2, torch.Generator().manual_seed(1))
     many = KNOWN.repeat(20, 1)
-    bars(model, many, sampler, 3)
+    bars_of(model, many, 3)
     assert sum(heights) == len(many)
-    assert 1 < max(heights) <= (1 << 22) / (2 * 1024 * needed)
-
-
-def test_a_rank_beyond_what_is_drawn_is_that_of_the_best_drawn(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    model = model_of("transe", None)
-    monkeypatch.setattr("dicgrl.tasks.shield._DRAWN", 2)
-    sampler = NegativeSampler(KNOWN, ENTITIES, 2, torch.Generator().manual_seed(1))
-    found = bars(model, KNOWN, sampler, 1)
-    sampler.generator.manual_seed(1)
-    heads, tails = sampler.corrupt(KNOWN, 4)
-    _, scores, _ = model.score_links(KNOWN, heads, tails)
-    assert torch.equal(found, scores.view(-1, 2, 2).amax(2))
+    assert 1 < max(heights) <= (1 << 22) / (2 * (512 + ENTITIES) * needed)
 
 
 def test_what_every_old_entity_answers_is_open_to_newcomers() -> None:
     model = model_of("transe", None)
     known = rows_of([(0, 0, entity) for entity in range(ENTITIES)])
-    sampler = NegativeSampler(known, ENTITIES, 2, torch.Generator().manual_seed(1))
-    of_heads, of_tails = bars(model, known[:1], sampler, 3)[0].tolist()
+    of_heads, of_tails = bars_of(model, known[:1], 3, known)[0].tolist()
     assert of_heads < 0 < 1e6 < of_tails
 
 
@@ -133,23 +165,27 @@ def test_a_first_part_that_is_empty_leaves_nothing_to_shield() -> None:
 @pytest.mark.parametrize("form", ["transe-divided", "convkb-divided"])
 def test_newcomers_are_kept_behind_the_given_rank(form: str) -> None:
     """How many newcomers are among the first answers of old questions, with and without."""
-    intruders = []
-    for rank in (0, 4):
-        run = begun(
-            form, arrive_epochs=40, later_epochs=0, shield="all", shield_rank=rank, margin=0.0,
-            lr=0.05, news_only=True,
-        )  # fmt: skip
-        assert run.part is not None
-        DiCGRL(run.settings).learn(run)
-        old, first = run.examples("train", 0, 1), run.part.new_entities.start
-        above = 0
-        for side in ("head", "tail"):
-            for triple in old:
-                scores = run.model.candidate_scores(triple[None], side, 0, run.model.num_entities)
-                rest = scores[0, :first].sort(descending=True).values
-                above += int((scores[0, first:] > rest[3]).sum())
-        intruders.append(above)
-    assert intruders[1] < 0.7 * intruders[0]
+    intruders = [
+        sum(_intruders(form, seed, shield_rank=rank) for seed in (0, 2)) for rank in (0, 4)
+    ]
+    assert intruders[1] < 0.8 * intruders[0]
+
+
+def _intruders(form: str, seed: int, **changes: Any) -> int:
+    run = begun(
+        form, seed, arrive_epochs=40, later_epochs=0, shield="all", margin=0.0, lr=0.05,
+        news_only=True, **changes,
+    )  # fmt: skip
+    assert run.part is not None
+    DiCGRL(run.settings).learn(run)
+    old, first = run.examples("train", 0, 1), run.part.new_entities.start
+    above = 0
+    for side in ("head", "tail"):
+        for triple in old:
+            scores = run.model.candidate_scores(triple[None], side, 0, run.model.num_entities)
+            rest = scores[0, :first].sort(descending=True).values
+            above += int((scores[0, first:] > rest[3]).sum())
+    return above
 
 
 def test_the_rank_is_checked() -> None:

@@ -9,15 +9,20 @@ from torch.nn import functional as F
 from dicgrl.kernels import available
 from dicgrl.models.scorer import Scorer
 
-# Filters at the start: weights of h, r, t, and of their output in even and in odd coordinates.
+# Filters at the start: weights of h, r, t; then those of their output in each kind of coordinate:
+# translation, distance kept both ways, reflection.
 _START = (
-    (1.0, 1.0, -1.0, -1.0, 0.0),
-    (-1.0, -1.0, 1.0, -1.0, -2.0),
-    (1.0, -1.0, -1.0, 0.0, -2.0),
-    (1.0, 0.0, -1.0, 0.0, 1.0),
-    (-1.0, 0.0, 1.0, 0.0, 1.0),
-    (0.0, 1.0, 0.0, 0.0, -1.0),
+    (1.0, 1.0, -1.0, -1.0, 0.0, 0.0),
+    (-1.0, -1.0, 1.0, -1.0, -2.0, 0.0),
+    (1.0, -1.0, -1.0, 0.0, -2.0, 0.0),
+    (1.0, 0.0, -1.0, 0.0, 1.0, 0.0),
+    (-1.0, 0.0, 1.0, 0.0, 1.0, 0.0),
+    (0.0, 1.0, 0.0, 0.0, -1.0, 0.0),
+    (1.0, -1.0, 1.0, 0.0, 0.0, -1.0),
+    (-1.0, 1.0, -1.0, 0.0, 0.0, -1.0),
 )
+_KINDS = (0, 1, 0, 2)  # of the coordinates in turn: every second one is a translation
+_NOISE = 0.03  # tells filters of one pattern apart
 
 
 class ConvKB(Scorer, name="convkb"):
@@ -39,23 +44,24 @@ class ConvKB(Scorer, name="convkb"):
     def initialise(self, generator: torch.Generator) -> None:
         """See `Scorer`; the start is a distance that the filters can then reshape, plus some noise.
 
-        Even coordinates start as TransE, -|h + r - t|, which knows directions. Odd ones start as
-        -||h - t| - |r||, a distance kept both ways: for r > 0 it is -r + |x| - 2 relu(x - r)
-        - 2 relu(-x - r) with x = h - t. A translation alone cannot say that a relation is symmetric
-        and that nothing is related to itself.
+        Half of the coordinates start as TransE, -|h + r - t|, which knows directions; but a
+        translation alone cannot say that a relation is symmetric and that nothing is related to
+        itself. A quarter starts as -||h - t| - |r||, a distance kept both ways: for r > 0 it is
+        -r + |x| - 2 relu(x - r) - 2 relu(-x - r) with x = h - t. The last quarter starts as the
+        reflection -|h + t - r|, which leads there and back. With fewer filters than that takes, all
+        are translations.
         """
-        pattern = _START if self.kernel.shape[1] >= len(_START) else _START[:2]
-        kind = torch.arange(self.kernel.shape[1]) % len(pattern)  # of each filter
-        share = 1 / torch.bincount(kind)[kind]
-        even = torch.tensor([row[3] for row in pattern])[kind] * share
-        odd = torch.tensor([row[4] for row in pattern])[kind] * share
-        odd = odd if len(pattern) == len(_START) else even
+        dim, filters = self.weight.shape
+        whole = filters >= len(_START)
+        pattern = torch.tensor(_START if whole else _START[:2])
+        turn = torch.arange(filters) % len(pattern)
+        kind = torch.tensor(_KINDS if whole else _KINDS[:1]).repeat(dim)[:dim]
+        share = 1 / torch.bincount(turn)[turn]  # filters of one pattern do its work together
         with torch.no_grad():
-            noise = torch.empty_like(self.kernel).normal_(0, 0.1, generator=generator)
-            self.kernel.copy_(torch.tensor([row[:3] for row in pattern])[kind].T + noise)
-            self.weight.normal_(1, 0.1, generator=generator)
-            self.weight[0::2] *= even
-            self.weight[1::2] *= odd
+            noise = torch.empty_like(self.kernel).normal_(0, _NOISE, generator=generator)
+            self.kernel.copy_(pattern[turn, :3].T + noise)
+            self.weight.normal_(1, _NOISE, generator=generator)
+            self.weight.mul_(pattern[turn, 3:].T[kind] * share)
 
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         """See `Scorer`."""

@@ -146,9 +146,10 @@ class LinkRun(Run):
         objective = self._against(new, known)
         level = None
         if self.settings.shield_rank:
-            others = self._sampler(range(new.start), known)
             with model.attending(kept):
-                level = bars(model, examples, others, self.settings.shield_rank)
+                level = bars(
+                    model, examples, known, new.start, self.settings.shield_rank, self.generator
+                )
 
         def of_batch(chosen: Tensor, weight: Tensor) -> Tensor:
             with model.attending(kept):
@@ -161,11 +162,8 @@ class LinkRun(Run):
         """The loss against negatives that are drawn from entities and are not known."""
         settings = self.settings
         loss = make_loss(settings.loss, settings.margin, settings.temperature)
-        sampler = self._sampler(entities, known)
+        sampler = NegativeSampler(known, entities, self.model.num_relations, self.generator)
         return LinkObjective(sampler, loss, settings.negatives, settings.beta)
-
-    def _sampler(self, entities: range, known: Tensor) -> NegativeSampler:
-        return NegativeSampler(known, entities, self.model.num_relations, self.generator)
 
     def _same_questions(self, examples: Tensor) -> Tensor:
         """Known training triples that answer questions of the examples, or more of them."""

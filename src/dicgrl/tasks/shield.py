@@ -2,11 +2,17 @@
 
 A triple asks for its head and for its tail. Old entities that are not known to answer are ranked by
 the model as it was, and the score of the given rank is the question's bar: a newcomer behind it
-leaves the first answers as they are. The rank is estimated from entities that are drawn, so that
-the cost follows the triples and not the number of entities.
+leaves the first answers as they are.
+
+The rank is estimated from a sample that all questions of a relation share. Half of it are entities
+that the relation is known to have at that end, where the first answers come from; the rest are
+drawn from all. Each stands for as many entities as it was drawn from. So the cost follows the
+triples and not the number of entities, and first ranks are told apart on large graphs, too.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -14,31 +20,139 @@ from torch import Tensor
 from dicgrl.evaluation.ranks import MEMORY_BOUND
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.mode import evaluating
-from dicgrl.training import NegativeSampler
+from dicgrl.training.known import HEAD, RELATION, TAIL
 
-_DRAWN = 1024  # entities that a rank is estimated from
+_DRAWN = 512  # entities of each of the two kinds, for each relation and side
 _OPEN = 1e9  # bar of a question that every old entity answers: newcomers are welcome
 
 
 @torch.no_grad()
-def bars(model: KnowledgeModel, triples: Tensor, sampler: NegativeSampler, rank: int) -> Tensor:
+def bars(
+    model: KnowledgeModel,
+    triples: Tensor,
+    known: Tensor,
+    entities: int,
+    rank: int,
+    generator: torch.Generator,
+) -> Tensor:
     """Scores [n, 2] of about that rank in the questions of triples [n, 3], the head's first.
 
     Args:
         model: The model.
         triples: Old triples.
-        sampler: Draws old entities that do not answer a triple's question.
-        rank: From 1, among all entities that the sampler may draw. No rank is told from one of a
-            thousandth of these, which is about that of the best one drawn.
+        known: Known triples; all that answer a question of `triples` are among them.
+        entities: How many entities are old; these are ranked.
+        rank: From 1; the last one where fewer entities than that do not answer.
+        generator: Source of randomness, on the device of the triples.
     """
-    place = round((rank - 0.5) * _DRAWN / len(sampler.entities))
-    place = min(max(place, 1), _DRAWN)
-    height = max(MEMORY_BOUND // (2 * _DRAWN * model.link_bytes()), 1)
-    found = []
+    sides = [_Side.of(triples, known, asked, entities, generator) for asked in (HEAD, TAIL)]
+    columns = sides[0].sample.shape[1]
+    height = max(MEMORY_BOUND // (2 * columns * (model.link_bytes() + 24)), 1)
+    found = triples.new_empty(len(triples), 2, dtype=model.entities.rows.dtype)
     with evaluating(model):
-        for block in torch.split(triples, height):
-            others = sampler.corrupt(block, 2 * _DRAWN)
-            _, scores, _ = model.score_links(block, *(ids.clamp(min=0) for ids in others))
-            scores = scores.masked_fill(torch.cat(others, 1) < 0, _OPEN)
-            found.append(scores.view(len(block), 2, _DRAWN).kthvalue(_DRAWN + 1 - place).values)
-    return torch.cat(found)
+        # Triples of one relation together: their sample is read again while it is in the cache.
+        for rows in torch.split(triples[:, RELATION].argsort(), height):
+            block = triples[rows]
+            _, scores, _ = model.score_links(block, *(side.asked_about(rows) for side in sides))
+            for column, side in enumerate(sides):
+                of_side = scores[:, column * columns : (column + 1) * columns]
+                found[rows, column] = _at_rank(of_side, side.stand_for(block, rows), rank)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The samples that the questions of one side are ranked by.
+
+    Attributes:
+        asked: The column that answers stand in.
+        group: The sample of each triple, [n].
+        sample: Entities of each sample, [g, c].
+        weight: How many entities each of them stands for, [g, c]; 0 for none.
+        known: Keys of the known triples whose answer is old, sorted.
+    """
+
+    asked: int
+    group: Tensor
+    sample: Tensor
+    weight: Tensor
+    known: Tensor
+    _base: tuple[int, int]
+
+    @classmethod
+    def of(
+        cls, triples: Tensor, known: Tensor, asked: int, entities: int, generator: torch.Generator
+    ) -> _Side:
+        relations, group = torch.unique(triples[:, RELATION], return_inverse=True)
+        known = known[(known[:, asked] < entities) & torch.isin(known[:, RELATION], relations)]
+        of_known = torch.searchsorted(relations, known[:, RELATION].contiguous())
+        usual = torch.unique(of_known * entities + known[:, asked])  # relation and entity as one
+        near, near_weight = _choose(usual, len(relations), entities, generator)
+        if entities <= _DRAWN:
+            far = torch.arange(entities, device=triples.device)
+        else:
+            far = torch.randint(entities, (_DRAWN,), generator=generator, device=triples.device)
+        numbers = torch.arange(len(relations), device=triples.device)
+        is_near = _among(usual, numbers[:, None] * entities + far)
+        far_weight = torch.where(is_near, 0.0, max(entities / _DRAWN, 1.0))
+        base = (int(relations[-1]) + 1, entities)
+        return cls(
+            asked,
+            group,
+            torch.cat([near, far.expand(len(relations), -1)], 1),
+            torch.cat([near_weight, far_weight], 1),
+            _keys(known, known[:, asked], asked, base).sort().values,
+            base,
+        )
+
+    def asked_about(self, rows: Tensor) -> Tensor:
+        """The entities that the questions of some triples are ranked by, [b, c]."""
+        return self.sample[self.group[rows]]
+
+    def stand_for(self, triples: Tensor, rows: Tensor) -> Tensor:
+        """How many entities each of them stands for, [b, c]; those that answer, for none."""
+        keys = _keys(triples[:, None], self.asked_about(rows), self.asked, self._base)
+        return self.weight[self.group[rows]].masked_fill(_among(self.known, keys), 0)
+
+
+def _choose(
+    pairs: Tensor, groups: int, entities: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Up to `_DRAWN` entities of each group, from pairs group * entities + entity; weights."""
+    shuffled = torch.randperm(len(pairs), generator=generator, device=pairs.device)
+    group = pairs[shuffled] // entities
+    order = group.argsort(stable=True)
+    group, chosen = group[order], (pairs[shuffled] % entities)[order]
+    counts = torch.bincount(group, minlength=groups)
+    place = torch.arange(len(group), device=group.device) - (counts.cumsum(0) - counts)[group]
+    few = place < _DRAWN
+    sample = pairs.new_zeros(groups, _DRAWN)
+    sample[group[few], place[few]] = chosen[few]
+    each = (counts / _DRAWN).clamp(min=1)[:, None]
+    there = torch.arange(_DRAWN, device=pairs.device) < counts[:, None]
+    return sample, torch.where(there, each, 0.0)
+
+
+def _at_rank(scores: Tensor, weight: Tensor, rank: int) -> Tensor:
+    """Where scores [b, c] that stand for some entities each reach a rank from above, [b]."""
+    scores = scores.masked_fill(weight == 0, -torch.inf)
+    # Nothing stands for less than one entity: the first `rank` scores are enough.
+    best, at = scores.topk(min(rank, scores.shape[1]), dim=1)
+    passed = weight.gather(1, at).cumsum(1) < rank - 0.5
+    ranked = (best > -torch.inf).sum(1)
+    place = torch.minimum(passed.sum(1), ranked - 1)
+    bar = best.gather(1, place.clamp(min=0)[:, None])[:, 0]
+    return torch.where(ranked > 0, bar, _OPEN)
+
+
+def _keys(triples: Tensor, answers: Tensor, asked: int, base: tuple[int, int]) -> Tensor:
+    """Questions of triples [..., 3] with answers [...] as one number each."""
+    given = triples[..., HEAD if asked == TAIL else TAIL]
+    return (given * base[0] + triples[..., RELATION]) * base[1] + answers
+
+
+def _among(values: Tensor, keys: Tensor) -> Tensor:
+    """Whether each key is one of some sorted values."""
+    if not len(values):
+        return torch.zeros_like(keys, dtype=torch.bool)
+    return values[torch.searchsorted(values, keys).clamp(max=len(values) - 1)] == keys
