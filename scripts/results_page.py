@@ -15,7 +15,7 @@ import json
 import statistics
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ def form_of(result: Result) -> str:
 def is_current(result: Result) -> bool:
     """Whether the recipe still says what the result was measured with."""
     from dicgrl.recipes import load_recipe  # it takes PyTorch seconds to load
-    from dicgrl.settings import ContinualSettings, LinkSettings
+    from dicgrl.settings import LATER, LinkSettings
 
     recipe = load_recipe(
         result["recipe"],
@@ -88,10 +88,9 @@ def is_current(result: Result) -> bool:
         result["model"],
         disentangled=is_disentangled(result),
     )
-    later = {each.name for each in fields(ContinualSettings)}  # of no effect on the whole graph
     then = asdict(LinkSettings()) | result["settings"]  # settings that are younger had defaults
     now = asdict(recipe.settings)
-    return all(value == then[key] for key, value in now.items() if key not in later)
+    return all(value == then[key] for key, value in now.items() if key not in LATER)
 
 
 def ours(result: Result, metric: str) -> float:

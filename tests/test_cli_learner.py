@@ -619,3 +619,32 @@ def test_facts_that_cannot_be_learned_leave_the_run_as_it_was(cli: Cli) -> None:
         outcome = cli("learn", run, file, "--device", "cpu")
         assert outcome.code == 2 and outcome.err.startswith("error:")
     assert before == {p: p.read_bytes() for p in Path("plain").rglob("*") if p.is_file()}
+
+
+# Whole graphs that go on, and folders of runs.
+
+
+@pytest.mark.parametrize(("form", "strategy"), [("--disentangled", "dicgrl"), ("--plain", "lower")])
+def test_what_follows_a_whole_graph_is_learned_by_components_where_there_are_any(
+    form: str, strategy: str, cli: Cli
+) -> None:
+    division = DIVIDED if form == "--disentangled" else LINKS
+    assert cli("run", "ring", *division, "--whole", form, "--out", "merged", "--json").code == 0
+    before = Learner.load("merged", device="cpu")
+    Path("more.tsv").write_text("e1\tplus 1\tnewcomer\n", encoding="utf-8")
+    results = json.loads(cli("learn", "merged", "more.tsv", "--json").out)
+    assert results["strategy"] == strategy
+    assert [part["part"] for part in results["parts"]] == [0, 1]
+    after = Learner.load("merged", device="cpu")
+    assert after.settings.as_dict() == before.settings.as_dict()
+    assert after.settings.starts_from_neighbours == (strategy == "dicgrl")  # type: ignore[union-attr]
+
+
+def test_a_run_and_folders_of_runs_are_not_mixed(cli: Cli) -> None:
+    several = ("--strategy", "lower,ewc", "--out", "several")
+    assert cli("run", "ring", *LINKS, *several, "--json").code == 0
+    before = sorted(Path("several").iterdir())
+    one = cli("run", "ring", *LINKS, "--strategy", "ewc", "--out", "several", "--resume")
+    refused(one, "several: holds the runs ewc, lower")
+    assert sorted(Path("several").iterdir()) == before
+    refused(cli("run", "ring", *LINKS, "--strategy", "lower,ewc", "--out", "plain"), "of their own")

@@ -166,4 +166,6 @@ def test_interrupted_by_the_user(tmp_path: Path) -> None:
     assert child.pid is not None
     os.kill(child.pid, signal.SIGINT)
     assert ended(child) == 130
-    assert "Traceback" not in log.read_text()
+    said = log.read_text()
+    assert "Traceback" not in said
+    assert "interrupted; finished parts are in" in said and "--resume" in said

@@ -6,7 +6,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -221,11 +222,13 @@ def run(
     if names is None:
         _run_whole(stream, model, recipe, disentangled, changes, seed, device, out, as_json)
         return
-    from dicgrl.jobs import check_folder
+    from dicgrl.jobs import check_folder, check_layout
     from dicgrl.report.continual import comparison_table, draw_curves, part_table
     from dicgrl.strategies import Strategy
 
     strategies = list(dict.fromkeys(name.strip() for name in names.split(",")))
+    if out is not None:
+        check_layout(out, several=len(strategies) > 1)
     jobs: list[tuple[Recipe, Path | None]] = []
     for name in strategies:  # mistakes are found before the first of them runs
         if name not in Strategy.registry:
@@ -245,7 +248,8 @@ def run(
             if not as_json:
                 _console().print(part_table(results))
 
-        results = _run_parts(stream, chosen, seed, device, place, resume, keep, show)
+        with _interruptible(f"finished parts are in {place}; --resume goes on" if place else ""):
+            results = _run_parts(stream, chosen, seed, device, place, resume, keep, show)
         every.append(results)
         if not shown:  # the run that was to be resumed had come to its end
             show(results)
@@ -413,9 +417,10 @@ def reproduce(
     from dicgrl.reproduce.targets import targets
 
     options = Options(recipe, seeds, tuple(changes or ()))
-    outcome, reports = run_targets(
-        targets(target), options, out, only=only, device=device, jobs=jobs, watch=runs_bar
-    )
+    with _interruptible(f"finished runs are in {out}; the same command goes on"):
+        outcome, reports = run_targets(
+            targets(target), options, out, only=only, device=device, jobs=jobs, watch=runs_bar
+        )
     console = _console()
     for report, content in reports:
         for table in content.tables:
@@ -470,16 +475,18 @@ def sweep(
     stream = load_stream(source, valid=valid, test=test)
     model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
     chosen = _recipe(stream, model, recipe, disentangled, changes, strategy)
-    found = run_sweep(
-        stream,
-        chosen,
-        parse_grid(grid),
-        whole=whole,
-        trials=trials,
-        seeds=seeds,
-        device=device,
-        study=study,
-    )
+    kept = "" if study is None else f"finished trials are in {study}; the same command goes on"
+    with _interruptible(kept):
+        found = run_sweep(
+            stream,
+            chosen,
+            parse_grid(grid),
+            whole=whole,
+            trials=trials,
+            seeds=seeds,
+            device=device,
+            study=study,
+        )
     if out is not None:
         with replacing_file(out) as temporary:
             temporary.write_text(recipe_text(found), encoding="utf-8")
@@ -591,6 +598,16 @@ def _run_parts(
             on_part=on_part,
             on_epoch=on_epoch,
         )
+
+
+@contextmanager
+def _interruptible(kept: str) -> Iterator[None]:
+    """Say what is kept, should someone interrupt the work."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        _complain(f"interrupted; {kept}" if kept else "interrupted")
+        raise
 
 
 def _units(stream: dicgrl.Stream) -> tuple[str, str]:

@@ -182,6 +182,21 @@ def _share(learner: Learner, first: Path) -> None:
         save_learner(learner, temporary)
 
 
+def check_layout(out: Path, several: bool) -> None:
+    """Refuse to mix a run with folders of runs, which is where several strategies go.
+
+    Raises:
+        UserError: The folder holds a run and several are to come, or the other way round.
+    """
+    if several and (out / "config.json").exists():
+        raise UserError(
+            f"{out}: holds a run already; several strategies need a folder of their own"
+        )
+    runs = sorted(place.parent.name for place in out.glob("*/config.json"))
+    if not several and runs:
+        raise UserError(f"{out}: holds the runs {', '.join(runs)}; name one of them, or a new one")
+
+
 def check_folder(out: Path, resume: bool, resumable: bool = True) -> bool:
     """Whether a folder holds a run to go on with; where none is `resumable`, none may be there.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.models.mode import evaluating
 from dicgrl.readers import read_stream
 from dicgrl.recipes import default_settings
-from dicgrl.settings import ContinualSettings, LinkSettings, NodeSettings
+from dicgrl.settings import LATER, LinkSettings, NodeSettings
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.tasks import LinkRun, NodeRun
 from dicgrl.training.loop import Monitor
@@ -299,9 +299,8 @@ class Learner:
         """
         if self.num_parts != 1:
             raise UserError(f"{self.num_parts} parts were learned; only the first can be shared")
-        later = {f.name for f in fields(ContinualSettings)}
         mine, theirs = self.settings.as_dict(), settings.as_dict()
-        differs = [key for key in theirs if key not in later and mine.get(key) != theirs[key]]
+        differs = [key for key in theirs if key not in LATER and mine.get(key) != theirs[key]]
         if differs or self.strategy.keeps_state:
             raise UserError(f"the first part cannot be shared: {', '.join(differs) or 'its state'}")
         self.settings = self.run.settings = settings

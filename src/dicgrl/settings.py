@@ -265,6 +265,10 @@ def examples_within(budget: str, old: int, new: int, name: str = "budget") -> in
     return min(old, round(number * {"%": old / 100, "x": new, "": 1}[unit]))
 
 
+#: Settings that say how later parts are learned: of no effect on a first part or a merged graph.
+LATER = frozenset(each.name for each in fields(ContinualSettings))
+
+
 @dataclass(frozen=True, slots=True)
 class LinkSettings(ContinualSettings):
     """Settings of link prediction; those of `ContinualSettings` besides.

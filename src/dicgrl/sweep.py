@@ -10,7 +10,7 @@ import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from dicgrl.devices import pick_device
 from dicgrl.errors import FailureError, UserError, unknown_name
 from dicgrl.graph import KnowledgeStream, Stream
 from dicgrl.recipes import Recipe
-from dicgrl.settings import ContinualSettings, LinkSettings, NodeSettings
+from dicgrl.settings import LATER, LinkSettings, NodeSettings
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.strategies.bounds import Lower
 from dicgrl.tasks import LinkRun, NodeRun
@@ -285,7 +285,7 @@ def recipe_text(found: Sweep) -> str:
         f"# {found.metric} {100 * best.value:.2f} per cent, mean of {found.seeds} seed(s).",
         f"model = {_toml(settings.pop('model'))}",
     ]
-    continual = {field.name for field in fields(ContinualSettings)} & settings.keys()
+    continual = LATER & settings.keys()
     divided = set(_DIVISION) & settings.keys() if settings["components"] else set()
     sections = {
         "settings": settings.keys() - continual - divided,

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch_geometric.nn import GATConv, SAGEConv
 
 from dicgrl.errors import unknown_name
 from dicgrl.models.components import Components
@@ -34,6 +33,8 @@ class _PlainGAT(nn.Module):
 
     def __init__(self, inside: int, hidden: int, heads: int, dropout: float) -> None:
         super().__init__()
+        from torch_geometric.nn import GATConv  # takes seconds to import: not for links
+
         # The edges bring exactly one self loop per node.
         self.convolution = GATConv(
             inside, hidden, heads=heads, dropout=dropout, add_self_loops=False
@@ -48,6 +49,8 @@ class _PlainSAGE(nn.Module):
 
     def __init__(self, inside: int, hidden: int, heads: int, dropout: float) -> None:  # noqa: ARG002
         super().__init__()
+        from torch_geometric.nn import SAGEConv  # as above
+
         self.convolution = SAGEConv(inside, hidden * heads)
         self.norm = nn.LayerNorm(hidden * heads)
 

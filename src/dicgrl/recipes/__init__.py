@@ -16,7 +16,7 @@ from typing import Any
 
 from dicgrl.errors import DataError, UserError, unknown_name
 from dicgrl.models import BACKBONES, Scorer
-from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.settings import LATER, LinkSettings, NodeSettings
 
 NAMES = ("paper", "best")
 SECTIONS = ("settings", "disentangled", "continual", "strategies", "published")
@@ -78,10 +78,12 @@ def load_recipe(
     if attention != "relation":
         settings = settings.changed({"attention": attention})
         form += f"-{attention}"
-    if strategy is not None:
-        own = content.get("strategies", {}).get(strategy, {})
-        settings = settings.changed(content.get("continual", {}) | own)
-        settings = settings.changed({"strategy": strategy})
+    # A merged graph has one part; where there are components, dicgrl learns what may follow it.
+    later = strategy or ("dicgrl" if disentangled else "lower")
+    own = content.get("continual", {}) | content.get("strategies", {}).get(later, {})
+    if strategy is None:
+        own = {key: value for key, value in own.items() if key in LATER}
+    settings = settings.changed(own).changed({"strategy": later})
     return Recipe(name, settings, content.get("published", {}).get(strategy or form, {}))
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from dicgrl.graph import Stream
 from dicgrl.jobs import run_stream
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.reproduce.case import study_case
-from dicgrl.settings import ContinualSettings
+from dicgrl.settings import LATER
 from dicgrl.storage import write_json
 from dicgrl.whole import run_whole
 
@@ -90,11 +90,8 @@ class Cell:
     def identity(self) -> dict[str, Any]:
         """All that its results depend on, as JSON would give it back."""
         settings = self.settings().settings
-        effective = {
-            name: value
-            for name, value in settings.as_dict().items()
-            if name not in settings.without_effect
-        }
+        idle = {*settings.without_effect, *(() if self.strategy else LATER)}
+        effective = {k: v for k, v in settings.as_dict().items() if k not in idle}
         known = {
             "dataset": self.stream_name,
             "recipe": self.recipe,
@@ -116,9 +113,8 @@ class Cell:
 
     def first_key(self) -> str:
         """The same for cells that learn the first part alike, on the same data with one seed."""
-        later = {f.name for f in fields(ContinualSettings)}
         known = self.identity()
-        known["settings"] = {k: v for k, v in known["settings"].items() if k not in later}
+        known["settings"] = {k: v for k, v in known["settings"].items() if k not in LATER}
         text = json.dumps(known, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.optimize import nnls
 from torch import Tensor
 
 from dicgrl.strategies.base import Learned, Strategy
@@ -89,6 +88,8 @@ def project(
         return np.zeros(len(products))  # a loss that is not finite is found by the loop
     if (products >= 0).all():
         return np.zeros(len(products))
+    from scipy.optimize import nnls  # takes a while to import: only those who need it wait
+
     # |g + G^T v|^2 = |A v - b|^2 + const with A^T A = G G^T and A^T b = -G g.
     values, vectors = np.linalg.eigh(gram)
     values = np.maximum(values, values.max() * 1e-12)

@@ -111,8 +111,12 @@ class _Side:
 
     def stand_for(self, triples: Tensor, rows: Tensor) -> Tensor:
         """How many entities each of them stands for, [b, c]; those that answer, for none."""
-        keys = _keys(triples[:, None], self.asked_about(rows), self.asked, self._base)
-        return self.weight[self.group[rows]].masked_fill(_among(self.known, keys), 0)
+        group = self.group[rows]
+        weight = self.weight[group]
+        # What answers a question is one of its relation's own entities: these come first.
+        keys = _keys(triples[:, None], self.sample[group, :_DRAWN], self.asked, self._base)
+        weight[:, :_DRAWN].masked_fill_(_among(self.known, keys), 0)
+        return weight
 
 
 def _choose(
