@@ -60,7 +60,7 @@ class PartsTable(Target):
                 runs = [done.results for done in options.found(template, found)]
                 if not runs:
                     continue
-                row = self._row(runs, options.published(template))
+                row = after_last(runs, self.metric, options.published(template))
                 reached += [m.difference >= 0 for m in row.values() if m.difference is not None]
                 whole, average, *others = row.values()
                 names = {
@@ -74,39 +74,43 @@ class PartsTable(Target):
                 table.add(cells, names | {key: value.data() for key, value in row.items()})
                 about = f"{template.stream_name}, {template.model}"
                 about += f"\n{title}" if len(self.groups) > 1 else ""
-                point = Priced(
-                    names["strategy"],
-                    *(value.mean or 0.0 for value in (row["seconds"], average, whole)),
-                )
-                priced.setdefault(about, []).append(point)
+                priced.setdefault(about, []).append(_priced(names["strategy"], row))
             if table.cells:
                 content.tables.append(table)
         if priced:
             plots = [CostPlot(about, shown, points) for about, points in priced.items()]
-            content.pictures.append(
-                Picture("Quality against the cost of a part", lambda: draw_costs(plots), "cost")
-            )
+            content.pictures.append(_costs(plots))
         content.notes += reached_note(reached)
         return content
 
-    def _row(self, runs: Sequence[Results], published: Mapping[str, float]) -> dict[str, Compared]:
-        last = [run["parts"][-1] for run in runs]
-        later = [run["parts"][1:] for run in runs]
-        return {
-            "whole": Compared(
-                [100 * part["whole"][self.metric] for part in last], published.get("whole")
-            ),
-            "average": Compared(
-                [100 * part["average"][self.metric] for part in last], published.get("average")
-            ),
-            "retention": Compared([100 * r for run in runs if (r := run["retention"]) is not None]),
-            "seconds": Compared(
-                [sum(p["learn_seconds"] for p in parts) / max(len(parts), 1) for parts in later]
-            ),
-            "replayed": Compared(
-                [float(sum(p["replayed_examples"] for p in parts)) for parts in later], digits=0
-            ),
-        }
+
+def after_last(
+    runs: Sequence[Results], metric: str, published: Mapping[str, float]
+) -> dict[str, Compared]:
+    """What runs of one cell have after their last part, and what a later part cost."""
+    last = [run["parts"][-1] for run in runs]
+    later = [run["parts"][1:] for run in runs]
+    return {
+        "whole": Compared([100 * part["whole"][metric] for part in last], published.get("whole")),
+        "average": Compared(
+            [100 * part["average"][metric] for part in last], published.get("average")
+        ),
+        "retention": Compared([100 * r for run in runs if (r := run["retention"]) is not None]),
+        "seconds": Compared(
+            [sum(p["learn_seconds"] for p in parts) / max(len(parts), 1) for parts in later]
+        ),
+        "replayed": Compared(
+            [float(sum(p["replayed_examples"] for p in parts)) for parts in later], digits=0
+        ),
+    }
+
+
+def _priced(label: str, row: Mapping[str, Compared]) -> Priced:
+    return Priced(label, *(row[key].mean or 0.0 for key in ("seconds", "average", "whole")))
+
+
+def _costs(plots: Sequence[CostPlot]) -> Picture:
+    return Picture("Quality against the cost of a part", lambda: draw_costs(plots), "cost")
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,7 @@ class Panel:
         metric: A metric, or `seconds` of learning.
         figure: Which figure it belongs to; empty for the only one.
         paper: Whether the paper's average after the last part belongs to these cells.
+        quality: A metric to draw against the seconds of a later part, in a picture besides.
     """
 
     title: str
@@ -180,6 +185,7 @@ class Panel:
     metric: str
     figure: str = ""
     paper: bool = False
+    quality: str = ""
 
     def values(self, done: Finished) -> list[float]:
         """The value after each part."""
@@ -216,6 +222,7 @@ class Curves(Target):
         """See `Target`."""
         content = Content()
         plots: dict[str, list[Plot]] = {}
+        costs: list[CostPlot] = []
         for panel in self.panels:
             every = {
                 label: [panel.values(done) for done in options.found(cell, found)]
@@ -233,10 +240,23 @@ class Curves(Target):
             lines = [Line(label, runs) for label, runs in every.items()]
             plot = Plot(panel.title, panel.measured, lines, log=panel.metric == "seconds")
             plots.setdefault(panel.figure, []).append(plot)
+            if panel.quality:
+                costs.append(_cost_plot(panel, options, found))
         for name, drawn in plots.items():
             title = f"{self.title}, {name}" if name else self.title
             content.pictures.append(Picture(title, _drawing(drawn, self.columns), name))
+        if costs:
+            content.pictures.append(_costs(costs))
         return content
+
+
+def _cost_plot(panel: Panel, options: Options, found: Found) -> CostPlot:
+    points = []
+    for label, cell in panel.lines.items():
+        runs = [done.results for done in options.found(cell, found)]
+        if runs:
+            points.append(_priced(label, after_last(runs, panel.quality, {})))
+    return CostPlot(panel.title, f"{SHOWN[panel.quality]} in per cent", points)
 
 
 def _drawing(plots: Sequence[Plot], columns: int) -> Callable[[], Any]:
