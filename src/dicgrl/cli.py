@@ -363,6 +363,19 @@ def explain(
 
 
 @app.command()
+def info(folder: RunFolder, as_json: Json = False) -> None:
+    """What a run is, and what each of its parts brought, cost and led to."""
+    from dicgrl.report.summary import summary_table
+    from dicgrl.summary import summarise
+
+    found = summarise(folder)
+    if as_json:
+        typer.echo(json.dumps(found))
+    else:
+        _console().print(summary_table(found))
+
+
+@app.command()
 def compare(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.")],
     out: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")] = Path(

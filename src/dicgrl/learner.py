@@ -245,7 +245,8 @@ class Learner:
         """Answer a question, best first.
 
         Exactly one of head, relation and tail is left out and asked for; for a network, `node` asks
-        for its class. Labels and readable names are understood.
+        for its class. Labels and readable names are understood. The entity of the question is an
+        answer only where some entity is known to have the relation to itself.
         """
         if k < 1:
             raise UserError(f"k={k}: expected at least 1")
@@ -377,9 +378,12 @@ class Learner:
         ]
         rows = np.tile(np.array(given, dtype=np.int64), (len(vocabularies[asked]), 1))
         rows[:, asked] = np.arange(len(rows))
+        if asked != 1 and not graph.is_reflexive(given[1]):
+            rows = np.delete(rows, given[2 - asked], axis=0)  # nothing answers its own question
         best = self._scores(run, rows).topk(min(k, len(rows)))
-        known = graph.contains(rows[best.indices.numpy()])
-        labels = vocabularies[asked].labels(best.indices.numpy())
+        answers = rows[best.indices.numpy()]
+        known = graph.contains(answers)
+        labels = vocabularies[asked].labels(answers[:, asked])
         return [
             Prediction(label, self.names.get(label, label), float(score), bool(is_known))
             for label, score, is_known in zip(labels, best.values.tolist(), known, strict=True)

@@ -86,7 +86,7 @@ def save_learner(
             continue
         if number >= known:
             _check_same(learner, number, place)
-        if _read_json(place / "report.json") != _sealed(report):
+        if read_json(place / "report.json") != _sealed(report):
             _write_sealed(place / "report.json", report)
     learner.stored[folder.resolve()] = learner.num_parts
     if keep == "last":
@@ -132,7 +132,7 @@ def load_learner(folder: Path, device: str = "auto") -> Learner:
         raise DataError(folder / "config.json", f"not a run that works here ({error})") from error
     if "names_sha256" in config:
         _check_sum(folder / "names.json", config["names_sha256"])
-        learner.names = _read_json(folder / "names.json")
+        learner.names = read_json(folder / "names.json")
     numbers = range(saved_parts(folder))
     if not numbers:
         return learner
@@ -192,7 +192,7 @@ def read_results(folder: Path) -> dict[str, Any]:
     path = folder / "results.json"
     if not path.exists():
         raise DataError(folder, "this run has no results yet; --resume goes on with it")
-    results = _read_json(path)
+    results = read_json(path)
     if not results.get("parts"):
         raise DataError(path, "this run has no results yet")
     if results.get("setting") == "whole":
@@ -242,7 +242,7 @@ def _write_sealed(path: Path, content: dict[str, Any]) -> None:
 
 def _read_sealed(path: Path, key: dict[str, Any]) -> dict[str, Any]:
     """Read back what `_write_sealed` wrote, byte for byte, for the same learner and part."""
-    content = _read_json(path)
+    content = read_json(path)
     if content.get("format") != FORMAT:
         raise DataError(path, f"not a run of this version (expected format {FORMAT!r})")
     content.pop("sha256", None)
@@ -322,7 +322,7 @@ def _check_sum(path: Path, expected: str) -> None:
 
 def _check_same(learner: Learner, number: int, place: Path) -> None:
     _read_sealed(place / "part.json", _key(learner, number))
-    stored = _read_tensors(place / "data.safetensors"), _read_json(place / "labels.json")
+    stored = _read_tensors(place / "data.safetensors"), read_json(place / "labels.json")
     if not same_content(part_content(learner.run.taken[number]), stored):
         raise UserError(
             f"{place}: another part {number} was learned and saved here; choose another folder"
@@ -364,7 +364,7 @@ def _parts(folder: Path, count: int) -> Iterator[Part]:
     first, second = Vocabulary(), Vocabulary()
     for number in range(count):
         place = part_folder(folder, number)
-        labels = _read_json(place / "labels.json")
+        labels = read_json(place / "labels.json")
         arrays = {k: v.numpy() for k, v in _read_tensors(place / "data.safetensors").items()}
         is_network = "nodes" in labels
         names = ("nodes", "classes") if is_network else ("entities", "relations")
@@ -377,7 +377,12 @@ def _parts(folder: Path, count: int) -> Iterator[Part]:
         yield kind(number, first, second, *ranges, **arrays)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object of a run.
+
+    Raises:
+        DataError: It is missing or damaged.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

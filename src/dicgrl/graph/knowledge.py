@@ -134,6 +134,11 @@ class KnowledgeGraph:
         ]
         return distinct(*found)
 
+    def is_reflexive(self, relation: int) -> bool:
+        """Whether some training triple has the same entity at both ends of a relation."""
+        loops = self.train[:, 0] == self.train[:, 2]
+        return bool((loops & (self.train[:, 1] == relation)).any())
+
     def degree(self, entities: IntArray) -> IntArray:
         """How many training triples mention each entity."""
         return self._by_entity.count(entities)

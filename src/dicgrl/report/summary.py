@@ -1,0 +1,56 @@
+"""The table of `dicgrl info`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+
+from dicgrl.report.continual import SHOWN, main_metrics
+from dicgrl.report.terminal import titled
+
+_COUNTS = {"new_examples": "examples", "replayed_examples": "replayed"}
+
+
+def summary_table(found: dict[str, Any]) -> Group:
+    """A line about a run, and a row for each of its parts."""
+    parts = found["parts"]
+    metrics = main_metrics([{"parts": [part for part in parts if "whole" in part]}])[:1]
+    brought = [key for key in (parts[0] if parts else {}) if key.startswith("new_")]
+    counts = [key for key in brought if key not in _COUNTS] + list(_COUNTS)
+    scopes = [(scope, name) for name in metrics for scope in ("whole", "average")]
+    table = Table()
+    table.add_column("part")
+    for heading in (
+        *(_COUNTS.get(key, key.replace("_", " ")) for key in counts),
+        "seconds",
+        *(f"{SHOWN[name]} {scope}" for scope, name in scopes),
+        "retention",
+    ):
+        table.add_column(heading, justify="right")
+    for part in parts:
+        table.add_row(
+            str(part["part"]),
+            *(_shown(part.get(key), ",") for key in counts),
+            _shown(part.get("learn_seconds"), ".1f"),
+            *(_shown(part.get(scope, {}).get(name), ".1f", 100) for scope, name in scopes),
+            _shown(part.get("retention"), ".1f", 100),
+        )
+    return titled(_title(found), table, f"{found['folder']}: {found['bytes'] / 1e6:,.1f} MB")
+
+
+def _title(found: dict[str, Any]) -> str:
+    settings = found["settings"]
+    form = "plain"
+    if settings["components"]:
+        form = f"{settings['top']} of {settings['components']} components"
+    merged = ", all parts merged" if found["whole"] else ""
+    return (
+        f"{found['dataset']}{merged}: {found['model']} ({form}), {found['strategy']}, "
+        f"recipe {found['recipe']}, seed {found['seed']}"
+    )
+
+
+def _shown(value: float | None, how: str, scale: int = 1) -> str:
+    return "" if value is None else format(value * scale, how)
