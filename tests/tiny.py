@@ -49,6 +49,27 @@ def write_circles(folder: Path) -> Path:
     return folder
 
 
+def write_growing_circles(folder: Path) -> tuple[Path, Path]:
+    """The circles but for their last part, and that part alone, whose edges name old nodes."""
+    whole = write_circles(folder / "whole")
+    head, *rows = (whole / "nodes.csv").read_text(encoding="utf-8").splitlines()
+    nodes = [row.split(",") for row in rows]  # node, class, part, split, features
+    edges = (whole / "edges.csv").read_text(encoding="utf-8").splitlines()[1:]
+    last = {node for node, _, part, *_ in nodes if part == "2"}
+    places = folder / "circles", folder / "more"
+    for place, late in zip(places, (False, True), strict=True):
+        place.mkdir()
+        kept = [
+            f"{node},{cls},{0 if late else part},{','.join(others)}"
+            for node, cls, part, *others in nodes
+            if (node in last) == late
+        ]
+        links = [edge for edge in edges if bool(last & set(edge.split(","))) == late]
+        (place / "nodes.csv").write_text("\n".join([head, *kept]), encoding="utf-8")
+        (place / "edges.csv").write_text("\n".join(["source,target", *links]), encoding="utf-8")
+    return places
+
+
 @cache
 def ring() -> KnowledgeStream:
     with tempfile.TemporaryDirectory() as place:

@@ -24,7 +24,7 @@ from dicgrl.graph import (
     Vocabulary,
     describe,
 )
-from dicgrl.readers import read_stream, write_stream
+from dicgrl.readers import NetworkFacts, read_stream, write_stream
 
 if TYPE_CHECKING:
     from dicgrl.learner import Learner
@@ -39,6 +39,7 @@ __all__ = [
     "KnowledgePart",
     "KnowledgeStream",
     "Learner",
+    "NetworkFacts",
     "NetworkGraph",
     "NetworkPart",
     "NetworkStream",

@@ -269,17 +269,27 @@ def run(
 @app.command()
 def learn(
     folder: RunFolder,
-    facts: Annotated[Path, typer.Argument(help="New triples: head TAB relation TAB tail.")],
+    facts: Annotated[
+        Path,
+        typer.Argument(
+            help="New triples (head TAB relation TAB tail), or new nodes and edges of a network: "
+            "a folder or .npz, see docs/data.md."
+        ),
+    ],
     keep: Keep = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Learn new facts as the next part of a run; entities and relations may be new."""
+    """Learn new facts as the next part of a run; entities, relations and nodes may be new."""
     from dicgrl.jobs import learn_more
+    from dicgrl.models import BACKBONES
     from dicgrl.report.continual import part_table
     from dicgrl.report.progress import parts_bar
+    from dicgrl.storage import read_config
 
-    with parts_bar(f"{folder} {facts.name}", 1, "MRR", "triples") as (on_epoch, _):
+    network = read_config(folder).get("model") in BACKBONES
+    task = dicgrl.Task.NODE_CLASSIFICATION if network else dicgrl.Task.LINK_PREDICTION
+    with parts_bar(f"{folder} {facts.name}", 1, *_units(task)) as (on_epoch, _):
         results = learn_more(folder, facts, device=device, keep=keep, on_epoch=on_epoch)
     if as_json:
         typer.echo(json.dumps(results))
@@ -572,7 +582,7 @@ def _run_whole(
         check_folder(out, resume=False)
     chosen = _recipe(stream, model, recipe, disentangled, changes)
     title = f"{stream.name} {model}"
-    with training_bar(title, chosen.settings.epochs, *_units(stream)) as monitor:
+    with training_bar(title, chosen.settings.epochs, *_units(stream.task)) as monitor:
         results = run_whole(stream, chosen, seed=seed, device=device, out=out, monitor=monitor)
     if as_json:
         typer.echo(json.dumps(results))
@@ -594,7 +604,7 @@ def _run_parts(
     from dicgrl.report.progress import parts_bar
 
     title = f"{stream.name} {recipe.settings.model} {recipe.settings.strategy}"
-    with parts_bar(title, len(stream), *_units(stream)) as (on_epoch, pause):
+    with parts_bar(title, len(stream), *_units(stream.task)) as (on_epoch, pause):
 
         def on_part(results: dict[str, Any]) -> None:
             with pause():
@@ -623,9 +633,10 @@ def _interruptible(kept: str) -> Iterator[None]:
         raise
 
 
-def _units(stream: dicgrl.Stream) -> tuple[str, str]:
+def _units(task: dicgrl.Task) -> tuple[str, str]:
     """Name of the validation metric, and what is counted per second."""
-    return ("MRR", "triples") if isinstance(stream, dicgrl.KnowledgeStream) else ("-loss", "nodes")
+    links = task is dicgrl.Task.LINK_PREDICTION
+    return ("MRR", "triples") if links else ("-loss", "nodes")
 
 
 def _console() -> Console:

@@ -151,7 +151,8 @@ def learn_more(
 
     Args:
         out: The run folder.
-        facts: A file of labelled triples; entities and relations may be new.
+        facts: What arrived, by its labels: a file of triples, or files of new nodes and edges of a
+            network, in any layout of docs/data.md. Entities, relations and classes may be new.
         device: auto, cpu or cuda.
         keep: As of `run_stream`.
         on_epoch: Told the part and the report of every epoch.

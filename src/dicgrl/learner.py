@@ -19,7 +19,7 @@ from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
 from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Task, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.models.mode import evaluating
-from dicgrl.readers import read_stream
+from dicgrl.readers import NetworkFacts, read_part
 from dicgrl.recipes import default_settings
 from dicgrl.settings import LATER, LinkSettings, NodeSettings
 from dicgrl.strategies import strategy as make_strategy
@@ -149,7 +149,7 @@ class Learner:
 
     def learn(
         self,
-        part: Part | Triples | str | Path,
+        part: Part | Triples | NetworkFacts | str | Path,
         *,
         probe: bool = False,
         monitor: Monitor | None = None,
@@ -157,8 +157,9 @@ class Learner:
         """Learn what arrived.
 
         Args:
-            part: A part of a stream; or labelled triples as a list, an array or a file. Entities
-                and relations may be new.
+            part: A part of a stream; or what arrived by its labels: triples as a list, an array
+                or a file, new nodes and edges of a network as `NetworkFacts` or files. Entities,
+                relations and classes may be new, and edges may name old nodes.
             probe: Measure the part's test set before it is learned, for the forward transfer.
             monitor: Told about every epoch.
 
@@ -415,14 +416,14 @@ class Learner:
             return None
         return answered[self.first_answers].double().mean().item()
 
-    def _as_part(self, part: Part | Triples | str | Path) -> Part:
+    def _as_part(self, part: Part | Triples | NetworkFacts | str | Path) -> Part:
         if isinstance(part, KnowledgePart | NetworkPart):
             return part
+        network = self.run.graph if isinstance(self.run, NodeRun) else None
+        if isinstance(part, NetworkFacts):
+            return part.part(network)
         if isinstance(part, str | Path):
-            stream = read_stream(part)
-            if len(stream) != 1:
-                raise UserError(f"{part}: {len(stream)} parts; learn takes one at a time")
-            return stream[0]
+            return read_part(part, network)
         if not isinstance(part, Iterable):
             raise UserError(f"expected a part, triples or a file, found {shown(str(part))}")
         triples = []

@@ -78,6 +78,19 @@ def test_builder_refuses_features_that_do_not_fit() -> None:
         builder.add([], np.zeros((2, 2), np.float32), np.zeros(1, np.int64), none, none, none)
 
 
+def test_a_network_may_go_on_after_old_nodes() -> None:
+    builder = NetworkStreamBuilder("s", num_features=1, old=["a", "b"])
+    none = np.empty(0, dtype=np.int64)
+    for label, edges in (("c", [[2, 0]]), ("d", [[3, 2], [0, 1]])):
+        builder.nodes.add([label])
+        builder.add(edges, np.ones((1, 1), np.float32), np.array([-1]), none, none, none)
+    stream = builder.build()
+    assert [part.new_nodes for part in stream] == [range(2, 3), range(3, 4)]
+    whole = stream.merged()[0]
+    assert whole.nodes.labels(whole.new_nodes) == ["c", "d"] and whole.features.shape == (2, 1)
+    assert whole.edges.tolist() == [[2, 0], [3, 2], [0, 1]]
+
+
 @given(network_lists())
 def test_repr_says_what_is_in_a_part(lists: NetworkLists) -> None:
     for part in network_stream(lists):

@@ -158,6 +158,7 @@ def test_npz(tmp_path: Path) -> None:
     check(read_network(npz(tmp_path / "x.npz")))
     ids = np.array([CLASSES.index(node.cls) for node in NODES])
     check(read_network(npz(tmp_path / "y.npz", classes=ids, class_names=np.array(CLASSES))))
+    check(read_network(npz(tmp_path / "words.npz", edges=np.array(EDGES))))
     packed = put(tmp_path / "z.npz.gz", (tmp_path / "x.npz").read_bytes())
     check(read_network(packed))
 
@@ -340,7 +341,11 @@ def test_array_of_features_that_does_not_fit(tmp_path: Path) -> None:
         ({"edges": np.zeros((2, 3), int)}, r"\[edges\]: shape \[2, 3\]; expected pairs"),
         ({"edges": np.zeros(4, int)}, r"\[edges\]: shape \[4\]; expected pairs"),
         ({"edges": np.array([[0, 0.5]])}, r"\[edges\]: whole numbers expected, found float64"),
-        ({"edges": np.array([["n0", "n1"]])}, r"\[edges\]: whole numbers expected, found <U2"),
+        ({"edges": np.array([[b"n0", b"n1"]])}, r"\[edges\]: whole numbers expected, found \|S2"),
+        (
+            {"edges": np.array([["n0", "n1"], ["n1", "n9"]])},
+            r"\[edges\]: edge 1 mentions unknown node 'n9': it is not among the nodes$",
+        ),
         ({"edges": np.array([[0, 1]] * 5 + [[0, 6]])}, r": edge 5 \[0, 6\] mentions an unknown"),
         ({"edges": np.array([[-1, 1]] * 6)}, r": edge 0 \[-1, 1\] mentions an unknown node"),
         ({"classes": np.zeros((6, 2))}, r"\[classes\]: shape \[6, 2\]"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -115,12 +115,14 @@ class NetworkStreamBuilder:
     Args:
         name: What the stream is called in results.
         num_features: Length of a node's feature vector.
+        old: Nodes that arrived before the first part; edges may mention them.
     """
 
-    def __init__(self, name: str, num_features: int) -> None:
+    def __init__(self, name: str, num_features: int, old: Iterable[str] = ()) -> None:
         self.name = name
         self.num_features = num_features
-        self.nodes = Vocabulary(kind="node")
+        self.nodes = Vocabulary(old, kind="node")
+        self._old = len(self.nodes)
         self.classes = Vocabulary(kind="class")
         self._parts: list[NetworkPart] = []
 
@@ -134,7 +136,7 @@ class NetworkStreamBuilder:
         test: IntArray,
     ) -> None:
         """Close a part; every node and class added since the last call arrives with it."""
-        known_nodes = self._parts[-1].num_nodes if self._parts else 0
+        known_nodes = self._parts[-1].num_nodes if self._parts else self._old
         known_classes = self._parts[-1].num_classes if self._parts else 0
         new_nodes = range(known_nodes, len(self.nodes))
         if features.shape != (len(new_nodes), self.num_features) or labels.shape != (

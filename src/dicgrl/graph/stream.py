@@ -179,7 +179,7 @@ class NetworkStream(_Stream[NetworkPart]):
             0,
             last.nodes,
             last.classes,
-            range(last.num_nodes),
+            range(self.parts[0].new_nodes.start, last.num_nodes),
             range(last.num_classes),
             *(
                 np.concatenate([getattr(part, name) for part in self])

@@ -10,13 +10,14 @@ from typing import Any
 import numpy.typing as npt
 
 from dicgrl.errors import UserError
-from dicgrl.graph import KnowledgeStream, Stream
+from dicgrl.graph import KnowledgeStream, NetworkGraph, Part, Stream
 from dicgrl.readers import knowledge, network, npz
+from dicgrl.readers.facts import NetworkFacts
 from dicgrl.readers.files import ARCHIVE_ENDINGS, Folder, SourceFile, numbered, open_folder
 from dicgrl.readers.names import read_names
 from dicgrl.readers.writer import write_stream
 
-__all__ = ["read_folder", "read_stream", "read_timed", "write_stream"]
+__all__ = ["NetworkFacts", "read_folder", "read_part", "read_stream", "read_timed", "write_stream"]
 
 _LAYOUTS = """Expected one of:
   a knowledge graph (head TAB relation TAB tail):
@@ -60,27 +61,61 @@ def read_stream(
             raise UserError("no files given: a stream needs at least one part")
         files = [SourceFile.on_disk(p) for p in paths]
         return knowledge.read_files(files, name or _stem(paths[0].parent), seed=seed, **shares)
-    path = Path(path)
+    return _read_path(Path(path), name, valid, test, seed)
+
+
+def read_part(path: str | Path, graph: NetworkGraph | None = None) -> Part:
+    """Read what arrives next: data in any layout of `read_stream`, of one part.
+
+    Args:
+        path: Where the data lies.
+        graph: The network that it arrives in, if it is one: nodes are listed when they are new, and
+            edges may also name old ones.
+
+    Raises:
+        DataError: As of `read_stream`; or a node is listed that the network knows.
+        UserError: As of `read_stream`; or there is more than one part.
+    """
+    stream = _read_path(Path(path), graph=graph)
+    if len(stream) != 1:
+        raise UserError(f"{path}: {len(stream)} parts; learn takes one at a time")
+    return stream[0]
+
+
+def _read_path(
+    path: Path,
+    name: str | None = None,
+    valid: float = 0.0,
+    test: float = 0.0,
+    seed: int = 0,
+    graph: NetworkGraph | None = None,
+) -> Stream:
+    shares = {"valid": valid, "test": test}
     name = name or _stem(path)
     if path.is_file() and not path.name.lower().endswith(ARCHIVE_ENDINGS):
         file = SourceFile.on_disk(path)
         if file.ending == ".npz":
-            return npz.read_npz(file, name, seed=seed, **shares)
+            return npz.read_npz(file, name, seed=seed, graph=graph, **shares)
         if file.ending in knowledge.ENDINGS:
             return knowledge.read_files([file], name, seed=seed, **shares)
         raise UserError(f"{path}: the ending tells no format. {_LAYOUTS}")
-    return read_folder(open_folder(path), name, seed=seed, **shares)
+    return read_folder(open_folder(path), name, seed=seed, graph=graph, **shares)
 
 
 def read_folder(
-    folder: Folder, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
+    folder: Folder,
+    name: str,
+    valid: float = 0.0,
+    test: float = 0.0,
+    seed: int = 0,
+    graph: NetworkGraph | None = None,
 ) -> Stream:
-    """Read a stream from a folder; see `read_stream`."""
+    """Read a stream from a folder; see `read_stream`, and `read_part` for `graph`."""
     shares = {"valid": valid, "test": test}
     if folder.file("features.txt") and folder.file("labels.txt"):
-        return network.read_authors(folder, name)
-    if folder.file("nodes.csv"):
-        return network.read_csv(folder, name, seed=seed, **shares)
+        return network.read_authors(folder, name, graph)
+    if folder.file("nodes.csv") or (graph is not None and folder.file("edges.csv")):
+        return network.read_csv(folder, name, seed=seed, graph=graph, **shares)
     if knowledge.part_folders(folder):
         return knowledge.read_numbered_folders(folder, name, seed=seed, **shares)
     if parts := knowledge.part_files(folder):

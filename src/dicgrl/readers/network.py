@@ -6,6 +6,9 @@
 - CSV: `edges.csv` (source, target) and `nodes.csv` with a header. Its columns `node`, `class`,
   `part` and `split` mean what they say (all but `node` may be left out, `class` may be empty); all
   other columns are features. `features.npy` [n, F] may hold the features instead.
+
+What arrives in a network that is known already has the same layouts: they list the new nodes, and
+edges may name old ones. `nodes.csv` may be left out where there are only edges.
 """
 
 from __future__ import annotations
@@ -15,27 +18,32 @@ from itertools import chain
 import numpy as np
 
 from dicgrl.errors import DataError, shown
-from dicgrl.graph import SPLITS, NetworkStream
+from dicgrl.graph import SPLITS, NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
 from dicgrl.readers.files import Folder, SourceFile, numbered
 from dicgrl.readers.knowledge import part_folders
 from dicgrl.readers.names import read_names
 from dicgrl.readers.network_table import (
     NetworkTable,
+    Positions,
+    already_there,
     checked_table,
     natural_order,
+    of_width,
     refuse_duplicates,
 )
 from dicgrl.readers.npz import as_features, load_arrays
 from dicgrl.readers.text import csv_rows, read_fields, read_matrix, read_rows
 
 
-def read_authors(folder: Folder, name: str) -> NetworkStream:
+def read_authors(folder: Folder, name: str, graph: NetworkGraph | None = None) -> NetworkStream:
     """A network in the layout of the authors' release."""
+    source = folder.label + "/features.txt"
     nodes, features = read_matrix(_needed(folder, "features.txt"))
-    refuse_duplicates(folder.label + "/features.txt", nodes)
-    position = {label: i for i, label in enumerate(nodes)}
-    classes = _read_classes(_needed(folder, "labels.txt"), position)
+    refuse_duplicates(source, nodes, graph=graph)
+    features = of_width(source, features, graph)
+    positions = Positions(nodes, graph)
+    classes = _read_classes(_needed(folder, "labels.txt"), positions)
     allowed = set(classes) - {""}
     part = np.full(len(nodes), -1, dtype=np.int64)
     split = np.full(len(nodes), -1, dtype=np.int64)
@@ -48,7 +56,7 @@ def read_authors(folder: Folder, name: str) -> NetworkStream:
         for number, set_name in enumerate(SPLITS):
             file = _needed(inner, f"{set_name}.txt")
             for line, (label, cls) in read_fields(file, 2):
-                at = _known(file, line, label, position)
+                at = _listed(file, line, label, positions)
                 if part[at] >= 0:
                     raise DataError(file.label, f"duplicate node {shown(label)}", line)
                 if cls not in allowed:
@@ -68,9 +76,13 @@ def read_authors(folder: Folder, name: str) -> NetworkStream:
                 part[at], split[at] = index, number
         file = _needed(inner, "edgelist.txt")
         for line, ends in read_fields(file, 2):
-            pair = [_known(file, line, label, position) for label in ends]
+            pair = positions.of(ends).tolist()
             for at, label in zip(pair, ends, strict=True):
-                if part[at] < 0:
+                if at < 0:
+                    raise DataError(
+                        file.label, positions.unknown(label, "it has no features"), line
+                    )
+                if at < len(part) and part[at] < 0:
                     raise DataError(
                         file.label,
                         f"unknown node {shown(label)}: it is in no train, valid or test set of "
@@ -93,6 +105,7 @@ def read_authors(folder: Folder, name: str) -> NetworkStream:
         part,
         split,
         np.asarray(edge_part, dtype=np.int64),
+        positions.old,
         read_names(folder),
     )
     return table.stream(name)
@@ -105,17 +118,19 @@ def _needed(folder: Folder, name: str) -> SourceFile:
     return file
 
 
-def _known(file: SourceFile, line: int, label: str, position: dict[str, int]) -> int:
-    at = position.get(label)
+def _listed(file: SourceFile, line: int, label: str, positions: Positions) -> int:
+    at = positions.listed.get(label)
     if at is None:
+        if positions.is_old(label):
+            raise DataError(file.label, already_there(label), line)
         raise DataError(file.label, f"unknown node {shown(label)}: it has no features", line)
     return at
 
 
-def _read_classes(file: SourceFile, position: dict[str, int]) -> list[str]:
-    classes = [""] * len(position)
+def _read_classes(file: SourceFile, positions: Positions) -> list[str]:
+    classes = [""] * len(positions.listed)
     for line, (label, cls) in read_fields(file, 2):
-        at = _known(file, line, label, position)
+        at = _listed(file, line, label, positions)
         if classes[at]:
             raise DataError(file.label, f"duplicate node {shown(label)}", line)
         classes[at] = cls
@@ -123,9 +138,16 @@ def _read_classes(file: SourceFile, position: dict[str, int]) -> list[str]:
 
 
 def read_csv(
-    folder: Folder, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
+    folder: Folder,
+    name: str,
+    valid: float = 0.0,
+    test: float = 0.0,
+    seed: int = 0,
+    graph: NetworkGraph | None = None,
 ) -> NetworkStream:
     """A network from `edges.csv` and `nodes.csv`; see the module's text."""
+    if graph is not None and folder.file("nodes.csv") is None:
+        return _read_edges_alone(folder, name, graph)
     file = _needed(folder, "nodes.csv")
     blocks = list(csv_rows(file))
     if not blocks:
@@ -141,7 +163,7 @@ def read_csv(
             file.label, f"expected a header with a column 'node', each once: {header}", 1
         )
     nodes = columns.pop("node")
-    refuse_duplicates(file.label, nodes, first_line=2)
+    refuse_duplicates(file.label, nodes, first_line=2, graph=graph)
     count = len(nodes)
     classes = columns.pop("class", [""] * count)
     part = _integers(file, columns.pop("part", ["0"] * count), "part")
@@ -154,27 +176,43 @@ def read_csv(
         features = np.empty((count, len(columns)), dtype=np.float32)
         for i, (title, values) in enumerate(columns.items()):
             features[:, i] = _numbers(file, title, values)
-    edges = _read_csv_edges(_needed(folder, "edges.csv"), {v: i for i, v in enumerate(nodes)})
+    positions = Positions(nodes, graph)
+    edges = _read_csv_edges(_needed(folder, "edges.csv"), positions)
     network = checked_table(
-        file.label, nodes, edges, features, classes, part, split, None, valid, test, seed
+        file.label, nodes, edges, features, classes, part, split, None, valid, test, seed, positions
     )
     network.names = read_names(folder)
     return network.stream(name)
 
 
-def _read_csv_edges(file: SourceFile, position: dict[str, int]) -> IntArray:
-    edges: list[tuple[int, int]] = []
+def _read_edges_alone(folder: Folder, name: str, graph: NetworkGraph) -> NetworkStream:
+    """Edges between old nodes: a part that brings no node."""
+    positions, none = Positions((), graph), np.empty(0, dtype=np.int64)
+    edges = _read_csv_edges(_needed(folder, "edges.csv"), positions)
+    features = np.empty((0, graph.num_features), dtype=np.float32)
+    network = checked_table(
+        folder.label, (), edges, features, (), none, none, None, 0.0, 0.0, 0, positions
+    )
+    return network.stream(name)
+
+
+def _read_csv_edges(file: SourceFile, positions: Positions) -> IntArray:
+    blocks: list[IntArray] = [as_edges(())]
     for rows in read_rows(file, 2):
-        for line, ends in enumerate(zip(*rows.columns, strict=True), start=rows.first_line):
-            if line == 1 and tuple(end.lower() for end in ends) == ("source", "target"):
-                continue
-            for end in ends:
-                if end not in position:
-                    raise DataError(
-                        file.label, f"unknown node {shown(end)}: nodes.csv does not list it", line
-                    )
-            edges.append((position[ends[0]], position[ends[1]]))
-    return as_edges(edges)
+        columns, first_line = rows.columns, rows.first_line
+        if first_line == 1 and [column[0].lower() for column in columns] == ["source", "target"]:
+            columns, first_line = [column[1:] for column in columns], 2
+        ends = np.stack([positions.of(column) for column in columns], axis=1)
+        unknown = np.argwhere(ends < 0)
+        if len(unknown):
+            row, column = unknown[0]
+            raise DataError(
+                file.label,
+                positions.unknown(columns[column][row], "nodes.csv does not list it"),
+                first_line + int(row),
+            )
+        blocks.append(ends)
+    return np.concatenate(blocks)
 
 
 def _numbers(file: SourceFile, title: str, values: list[str]) -> FloatArray:

@@ -1,32 +1,37 @@
-"""A whole network as arrays: checked once, then divided into parts."""
+"""A network as arrays: checked once, then divided into parts.
+
+It is a whole network, or what arrives in one that is known already (a `NetworkGraph`): then only
+new nodes are listed, and edges may name old ones.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dicgrl.errors import DataError, shown
-from dicgrl.graph import NetworkStream, NetworkStreamBuilder
+from dicgrl.graph import NetworkGraph, NetworkStream, NetworkStreamBuilder
 from dicgrl.graph.arrays import FloatArray, IntArray
 from dicgrl.graph.holdout import hold_out_nodes
 
 
 @dataclass(slots=True)
 class NetworkTable:
-    """A whole network as arrays; every way of reading one ends here.
+    """A network as arrays; every way of reading one ends here.
 
     Attributes:
         source: What messages call it.
         nodes: Node labels.
-        edges: Positions in `nodes`, [m, 2].
+        edges: Positions in `nodes` and, after them, in `old`, [m, 2].
         features: [n, F].
         classes: Class label of each node, "" where it is not known.
         part: The part with which each node arrives, [n].
         split: 0, 1, 2 for train, valid, test, -1 for none of them, [n].
         edge_part: The part with which each edge arrives, [m].
+        old: Nodes that were known before and that an edge mentions.
         names: Readable names of nodes.
         class_order: Classes in the order of their ids; the natural order unless given.
     """
@@ -39,17 +44,20 @@ class NetworkTable:
     part: IntArray
     split: IntArray
     edge_part: IntArray
+    old: Sequence[str] = ()
     names: dict[str, str] = field(default_factory=dict)
     class_order: Sequence[str] = ()
 
     def stream(self, name: str) -> NetworkStream:
         """Divide into parts, with ids in order of arrival; classes of one part in their order."""
-        builder = NetworkStreamBuilder(name, self.features.shape[1])
+        builder = NetworkStreamBuilder(name, self.features.shape[1], self.old)
         rank = {label: i for i, label in enumerate(self.class_order)}.__getitem__
         key = rank if self.class_order else natural_order
         class_of = np.asarray(self.classes, dtype=np.str_)
-        node_id = np.empty(len(self.nodes), dtype=np.int64)
-        for part in range(int(self.part.max(initial=-1)) + 1):
+        node_id = np.empty(len(self.nodes) + len(self.old), dtype=np.int64)
+        node_id[len(self.nodes) :] = np.arange(len(self.old))
+        last = max(self.part.max(initial=0), self.edge_part.max(initial=0))
+        for part in range(int(last) + 1):
             arriving = np.flatnonzero(self.part == part)
             first = len(builder.nodes)
             node_id[arriving] = builder.nodes.add(self.nodes[i] for i in arriving.tolist())
@@ -65,6 +73,54 @@ class NetworkTable:
                 *(first + np.flatnonzero(self.split[arriving] == number) for number in range(3)),
             )
         return builder.build(self.names)
+
+
+class Positions:
+    """Positions of nodes by label: those that are listed, then old ones in order of mention.
+
+    Args:
+        nodes: The nodes that are listed.
+        graph: The network that they arrive in; there are no old nodes without one.
+
+    Example:
+        >>> positions = Positions(["a", "b"])
+        >>> positions.of(["b", "c"])
+        array([ 1, -1])
+    """
+
+    def __init__(self, nodes: Sequence[str], graph: NetworkGraph | None = None) -> None:
+        self.listed = {label: i for i, label in enumerate(nodes)}
+        self.graph = graph
+        self._old: dict[str, int] = {}
+
+    def of(self, labels: Iterable[str]) -> IntArray:
+        """The position of each label, -1 for a node that is neither listed nor known."""
+        return np.fromiter(map(self._find, labels), dtype=np.int64)
+
+    def _find(self, label: str) -> int:
+        at = self.listed.get(label, -1)
+        if at >= 0 or not self.is_old(label):
+            return at
+        return self._old.setdefault(label, len(self.listed) + len(self._old))
+
+    def is_old(self, label: str) -> bool:
+        """Whether the network knew the node before."""
+        return self.graph is not None and label in self.graph.nodes
+
+    @property
+    def old(self) -> list[str]:
+        """Old nodes that were asked for so far."""
+        return list(self._old)
+
+    def unknown(self, label: str, why: str) -> str:
+        """The message about a node that is neither listed nor known.
+
+        Args:
+            label: The node.
+            why: What a node that is listed would have.
+        """
+        also = "" if self.graph is None else ", and it is not in this run"
+        return f"unknown node {shown(label)}: {why}{also}"
 
 
 def natural_order(label: str) -> tuple[bool, int, str]:
@@ -95,13 +151,14 @@ def checked_table(
     valid: float,
     test: float,
     seed: int,
+    positions: Positions | None = None,
 ) -> NetworkTable:
     """A network whose arrays fit together; what is left out is filled in.
 
     Args:
         source: What messages call it.
         nodes: Node labels.
-        edges: Positions in `nodes`, [m, 2].
+        edges: Positions in `nodes` and of old nodes after them, [m, 2].
         features: [n, F].
         classes: Class label of each node, "" where it is not known.
         part: The part with which each node arrives, [n].
@@ -110,9 +167,11 @@ def checked_table(
         valid: Share of each part's nodes for validation where `split` is not given.
         test: Likewise for testing.
         seed: Seed of that division.
+        positions: What gave the edges their positions, where nodes arrive in a known network.
     """
+    graph, old = (positions.graph, positions.old) if positions else (None, [])
     count = len(nodes)
-    if count == 0:
+    if count == 0 and graph is None:
         raise DataError(source, "there are no nodes")
     for what, length in (
         ("features", len(features)),
@@ -126,6 +185,7 @@ def checked_table(
             )
     if features.ndim != 2:
         raise DataError(source, f"features have shape {list(features.shape)}; expected [n, F]")
+    features = of_width(source, features, graph)
     bad = np.argwhere(~np.isfinite(features))
     if len(bad):
         row, column = bad[0]
@@ -136,15 +196,16 @@ def checked_table(
     if len(set(nodes)) != count:
         label = next(label for label, times in Counter(nodes).items() if times > 1)
         raise DataError(source, f"duplicate node {shown(label)}")
-    if len(edges) and (edges.min() < 0 or edges.max() >= count):
-        row = int(np.argmax(((edges < 0) | (edges >= count)).any(axis=1)))
+    every = count + len(old)
+    if len(edges) and (edges.min() < 0 or edges.max() >= every):
+        row = int(np.argmax(((edges < 0) | (edges >= every)).any(axis=1)))
         raise DataError(source, f"edge {row} {edges[row].tolist()} mentions an unknown node")
     present = np.unique(part)
     if not np.array_equal(present, np.arange(len(present))):
         raise DataError(
             source, f"parts must be 0, 1, 2, ... without a gap; found {present.tolist()}"
         )
-    arrival = later_end(part, edges)
+    arrival = later_end(np.concatenate([part, np.zeros(len(old), np.int64)]), edges)
     if edge_part is None:
         edge_part = arrival
     elif edge_part.shape != arrival.shape:
@@ -173,15 +234,41 @@ def checked_table(
             f"node {shown(nodes[at])} has split {split[at]} and class {shown(classes[at])}; "
             "expected 0, 1, 2 (train, valid, test) with a class, or -1",
         )
-    return NetworkTable(source, nodes, edges, features, classes, part, split, edge_part)
+    return NetworkTable(source, nodes, edges, features, classes, part, split, edge_part, old)
 
 
-def refuse_duplicates(source: str, labels: Sequence[str], first_line: int = 1) -> None:
-    """Refuse a node that stands twice; the message names both lines."""
+def of_width(source: str, features: FloatArray, graph: NetworkGraph | None) -> FloatArray:
+    """Features [n, F] of nodes that arrive in a network, which says what F is.
+
+    Raises:
+        DataError: It is another.
+    """
+    if graph is None or features.shape[1] == graph.num_features:
+        return features
+    if not len(features):  # nobody said how many features nothing has
+        return np.empty((0, graph.num_features), dtype=np.float32)
+    raise DataError(
+        source, f"{features.shape[1]} features per node; this run has {graph.num_features}"
+    )
+
+
+def already_there(label: str) -> str:
+    """The message about an old node that is listed again."""
+    return (
+        f"node {shown(label)} is already in this run; list new nodes only, edges may name old ones"
+    )
+
+
+def refuse_duplicates(
+    source: str, labels: Sequence[str], first_line: int = 1, graph: NetworkGraph | None = None
+) -> None:
+    """Refuse a node that stands twice, or that the network knows; the message names the lines."""
     seen: dict[str, int] = {}
     for line, label in enumerate(labels, start=first_line):
         if not label:
             raise DataError(source, "the node has no label", line)
+        if graph is not None and label in graph.nodes:
+            raise DataError(source, already_there(label), line)
         if seen.setdefault(label, line) != line:
             raise DataError(
                 source, f"duplicate node {shown(label)}, first in line {seen[label]}", line

@@ -1,7 +1,8 @@
 """Reads networks from NPZ files, and NumPy arrays without ever unpickling.
 
 Arrays `edges` [m, 2], `features` [n, F], `classes` [n] and, if wanted, `nodes` (labels),
-`class_names`, `part`, `split`, `edge_part`.
+`class_names`, `part`, `split`, `edge_part`. The ends of `edges` are rows of the other arrays, or
+labels as text: those may also name nodes of a network that is known already.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dicgrl.errors import DataError, shown
-from dicgrl.graph import NetworkStream
+from dicgrl.graph import NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
 from dicgrl.readers.files import SourceFile
-from dicgrl.readers.network_table import checked_table, refuse_duplicates
+from dicgrl.readers.network_table import Positions, checked_table, refuse_duplicates
 
 _Arrays = dict[str, npt.NDArray[Any]]
 _UNREADABLE = (  # what NumPy and zipfile raise for damaged files and pickled objects
@@ -33,7 +34,12 @@ _UNREADABLE = (  # what NumPy and zipfile raise for damaged files and pickled ob
 
 
 def read_npz(
-    file: SourceFile, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
+    file: SourceFile,
+    name: str,
+    valid: float = 0.0,
+    test: float = 0.0,
+    seed: int = 0,
+    graph: NetworkGraph | None = None,
 ) -> NetworkStream:
     """A network from the arrays of an NPZ file; see the module's text."""
     arrays = load_arrays(file)
@@ -47,7 +53,7 @@ def read_npz(
     features = as_features(f"{file.label}[features]", arrays["features"])
     count = len(features)
     nodes = [str(label) for label in _list(file, arrays, "nodes", np.arange(count))]
-    refuse_duplicates(f"{file.label}[nodes]", nodes)
+    refuse_duplicates(f"{file.label}[nodes]", nodes, graph=graph)
     classes = [str(c) for c in _list(file, arrays, "classes")]
     names: list[str] = []
     if "class_names" in arrays:
@@ -61,10 +67,11 @@ def read_npz(
                 f"class_names has {len(names)}",
             )
         classes = [names[i] if i >= 0 else "" for i in ids]
+    positions = Positions(nodes, graph)
     table = checked_table(
         file.label,
         nodes,
-        _edge_rows(file, arrays["edges"]),
+        _edge_rows(file, arrays["edges"], positions),
         features,
         ["" if c == "-1" else c for c in classes],
         _integer_list(file, arrays, "part", np.zeros(count, np.int64)),
@@ -73,6 +80,7 @@ def read_npz(
         valid,
         test,
         seed,
+        positions,
     )
     table.class_order = names
     return table.stream(name)
@@ -105,17 +113,31 @@ def _integer_list(
     return _integral(f"{file.label}[{key}]", _list(file, arrays, key, default))
 
 
-def _edge_rows(file: SourceFile, rows: npt.NDArray[Any]) -> IntArray:
+def _edge_rows(file: SourceFile, rows: npt.NDArray[Any], positions: Positions) -> IntArray:
     source = f"{file.label}[edges]"
     if rows.size and (rows.ndim != 2 or rows.shape[1] != 2):
         raise DataError(source, f"shape {list(rows.shape)}; expected pairs of nodes [m, 2]")
-    return as_edges(_integral(source, rows))
+    if not np.issubdtype(rows.dtype, np.str_):
+        return as_edges(_integral(source, rows))
+    return edges_by_label(source, rows, positions)
 
 
 def _integral(source: str, numbers: npt.NDArray[Any]) -> IntArray:
     if not np.issubdtype(numbers.dtype, np.number) or (numbers != np.floor(numbers)).any():
         raise DataError(source, f"whole numbers expected, found {numbers.dtype}")
     return numbers.astype(np.int64)
+
+
+def edges_by_label(source: str, ends: npt.NDArray[Any], positions: Positions) -> IntArray:
+    """Positions [m, 2] of edges whose ends are labels, or a clear refusal of an unknown one."""
+    labels = list(map(str, ends.ravel().tolist()))
+    found = positions.of(labels)
+    unknown = np.flatnonzero(found < 0)
+    if len(unknown):
+        at = int(unknown[0])
+        message = positions.unknown(labels[at], "it is not among the nodes")
+        raise DataError(source, f"edge {at // 2} mentions {message}")
+    return as_edges(found.reshape(-1, 2))
 
 
 def as_features(source: str, features: Any) -> FloatArray:
