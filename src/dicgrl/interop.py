@@ -12,7 +12,7 @@ import numpy as np
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, NetworkStream
 from dicgrl.graph.arrays import IntArray
-from dicgrl.readers.network_table import checked_table
+from dicgrl.readers.network_table import SetAside, checked_table
 
 if TYPE_CHECKING:
     from pykeen.triples import TriplesFactory
@@ -126,12 +126,9 @@ def from_pyg(
         edges.astype(np.int64),
         data.x.cpu().numpy().astype(np.float32),
         classes,
-        arrival,
-        split,
-        None,
-        valid,
-        test,
-        seed,
+        part=arrival,
+        split=split,
+        aside=SetAside(valid, test, seed),
     )
     return table.stream(name)
 

@@ -75,13 +75,8 @@ class NetworkFacts:
             self._edges(positions),
             self._features(),
             classes,
-            np.zeros(len(nodes), dtype=np.int64),
-            split,
-            None,
-            0.0,
-            0.0,
-            0,
-            positions,
+            split=split,
+            positions=positions,
         )
         return table.stream("learned")[0]
 

@@ -26,6 +26,7 @@ from dicgrl.readers.names import read_names
 from dicgrl.readers.network_table import (
     NetworkTable,
     Positions,
+    SetAside,
     already_there,
     checked_table,
     natural_order,
@@ -179,7 +180,15 @@ def read_csv(
     positions = Positions(nodes, graph)
     edges = _read_csv_edges(_needed(folder, "edges.csv"), positions)
     network = checked_table(
-        file.label, nodes, edges, features, classes, part, split, None, valid, test, seed, positions
+        file.label,
+        nodes,
+        edges,
+        features,
+        classes,
+        part=part,
+        split=split,
+        aside=SetAside(valid, test, seed),
+        positions=positions,
     )
     network.names = read_names(folder)
     return network.stream(name)
@@ -187,12 +196,10 @@ def read_csv(
 
 def _read_edges_alone(folder: Folder, name: str, graph: NetworkGraph) -> NetworkStream:
     """Edges between old nodes: a part that brings no node."""
-    positions, none = Positions((), graph), np.empty(0, dtype=np.int64)
+    positions = Positions((), graph)
     edges = _read_csv_edges(_needed(folder, "edges.csv"), positions)
     features = np.empty((0, graph.num_features), dtype=np.float32)
-    network = checked_table(
-        folder.label, (), edges, features, (), none, none, None, 0.0, 0.0, 0, positions
-    )
+    network = checked_table(folder.label, (), edges, features, (), positions=positions)
     return network.stream(name)
 
 

@@ -7,8 +7,9 @@ new nodes are listed, and edges may name old ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -139,18 +140,34 @@ def later_end(part: IntArray, edges: IntArray) -> IntArray:
     return later
 
 
+class SetAside(NamedTuple):
+    """Shares of each part's labelled nodes that are set aside where a split is not given.
+
+    Attributes:
+        valid: Share for validation.
+        test: Share for testing.
+        seed: Seed of the division.
+    """
+
+    valid: float = 0.0
+    test: float = 0.0
+    seed: int = 0
+
+
+NOTHING = SetAside()
+
+
 def checked_table(
     source: str,
     nodes: Sequence[str],
     edges: IntArray,
     features: FloatArray,
     classes: Sequence[str],
-    part: IntArray,
-    split: IntArray | None,
-    edge_part: IntArray | None,
-    valid: float,
-    test: float,
-    seed: int,
+    *,
+    part: IntArray | None = None,
+    split: IntArray | None = None,
+    edge_part: IntArray | None = None,
+    aside: SetAside = NOTHING,
     positions: Positions | None = None,
 ) -> NetworkTable:
     """A network whose arrays fit together; what is left out is filled in.
@@ -161,28 +178,45 @@ def checked_table(
         edges: Positions in `nodes` and of old nodes after them, [m, 2].
         features: [n, F].
         classes: Class label of each node, "" where it is not known.
-        part: The part with which each node arrives, [n].
+        part: The part with which each node arrives, [n]; the first one unless given.
         split: 0, 1, 2 for train, valid, test, -1 for none; divided at random unless given.
         edge_part: The part with which each edge arrives; that of its later node unless given.
-        valid: Share of each part's nodes for validation where `split` is not given.
-        test: Likewise for testing.
-        seed: Seed of that division.
+        aside: How that division is made.
         positions: What gave the edges their positions, where nodes arrive in a known network.
     """
     graph, old = (positions.graph, positions.old) if positions else (None, [])
-    count = len(nodes)
-    if count == 0 and graph is None:
+    if len(nodes) == 0 and graph is None:
         raise DataError(source, "there are no nodes")
-    for what, length in (
-        ("features", len(features)),
-        ("classes", len(classes)),
-        ("part", len(part)),
-        ("split", count if split is None else len(split)),
-    ):
-        if length != count:
+    part = np.zeros(len(nodes), dtype=np.int64) if part is None else part
+    _check_lengths(source, nodes, features=features, classes=classes, part=part, split=split)
+    features = _checked_features(source, nodes, features, graph)
+    _check_edges(source, edges, len(nodes) + len(old))
+    parts = np.unique(part)
+    if not np.array_equal(parts, np.arange(len(parts))):
+        raise DataError(source, f"parts must be 0, 1, 2, ... without a gap; found {parts.tolist()}")
+    arrival = later_end(np.concatenate([part, np.zeros(len(old), np.int64)]), edges)
+    edge_part = arrival if edge_part is None else edge_part
+    _check_arrival(source, edge_part, arrival, max(len(parts), 1))
+    split = _divided(classes, part, aside) if split is None else split
+    _check_split(source, nodes, classes, split)
+    return NetworkTable(source, nodes, edges, features, classes, part, split, edge_part, old)
+
+
+def _check_lengths(source: str, nodes: Sequence[str], **columns: Sized | None) -> None:
+    for what, column in columns.items():
+        if column is not None and len(column) != len(nodes):
             raise DataError(
-                source, f"{what} has {length} rows; expected one for each of {count} nodes"
+                source,
+                f"{what} has {len(column)} rows; expected one for each of {len(nodes)} nodes",
             )
+    if len(set(nodes)) != len(nodes):
+        label = next(label for label, times in Counter(nodes).items() if times > 1)
+        raise DataError(source, f"duplicate node {shown(label)}")
+
+
+def _checked_features(
+    source: str, nodes: Sequence[str], features: FloatArray, graph: NetworkGraph | None
+) -> FloatArray:
     if features.ndim != 2:
         raise DataError(source, f"features have shape {list(features.shape)}; expected [n, F]")
     features = of_width(source, features, graph)
@@ -193,39 +227,45 @@ def checked_table(
             source,
             f"feature {column} of node {shown(nodes[row])} is {features[row, column]}; not finite",
         )
-    if len(set(nodes)) != count:
-        label = next(label for label, times in Counter(nodes).items() if times > 1)
-        raise DataError(source, f"duplicate node {shown(label)}")
-    every = count + len(old)
-    if len(edges) and (edges.min() < 0 or edges.max() >= every):
-        row = int(np.argmax(((edges < 0) | (edges >= every)).any(axis=1)))
+    return features
+
+
+def _check_edges(source: str, edges: IntArray, nodes: int) -> None:
+    if len(edges) and (edges.min() < 0 or edges.max() >= nodes):
+        row = int(np.argmax(((edges < 0) | (edges >= nodes)).any(axis=1)))
         raise DataError(source, f"edge {row} {edges[row].tolist()} mentions an unknown node")
-    present = np.unique(part)
-    if not np.array_equal(present, np.arange(len(present))):
-        raise DataError(
-            source, f"parts must be 0, 1, 2, ... without a gap; found {present.tolist()}"
-        )
-    arrival = later_end(np.concatenate([part, np.zeros(len(old), np.int64)]), edges)
-    if edge_part is None:
-        edge_part = arrival
-    elif edge_part.shape != arrival.shape:
-        raise DataError(source, f"edge_part has {len(edge_part)} rows for {len(edges)} edges")
-    early = np.flatnonzero((edge_part < arrival) | (edge_part >= max(len(present), 1)))
+
+
+def _check_arrival(source: str, edge_part: IntArray, arrival: IntArray, parts: int) -> None:
+    """An edge arrives with a part that there is, and not before its nodes."""
+    if edge_part.shape != arrival.shape:
+        raise DataError(source, f"edge_part has {len(edge_part)} rows for {len(arrival)} edges")
+    early = np.flatnonzero((edge_part < arrival) | (edge_part >= parts))
     if len(early):
         row = int(early[0])
         raise DataError(
             source,
             f"edge {row} arrives with part {edge_part[row]}, its nodes by part {arrival[row]}",
         )
-    known = np.asarray([cls != "" for cls in classes], dtype=np.bool_)
-    if split is None:
-        split = np.full(count, -1, dtype=np.int64)
-        for index in present:
-            here = np.flatnonzero(known & (part == index))
-            codes = np.unique(np.asarray(classes, np.str_)[here], return_inverse=True)[1]
-            sets = hold_out_nodes(codes, valid, test, np.random.default_rng((seed, int(index))))
-            for number, chosen in enumerate(sets):
-                split[here[chosen]] = number
+
+
+def _divided(classes: Sequence[str], part: IntArray, aside: SetAside) -> IntArray:
+    """A split of the labelled nodes, part by part; the classes are divided alike."""
+    class_of = np.asarray(classes, dtype=np.str_)
+    split = np.full(len(classes), -1, dtype=np.int64)
+    for index in np.unique(part):
+        here = np.flatnonzero((class_of != "") & (part == index))
+        codes = np.unique(class_of[here], return_inverse=True)[1]
+        random = np.random.default_rng((aside.seed, int(index)))
+        for number, chosen in enumerate(hold_out_nodes(codes, aside.valid, aside.test, random)):
+            split[here[chosen]] = number
+    return split
+
+
+def _check_split(
+    source: str, nodes: Sequence[str], classes: Sequence[str], split: IntArray
+) -> None:
+    known = np.asarray(classes, dtype=np.str_) != ""
     wrong = np.flatnonzero((split < -1) | (split > 2) | ((split >= 0) & ~known))
     if len(wrong):
         at = int(wrong[0])
@@ -234,7 +274,6 @@ def checked_table(
             f"node {shown(nodes[at])} has split {split[at]} and class {shown(classes[at])}; "
             "expected 0, 1, 2 (train, valid, test) with a class, or -1",
         )
-    return NetworkTable(source, nodes, edges, features, classes, part, split, edge_part, old)
 
 
 def of_width(source: str, features: FloatArray, graph: NetworkGraph | None) -> FloatArray:

@@ -19,9 +19,10 @@ from dicgrl.errors import DataError, shown
 from dicgrl.graph import NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
 from dicgrl.readers.files import SourceFile
-from dicgrl.readers.network_table import Positions, checked_table, refuse_duplicates
+from dicgrl.readers.network_table import Positions, SetAside, checked_table, refuse_duplicates
 
 _Arrays = dict[str, npt.NDArray[Any]]
+_PARTS = ("part", "split", "edge_part")  # arrays that may be left out
 _UNREADABLE = (  # what NumPy and zipfile raise for damaged files and pickled objects
     ValueError,
     EOFError,
@@ -74,13 +75,9 @@ def read_npz(
         _edge_rows(file, arrays["edges"], positions),
         features,
         ["" if c == "-1" else c for c in classes],
-        _integer_list(file, arrays, "part", np.zeros(count, np.int64)),
-        _integer_list(file, arrays, "split") if "split" in arrays else None,
-        _integer_list(file, arrays, "edge_part") if "edge_part" in arrays else None,
-        valid,
-        test,
-        seed,
-        positions,
+        aside=SetAside(valid, test, seed),
+        positions=positions,
+        **{key: _integer_list(file, arrays, key) for key in _PARTS if key in arrays},
     )
     table.class_order = names
     return table.stream(name)
@@ -107,10 +104,8 @@ def _list(
     return found
 
 
-def _integer_list(
-    file: SourceFile, arrays: _Arrays, key: str, default: npt.NDArray[Any] | None = None
-) -> IntArray:
-    return _integral(f"{file.label}[{key}]", _list(file, arrays, key, default))
+def _integer_list(file: SourceFile, arrays: _Arrays, key: str) -> IntArray:
+    return _integral(f"{file.label}[{key}]", _list(file, arrays, key))
 
 
 def _edge_rows(file: SourceFile, rows: npt.NDArray[Any], positions: Positions) -> IntArray:
