@@ -66,6 +66,8 @@ def test_bars_are_scores_of_that_rank_among_old_entities_that_do_not_answer(
     torch.testing.assert_close(found, torch.tensor(expected))
     monkeypatch.setattr("dicgrl.tasks.shield.MEMORY_BOUND", 1)  # one triple at a time
     torch.testing.assert_close(bars_of(model, KNOWN, rank), found)
+    monkeypatch.setattr("dicgrl.tasks.shield._RELATIONS", 1)  # one relation at a time
+    torch.testing.assert_close(bars_of(model, KNOWN, rank), found)
 
 
 @pytest.mark.parametrize("rank", [5, 60])

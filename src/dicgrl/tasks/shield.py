@@ -23,6 +23,7 @@ from dicgrl.models.mode import evaluating
 from dicgrl.training.known import HEAD, RELATION, TAIL
 
 _DRAWN = 512  # entities of each of the two kinds, for each relation and side
+_RELATIONS = 4096  # whose samples are there at a time: some 100 MB
 _OPEN = 1e9  # bar of a question that every old entity answers: newcomers are welcome
 
 
@@ -45,18 +46,35 @@ def bars(
         rank: From 1; the last one where fewer entities than that do not answer.
         generator: Source of randomness, on the device of the triples.
     """
+    found = triples.new_empty(len(triples), 2, dtype=model.entities.rows.dtype)
+    relations, number = torch.unique(triples[:, RELATION], return_inverse=True)
+    with evaluating(model):
+        for first in range(0, len(relations), _RELATIONS):
+            rows = ((number >= first) & (number < first + _RELATIONS)).nonzero()[:, 0]
+            found[rows] = _bars(model, triples[rows], known, entities, rank, generator)
+    return found
+
+
+def _bars(
+    model: KnowledgeModel,
+    triples: Tensor,
+    known: Tensor,
+    entities: int,
+    rank: int,
+    generator: torch.Generator,
+) -> Tensor:
+    """The same for triples of so many relations that all samples are there at a time."""
     sides = [_Side.of(triples, known, asked, entities, generator) for asked in (HEAD, TAIL)]
     columns = sides[0].sample.shape[1]
     height = max(MEMORY_BOUND // (2 * columns * (model.link_bytes() + 24)), 1)
     found = triples.new_empty(len(triples), 2, dtype=model.entities.rows.dtype)
-    with evaluating(model):
-        # Triples of one relation together: their sample is read again while it is in the cache.
-        for rows in torch.split(triples[:, RELATION].argsort(), height):
-            block = triples[rows]
-            _, scores, _ = model.score_links(block, *(side.asked_about(rows) for side in sides))
-            for column, side in enumerate(sides):
-                of_side = scores[:, column * columns : (column + 1) * columns]
-                found[rows, column] = _at_rank(of_side, side.stand_for(block, rows), rank)
+    # Triples of one relation together: their sample is read again while it is in the cache.
+    for rows in torch.split(triples[:, RELATION].argsort(), height):
+        block = triples[rows]
+        _, scores, _ = model.score_links(block, *(side.asked_about(rows) for side in sides))
+        for column, side in enumerate(sides):
+            of_side = scores[:, column * columns : (column + 1) * columns]
+            found[rows, column] = _at_rank(of_side, side.stand_for(block, rows), rank)
     return found
 
 
