@@ -10,6 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from dicgrl.kernels import available
 from dicgrl.models.components import Components, Route
 from dicgrl.models.scorer import Scorer, scorer
 from dicgrl.models.table import Table
@@ -136,7 +137,8 @@ class KnowledgeModel(nn.Module):
         """
         heads, relations, tails = triples.unbind(1)
         route = self.route(heads, relations, tails)
-        if self.attention_weight is None and type(self.scorer) is TransE:
+        if self._is_translation:
+            assert isinstance(self.scorer, TransE)
             others = torch.cat([other_heads, other_tails], 1)
             scores = translation_scores(
                 self.entities,
@@ -158,6 +160,11 @@ class KnowledgeModel(nn.Module):
         ]
         positive = self._routed_score(heads, relations, tails, route)
         return positive, torch.cat(negative, 1), route
+
+    @property
+    def _is_translation(self) -> bool:
+        """Whether `score_links` is that of `models/translation.py`."""
+        return self.attention_weight is None and type(self.scorer) is TransE
 
     def route(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Route | None:
         """The components that triples use; None for a plain model.
@@ -239,7 +246,10 @@ class KnowledgeModel(nn.Module):
         return self.scorer.pair_bytes() if self.attention_weight is None else self.link_bytes()
 
     def link_bytes(self) -> int:
-        """Bytes that one negative of `score_links` needs at a time, where nothing is fused."""
+        """Bytes that one negative of `score_links` needs at a time."""
+        rows = self.entities.rows
+        if self._is_translation and (available(rows) or not rows.is_cuda):
+            return 20  # its id and its score; vectors are there block by block
         scored = max(Scorer.pair_bytes(self.scorer), self.scorer.pair_bytes())
         return 4 * (3 * self.active + 4 * self.count) + scored
 

@@ -66,7 +66,8 @@ def _bars(
     """The same for triples of so many relations that all samples are there at a time."""
     sides = [_Side.of(triples, known, asked, entities, generator) for asked in (HEAD, TAIL)]
     columns = sides[0].sample.shape[1]
-    height = max(MEMORY_BOUND // (2 * columns * (model.link_bytes() + 24)), 1)
+    bound = MEMORY_BOUND if triples.is_cuda else MEMORY_BOUND >> 4  # a CPU would leave its cache
+    height = max(bound // (2 * columns * (model.link_bytes() + 24)), 1)
     found = triples.new_empty(len(triples), 2, dtype=model.entities.rows.dtype)
     # Triples of one relation together: their sample is read again while it is in the cache.
     for rows in torch.split(triples[:, RELATION].argsort(), height):
