@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 import dicgrl
-from dicgrl.datasets import load_stream, paper_dataset
+from dicgrl.datasets import load_stream, paper_dataset, registered
 from dicgrl.datasets.fetch import fetch as fetch_dataset
 from dicgrl.errors import DicgrlError, UserError, unknown_name
 from dicgrl.files import replacing_file
@@ -219,7 +219,8 @@ def run(
             raise UserError(f"{option} is about the parts in a folder: give --out, without --whole")
     names = _strategy(strategy, whole)
     if names is None:
-        _run_whole(stream, model, recipe, disentangled, changes, seed, device, out, as_json)
+        chosen = _recipe(stream, source, model, recipe, disentangled, changes)
+        _run_whole(stream, chosen, seed, device, out, as_json)
         return
     from dicgrl.jobs import check_folder
     from dicgrl.report.continual import comparison_table, draw_curves, part_table
@@ -230,7 +231,7 @@ def run(
     for name in strategies:  # mistakes are found before the first of them runs
         if name not in Strategy.registry:
             raise unknown_name("strategy", name, Strategy.registry)
-        chosen = _recipe(stream, model, recipe, disentangled, changes, name)
+        chosen = _recipe(stream, source, model, recipe, disentangled, changes, name)
         Strategy.registry[name](chosen.settings)
         place = out / name if out is not None and len(strategies) > 1 else out
         if place is not None:
@@ -469,7 +470,7 @@ def sweep(
     strategy = _strategy(strategy, whole)
     stream = load_stream(source, valid=valid, test=test)
     model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
-    chosen = _recipe(stream, model, recipe, disentangled, changes, strategy)
+    chosen = _recipe(stream, source, model, recipe, disentangled, changes, strategy)
     found = run_sweep(
         stream,
         chosen,
@@ -505,6 +506,7 @@ def _strategy(given: str | None, whole: bool) -> str | None:
 
 def _recipe(
     stream: dicgrl.Stream,
+    source: str,
     model: str,
     name: str,
     disentangled: bool | None,
@@ -516,7 +518,7 @@ def _recipe(
     from dicgrl.settings import NodeSettings
 
     divided = strategy == "dicgrl" if disentangled is None else disentangled
-    chosen = load_recipe(name, stream.name, model, disentangled=divided, strategy=strategy)
+    chosen = load_recipe(name, registered(source), model, disentangled=divided, strategy=strategy)
     settings = chosen.settings.parsed(changes or [])
     for key in ("model", "strategy"):
         if getattr(settings, key) != getattr(chosen.settings, key):
@@ -534,10 +536,7 @@ def _recipe(
 
 def _run_whole(
     stream: dicgrl.Stream,
-    model: str,
-    recipe: str,
-    disentangled: bool | None,
-    changes: list[str] | None,
+    recipe: Recipe,
     seed: int,
     device: str,
     out: Path | None,
@@ -550,10 +549,9 @@ def _run_whole(
 
     if out is not None:
         check_folder(out, resume=False)
-    chosen = _recipe(stream, model, recipe, disentangled, changes)
-    title = f"{stream.name} {model}"
-    with training_bar(title, chosen.settings.epochs, *_units(stream)) as monitor:
-        results = run_whole(stream, chosen, seed=seed, device=device, out=out, monitor=monitor)
+    title = f"{stream.name} {recipe.settings.model}"
+    with training_bar(title, recipe.settings.epochs, *_units(stream)) as monitor:
+        results = run_whole(stream, recipe, seed=seed, device=device, out=out, monitor=monitor)
     if as_json:
         typer.echo(json.dumps(results))
     else:
