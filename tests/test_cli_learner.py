@@ -467,6 +467,26 @@ def test_score_gives_every_line_its_score(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("triples.tsv", "head\trelation\ttail\ne1\tplus 1\te2\n"),
+        ("triples.csv", "Subject,Predicate,Object\r\ne1,plus 1,e2\r\n"),
+        ("triples.csv", '\ufeff"h","r","t"\n"e1","plus 1","e2"\n'),
+    ],
+)
+def test_score_reads_what_learn_reads(cli: Cli, name: str, content: str) -> None:
+    Path(name).write_bytes(content.encode())
+    shutil.copytree("plain/", "run")
+    code, out, err = cli("score", "run", name)
+    assert (code, err) == (0, "")
+    assert [line.split("\t")[:3] for line in out.splitlines()] == [["e1", "plus 1", "e2"]]
+    assert cli("learn", "run", name, "--device", "cpu").code == 0
+    assert Learner.load("run", device="cpu").run.model.num_relations == 3  # none of the header
+    Path(name).write_bytes(content.replace("e2", "e99").encode())
+    refused(cli("score", "run", name), f"{name}:2:", "'e99'")
+
+
+@pytest.mark.parametrize(
     ("line", "mentioned"),
     [
         ("e1\tplus 1\te99\n", ("unknown entity 'e99'",)),
