@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from dicgrl import Learner
+from dicgrl import KnowledgeStream, Learner
 from dicgrl.errors import UserError
 from dicgrl.learner import PartReport
 from dicgrl.training import DivergedError
@@ -98,6 +99,44 @@ def test_what_is_no_triple_is_refused_and_nothing_is_learned(wrong: Any) -> None
     with pytest.raises(UserError, match=r"\(head, relation, tail\)"):
         learner.learn(wrong)
     assert learner.num_parts == 1 and learner.score(FILMS) == before
+
+
+@pytest.mark.parametrize(
+    "value", [None, float("nan"), 1.5, True, b"a", np.float64(2), np.bool_(True), ("a",)], ids=repr
+)
+def test_only_text_and_whole_numbers_are_labels(value: Any) -> None:
+    learner = learner_of("links")
+    with pytest.raises(UserError, match=rf"triples\[1\]: .*{re.escape(str(value))}.* is no label"):
+        learner.learn([("a", "likes", "b"), ("a", "likes", value)])
+    with pytest.raises(UserError, match=r"triples\[1\]: .* is no label"):
+        KnowledgeStream.from_labels("mine", [[("a", "likes", "b"), (value, "likes", "b")]])
+    assert learner.num_parts == 0
+    learner.learn([(1, "likes", np.int64(2)), (np.str_("3"), "likes", "1")])
+    assert list(learner.run.graph.entities) == ["1", "2", "3"]
+
+
+def test_a_data_frame_teaches_what_its_rows_say() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(FILMS, columns=["film", "relation", "what"])
+    learners = [learner_of("links") for _ in range(2)]
+    for learner, facts in zip(learners, (frame, FILMS), strict=True):
+        learner.learn(facts)
+    assert_same(*learners)
+    with pytest.raises(UserError, match=r"triples\[0\]: expected \(head, relation, tail\)"):
+        learners[0].learn(frame[["film", "what"]])
+    frame.loc[2, "what"] = None
+    with pytest.raises(UserError, match=r"triples\[2\]: .* is no label"):
+        learners[0].learn(frame)
+
+
+@pytest.mark.parametrize("sign", ["\t", "\n", "\r", "\x00", "\x1b", "\x85", "\u2028", "\ud800"])
+def test_labels_with_control_characters_are_refused(sign: str) -> None:
+    learner = learner_of("links")
+    with pytest.raises(UserError, match=r"triples\[1\]: 'a.*b': a label cannot contain a TAB"):
+        learner.learn([("a", "likes", "b"), ("a", "likes", f"a{sign}b")])
+    with pytest.raises(UserError, match="cannot contain"):
+        Learner(names={"a": f"A{sign}B"})
+    learner.learn([("a", "likes", "b\xa0ü \u200d \U0001f600")])
 
 
 def test_parts_of_the_other_task_and_streams_are_refused(tmp_path: Path) -> None:

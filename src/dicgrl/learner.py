@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from dicgrl.devices import pick_device
@@ -18,6 +18,7 @@ from dicgrl.errors import UserError, shown
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
 from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Task, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
+from dicgrl.graph.labels import Triples, check_labels
 from dicgrl.models.mode import evaluating
 from dicgrl.readers import read_stream
 from dicgrl.recipes import default_settings
@@ -25,8 +26,6 @@ from dicgrl.settings import ContinualSettings, LinkSettings, NodeSettings
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.tasks import LinkRun, NodeRun
 from dicgrl.training.loop import Monitor
-
-Triples = Sequence[tuple[str, str, str]] | npt.NDArray[np.str_]
 
 
 @dataclass(slots=True)
@@ -119,6 +118,7 @@ class Learner:
         self.settings = settings
         self.seed = seed
         self.names = dict(names or {})
+        check_labels(chain(self.names, self.names.values()))
         self._labels_of: dict[str, list[str]] | None = None  # by readable name, made when needed
         self.identity = secrets.token_hex(8)
         self.stored: dict[Path, int] = {}  # how many of its parts lie in a folder
@@ -157,8 +157,9 @@ class Learner:
         """Learn what arrived.
 
         Args:
-            part: A part of a stream; or labelled triples as a list, an array or a file. Entities
-                and relations may be new.
+            part: A part of a stream; or labelled triples as a list, an array, a data frame of
+                three columns or a file. Labels are text or whole numbers; entities and relations
+                may be new.
             probe: Measure the part's test set before it is learned, for the forward transfer.
             monitor: Told about every epoch.
 
@@ -420,17 +421,7 @@ class Learner:
             if len(stream) != 1:
                 raise UserError(f"{part}: {len(stream)} parts; learn takes one at a time")
             return stream[0]
-        if not isinstance(part, Iterable):
-            raise UserError(f"expected a part, triples or a file, found {shown(str(part))}")
-        triples = []
-        for triple in part:
-            if isinstance(triple, str) or not isinstance(triple, Iterable):
-                raise UserError(f"expected (head, relation, tail), found {shown(str(triple))}")
-            labels = tuple(map(str, triple))
-            if len(labels) != 3 or "" in labels:
-                raise UserError(f"expected (head, relation, tail), found {shown(str(labels))}")
-            triples.append(labels)
-        return KnowledgeStream.from_labels("learned", [triples])[0]
+        return KnowledgeStream.from_labels("learned", [part])[0]
 
     def _links(self, what: str) -> LinkRun:
         if not isinstance(self.run, LinkRun):
