@@ -466,6 +466,22 @@ def test_score_gives_every_line_its_score(cli: Cli) -> None:
     assert found == pytest.approx(expected, rel=1e-5)
 
 
+def test_facts_that_are_all_known_are_no_part(cli: Cli) -> None:
+    shutil.copytree("plain/", "run")
+    held = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+    known = Path("ring/1/train.txt").read_text(encoding="utf-8").splitlines(keepends=True)[:3]
+    Path("facts.tsv").write_text("".join(known))
+    words = ("learn", "run", "facts.tsv", "--device", "cpu")
+    assert cli(*words) == (0, "nothing new: all 3 facts are known\n", "")
+    before = json.loads(Path("run/results.json").read_text(encoding="utf-8"))
+    assert json.loads(cli(*words, "--json").out)["parts"] == before["parts"]
+    assert held == {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+    for fact in ("e0\tplus 1\te9\n", "e0\tnever seen\te1\n", "never seen\tplus 1\te1\n"):
+        Path("facts.tsv").write_text("".join(known) + fact)
+        code, out, _ = cli(*words, "--json")
+        assert code == 0 and json.loads(out)["parts"][-1]["new_examples"] == 1
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +164,15 @@ def test_a_part_without_anything_new_is_learned(strategy: str) -> None:
     assert learner.run.model.num_entities == entities
     assert np.isfinite(learner.score([("e0", "plus 1", "e3")])).all()
     assert len(learner.evaluate().tests) == 2
+
+
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_an_empty_first_part_is_refused_and_uses_nothing_up(kind: str) -> None:
+    learner, part = learner_of(kind), stream_of(kind)[0]
+    with pytest.raises(UserError, match="the first part holds no training examples"):
+        learner.learn([] if kind == "links" else replace(part, train=part.train[:0]))
+    assert learner.num_parts == 0
+    assert_same(taught(learner, 1), taught(learner_of(kind), 1))
 
 
 def test_an_empty_part_moves_nothing() -> None:

@@ -276,10 +276,15 @@ def learn(
     from dicgrl.report.continual import part_table
     from dicgrl.report.progress import parts_bar
 
+    known: list[int] = []
     with parts_bar(f"{folder} {facts.name}", 1, "MRR", "triples") as (on_epoch, _):
-        results = learn_more(folder, facts, device=device, keep=keep, on_epoch=on_epoch)
+        results = learn_more(
+            folder, facts, device=device, keep=keep, on_epoch=on_epoch, on_known=known.append
+        )
     if as_json:
         typer.echo(json.dumps(results))
+    elif known:
+        _console().print(f"nothing new: all {known[0]:,} facts are known")
     else:
         _console().print(part_table(results))
 

@@ -166,7 +166,7 @@ class Learner:
         When learning fails (it diverges, or is interrupted), the learner is of no further use: go
         on with the one that was saved before.
         """
-        part = self._as_part(part)
+        part = self.as_part(part)
         self.check_whole()
         run = self.run
         started = time.perf_counter()
@@ -413,7 +413,12 @@ class Learner:
             return None
         return answered[self.first_answers].double().mean().item()
 
-    def _as_part(self, part: Part | Triples | str | Path) -> Part:
+    def as_part(self, part: Part | Triples | str | Path) -> Part:
+        """What `learn` makes of what it is given; nothing is learned.
+
+        Raises:
+            UserError: It is neither a part nor triples nor a file of one part.
+        """
         if isinstance(part, KnowledgePart | NetworkPart):
             return part
         if isinstance(part, str | Path):

@@ -80,7 +80,14 @@ class Run(ABC):
         self.choices = np.random.default_rng((self.seed, self.num_parts))
 
     def take(self, part: Part) -> None:
-        """Let the graph and the model grow by a part; nothing is learned yet."""
+        """Let the graph and the model grow by a part; nothing is learned yet.
+
+        Raises:
+            UserError: The part is of another task, or the first one and has nothing to learn from:
+                how a first part is learned would be wasted on it. Nothing has changed then.
+        """
+        if not self.num_parts and not len(part.train):
+            raise UserError("the first part holds no training examples: there is nothing to learn")
         self.reseed()
         self.taken.append(self._add(part))
         self._grow()
