@@ -191,10 +191,37 @@ def test_a_seed_gives_the_same_learner_again(kind: str) -> None:
     assert reported(taught(learner_of(kind, "emr", seed=6))) != reported(first)
 
 
-@pytest.mark.parametrize("seed", [-1, 1 << 32])
-def test_a_seed_out_of_range(seed: int) -> None:
-    with pytest.raises(UserError, match="seed"):
+@pytest.mark.parametrize("seed", [-1, 1 << 32, "a", 1.5, None, True])
+def test_a_seed_out_of_range(seed: Any) -> None:
+    with pytest.raises(UserError, match=f"seed={seed!r}: expected a whole number, 0 to 4294967295"):
         learner_of("links", seed=seed)
+
+
+def test_a_seed_of_numpy_is_a_seed(tmp_path: Path) -> None:
+    learner = taught(learner_of("links", seed=np.int64(5)), 1)  # type: ignore[arg-type]
+    learner.save(tmp_path)
+    assert_same(Learner.load(tmp_path, device="cpu"), taught(learner_of("links", seed=5), 1))
+
+
+def test_what_makes_no_sense_in_a_question() -> None:
+    learner = taught(learner_of("links"), 1)
+    for k in (2.5, "3", 0, None):
+        with pytest.raises(UserError, match=f"k={k!r}: expected a whole number, at least 1"):
+            learner.predict(head="e1", relation="plus 1", k=k)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=r"'1\.5' is no label"):
+        learner.predict(head=1.5, relation="plus 1")  # type: ignore[arg-type]
+    for wrong in ([("e1", "plus 1")], ["abc"], [None], 3, [("e1", "plus 1", None)]):
+        with pytest.raises(UserError, match=r"label|head, relation, tail"):
+            learner.score(wrong)  # type: ignore[arg-type]
+    assert len(learner.score(np.array([("e1", "plus 1", "e2")]))) == 1
+
+
+def test_a_file_is_no_place_for_a_learner(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    for place in (tmp_path / "notes.txt", tmp_path / "notes.txt" / "run"):
+        with pytest.raises(UserError, match=r"notes\.txt: is a file; a run is written to a folder"):
+            taught(learner_of("links"), 1).save(place)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 # Evaluate.

@@ -25,6 +25,7 @@ from dicgrl.locks import locked
 from dicgrl.recipes import Recipe
 from dicgrl.storage import (
     check_keep,
+    check_place,
     configuration,
     part_content,
     read_config,
@@ -200,8 +201,7 @@ def check_folder(out: Path, resume: bool, resumable: bool = True) -> bool:
     Raises:
         UserError: It holds a run and nobody asked to go on with it, or it is no folder.
     """
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out}: is a file; a run is written to a folder")
+    check_place(out)
     if not (out / "config.json").exists():
         return False
     if not resume:

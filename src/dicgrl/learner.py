@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from itertools import chain
 from pathlib import Path
@@ -18,7 +18,7 @@ from dicgrl.errors import UserError, shown
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
 from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Task, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
-from dicgrl.graph.labels import Triples, check_labels
+from dicgrl.graph.labels import Triples, as_label, as_labels, check_labels
 from dicgrl.models.mode import evaluating
 from dicgrl.readers import read_stream
 from dicgrl.recipes import default_settings
@@ -113,8 +113,8 @@ class Learner:
             for name in changes:
                 settings.check_effect(name)
             settings = settings.changed(changes)
-        if not 0 <= seed < 1 << 32:  # PyTorch's generator of the CPU drops what is beyond
-            raise UserError(f"seed={seed}: expected 0 to {(1 << 32) - 1}")
+        # PyTorch's generator of the CPU drops what is beyond.
+        seed = _whole_number("seed", seed, 0, (1 << 32) - 1)
         self.settings = settings
         self.seed = seed
         self.names = dict(names or {})
@@ -248,21 +248,21 @@ class Learner:
         Exactly one of head, relation and tail is left out and asked for; for a network, `node` asks
         for its class. Labels and readable names are understood.
         """
-        if k < 1:
-            raise UserError(f"k={k}: expected at least 1")
+        k = _whole_number("k", k, 1)
         if not self.reports:
             raise UserError("nothing was learned yet: call learn first")
         if isinstance(self.run, NodeRun):
             if node is None or (head, relation, tail) != (None, None, None):
                 raise UserError("a network answers what class a node has: give node alone")
-            return self._predict_class(self.run, node, k)
+            return self._predict_class(self.run, as_label(node), k)
         if node is not None or (head, relation, tail).count(None) != 1:
             raise UserError("leave out exactly one of head, relation and tail")
-        return self._predict_link(self.run, (head, relation, tail), k)
+        question = [None if x is None else as_label(x) for x in (head, relation, tail)]
+        return self._predict_link(self.run, question, k)
 
-    def score(self, triples: Iterable[tuple[str, str, str]]) -> list[float]:
-        """Scores of labelled triples; higher means more likely."""
-        return self.score_rows(self._ids(self._links("score"), list(triples)))
+    def score(self, triples: Triples) -> list[float]:
+        """Scores of labelled triples, as `learn` takes them; higher means more likely."""
+        return self.score_rows(self._ids(self._links("score"), as_labels(triples)))
 
     def score_rows(self, rows: IntArray) -> list[float]:
         """Scores of triples by ids, [n, 3]."""
@@ -367,9 +367,7 @@ class Learner:
             text = matches[0]
         return int(vocabulary.ids([text])[0])
 
-    def _predict_link(
-        self, run: LinkRun, question: tuple[str | None, str | None, str | None], k: int
-    ) -> list[Prediction]:
+    def _predict_link(self, run: LinkRun, question: list[str | None], k: int) -> list[Prediction]:
         graph = run.graph
         asked = question.index(None)
         vocabularies = (graph.entities, graph.relations, graph.entities)
@@ -440,6 +438,20 @@ class Learner:
             for h, r, t in triples
         ]
         return as_triples(rows)
+
+
+def _whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """A number that was given as a whole one; no text, no fraction.
+
+    Raises:
+        UserError: It is something else, or out of range.
+    """
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    number = int(value) if whole else least - 1
+    if number < least or (most is not None and number > most):
+        span = f"at least {least}" if most is None else f"{least} to {most}"
+        raise UserError(f"{name}={value!r}: expected a whole number, {span}")
+    return number
 
 
 def part_results(learner: Learner, part: int) -> dict[str, Any]:
