@@ -352,7 +352,8 @@ def test_a_run_on_all_parts_answers_the_same_questions(
     Path("new.tsv").write_text("e1\tlikes\tnewcomer\n")
     assert cli("learn", "merged", "new.tsv", "--device", "cpu").code == 0
     assert cli("predict", "merged", "--head", "newcomer", "--relation", "likes").code == 0
-    assert cli("compare", "merged", "plain").code == 0  # it has learned part by part since
+    assert cli("compare", "merged").code == 0  # it has learned part by part since
+    refused(cli("compare", "plain", "merged"), "plain and merged have learned different graphs")
 
 
 ASKED_WRONG = {
@@ -619,6 +620,40 @@ def test_compare_makes_a_table_and_a_picture(cli: Cli, ending: str, begins: byte
         assert f"{last['average']['mrr'] * 100:.1f}" in row
     compared = json.loads(cli("compare", "divided", "plain", "--json").out)
     assert [run["strategy"] for run in compared] == ["dicgrl", "lower"]
+
+
+def test_compare_refuses_runs_of_different_graphs(cli: Cli) -> None:
+    """Facts or features that differ, whatever the folders are called."""
+    for source, file, old, new, words in (
+        ("ring", "1/train.txt", "e10", "e9", LINKS),
+        ("circles", "nodes.csv", ",1,1\n", ",1,0\n", NODES),
+    ):
+        path = Path(shutil.copytree(source, f"other/{source}")) / file
+        path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+        out = f"other run of {source}"
+        words = (f"./other/{source}", *words, "--strategy", "lower", "--out", out)
+        assert cli("run", *words).code == 0
+        run = "plain" if source == "ring" else "nodes"
+        refused(cli("compare", run, out, "--out", "x.png"), run, out, "different graphs")
+        assert not Path("x.png").exists()
+
+
+def test_compare_warns_of_different_questions(cli: Cli) -> None:
+    for path in Path(shutil.copytree("ring", "bare")).glob("*/*.txt"):
+        if path.name != "train.txt":
+            path.unlink()
+    words = ("run", "bare", *LINKS, "--strategy", "lower", "--valid", "0.1", "--test", "0.2")
+    for seed in ("0", "1"):
+        assert cli(*words, "--seed", seed, "--out", f"seed {seed}").code == 0
+    code, out, err = cli("compare", "seed 0", "seed 1", "--json")
+    assert code == 0 and len(json.loads(out)) == 2
+    assert err.startswith("warning: seed 0 and seed 1 hold out other sets of the same graph")
+    shutil.copytree("plain/", "longer")
+    Path("new.tsv").write_text("e1\tlikes\tnewcomer\n")
+    assert cli("learn", "longer", "new.tsv", "--device", "cpu").code == 0
+    code, out, err = cli("compare", "plain", "longer")
+    assert code == 0 and err.startswith("warning: plain has learned 3 parts and longer 4")
+    assert err.count("warning") == 1
 
 
 @pytest.mark.parametrize("run", ["divided", "plain"])

@@ -72,6 +72,11 @@ def _complain(message: str) -> None:
     Console(stderr=True, soft_wrap=True).print(text)
 
 
+def _warn(message: str) -> None:
+    text = Text.assemble(("warning:", "bold yellow"), f" {message}")
+    Console(stderr=True, soft_wrap=True).print(text)
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"dicgrl {dicgrl.__version__}")
@@ -372,7 +377,8 @@ def compare(
     ),
     as_json: Json = False,
 ) -> None:
-    """One table and one figure over several runs."""
+    """One table and one figure over several runs of one graph."""
+    from dicgrl.comparison import check_comparable
     from dicgrl.report.continual import comparison_table, draw_curves
     from dicgrl.storage import read_results
 
@@ -381,6 +387,8 @@ def compare(
     runs = [read_results(folder) for folder in folders]
     if len({run["task"] for run in runs}) > 1:
         raise UserError("these runs are of different tasks; compare those of one task")
+    for warning in check_comparable(folders):
+        _warn(warning)
     draw_curves(runs, out)
     if as_json:
         typer.echo(json.dumps(runs))

@@ -227,6 +227,22 @@ def saved_parts(folder: Path) -> int:
     return len(numbers)
 
 
+def stored_parts(folder: Path) -> Iterator[Part]:
+    """What a run has learned, part by part, in ids of its graph."""
+    return _parts(folder, saved_parts(folder))
+
+
+def data_checksums(folder: Path) -> list[tuple[str, str]]:
+    """Checksums of the arrays and labels of every part; equal where the data is.
+
+    Raises:
+        DataError: A part is damaged or missing.
+    """
+    places = [part_folder(folder, number) for number in range(saved_parts(folder))]
+    files = [_read_sealed(place / "part.json", {})["files"] for place in places]
+    return [(each["data.safetensors"], each["labels.json"]) for each in files]
+
+
 def part_folder(folder: Path, number: int) -> Path:
     """Where a part lies."""
     return folder / f"part-{number}"
