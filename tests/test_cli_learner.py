@@ -267,6 +267,21 @@ def test_a_mistake_is_refused_before_anything_is_written(cli: Cli, name: str) ->
     assert now == kept
 
 
+@pytest.mark.parametrize(
+    ("words", "mentioned"),
+    [
+        (("ring", *SMALL, "--set", "dim=100000000000"), "dim=100000000000"),
+        (("ring", *SMALL, "--set", "dim=100000000000", "--whole"), "dim=100000000000"),
+        (("circles", *SMALL, "--set", "hidden=100000000000"), "hidden=100000000000"),
+    ],
+)
+def test_a_model_that_cannot_fit_is_refused(
+    cli: Cli, words: tuple[str, ...], mentioned: str
+) -> None:
+    refused(cli("run", *words, "--out", "never"), mentioned, "GB of memory", "GB are free")
+    assert not Path("never").exists()
+
+
 def test_a_second_strategy_that_cannot_run_stops_the_first(cli: Cli) -> None:
     assert cli("run", "ring", *LINKS, "--strategy", "emr", "--out", "both/emr").code == 0
     outcome = cli("run", "ring", *LINKS, "--strategy", "lower,emr", "--out", "both")

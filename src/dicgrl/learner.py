@@ -169,6 +169,8 @@ class Learner:
         part = self.as_part(part)
         self.check_whole()
         run = self.run
+        if not run.num_parts and not len(part.train):  # it would use up how a first part is learned
+            raise UserError("the first part holds no training examples: there is nothing to learn")
         started = time.perf_counter()
         self._broken = True
         try:
