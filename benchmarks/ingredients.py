@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dicgrl
+from dicgrl.datasets import registered
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
 
@@ -79,7 +80,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="written anew after each variant")
     arguments = parser.parse_args()
     stream = dicgrl.load_stream(arguments.name)
-    name = "" if arguments.default else stream.name
+    name = "" if arguments.default else registered(arguments.name)
     recipe = load_recipe("best", name, arguments.model, disentangled=True, strategy="dicgrl")
     settings = recipe.settings.parsed(arguments.changes)
     table = Table(title=f"{stream.name}, {arguments.model}, dicgrl: validation, in per cent")

@@ -18,9 +18,13 @@ from dicgrl.graph import (
 Triple = tuple[str, str, str]
 KnowledgeLists = list[dict[str, list[Triple]]]  # one dict of split -> triples for each part
 
-# What a line of text can hold: anything but TAB, line ends and a byte order mark.
+# What a label can hold: anything but control characters, line ends and a byte order mark.
 line_text = st.text(
-    st.characters(codec="utf-8", exclude_characters="\t\r\n\ufeff\x00"), min_size=1, max_size=6
+    st.characters(
+        codec="utf-8", exclude_categories=("Cc", "Zl", "Zp", "Cs"), exclude_characters="\ufeff"
+    ),
+    min_size=1,
+    max_size=6,
 )
 
 

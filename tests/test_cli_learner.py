@@ -271,6 +271,21 @@ def test_a_mistake_is_refused_before_anything_is_written(cli: Cli, name: str) ->
     assert now == kept
 
 
+@pytest.mark.parametrize(
+    ("words", "mentioned"),
+    [
+        (("ring", *SMALL, "--set", "dim=100000000000"), "dim=100000000000"),
+        (("ring", *SMALL, "--set", "dim=100000000000", "--whole"), "dim=100000000000"),
+        (("circles", *SMALL, "--set", "hidden=100000000000"), "hidden=100000000000"),
+    ],
+)
+def test_a_model_that_cannot_fit_is_refused(
+    cli: Cli, words: tuple[str, ...], mentioned: str
+) -> None:
+    refused(cli("run", *words, "--out", "never"), mentioned, "GB of memory", "GB are free")
+    assert not Path("never").exists()
+
+
 def test_a_second_strategy_that_cannot_run_stops_the_first(cli: Cli) -> None:
     assert cli("run", "ring", *LINKS, "--strategy", "emr", "--out", "both/emr").code == 0
     outcome = cli("run", "ring", *LINKS, "--strategy", "lower,emr", "--out", "both")
@@ -356,7 +371,8 @@ def test_a_run_on_all_parts_answers_the_same_questions(
     Path("new.tsv").write_text("e1\tlikes\tnewcomer\n")
     assert cli("learn", "merged", "new.tsv", "--device", "cpu").code == 0
     assert cli("predict", "merged", "--head", "newcomer", "--relation", "likes").code == 0
-    assert cli("compare", "merged", "plain").code == 0  # it has learned part by part since
+    assert cli("compare", "merged").code == 0  # it has learned part by part since
+    refused(cli("compare", "plain", "merged"), "plain and merged have learned different graphs")
 
 
 ASKED_WRONG = {
@@ -468,6 +484,42 @@ def test_score_gives_every_line_its_score(cli: Cli) -> None:
     expected = Learner.load("divided", device="cpu").score(triples)  # type: ignore[arg-type]
     found = [float(line.rpartition("\t")[2]) for line in out.splitlines()]
     assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_facts_that_are_all_known_are_no_part(cli: Cli) -> None:
+    shutil.copytree("plain/", "run")
+    held = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+    known = Path("ring/1/train.txt").read_text(encoding="utf-8").splitlines(keepends=True)[:3]
+    Path("facts.tsv").write_text("".join(known))
+    words = ("learn", "run", "facts.tsv", "--device", "cpu")
+    assert cli(*words) == (0, "nothing new: all 3 facts are known\n", "")
+    before = json.loads(Path("run/results.json").read_text(encoding="utf-8"))
+    assert json.loads(cli(*words, "--json").out)["parts"] == before["parts"]
+    assert held == {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+    for fact in ("e0\tplus 1\te9\n", "e0\tnever seen\te1\n", "never seen\tplus 1\te1\n"):
+        Path("facts.tsv").write_text("".join(known) + fact)
+        code, out, _ = cli(*words, "--json")
+        assert code == 0 and json.loads(out)["parts"][-1]["new_examples"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("triples.tsv", "head\trelation\ttail\ne1\tplus 1\te2\n"),
+        ("triples.csv", "Subject,Predicate,Object\r\ne1,plus 1,e2\r\n"),
+        ("triples.csv", '\ufeff"h","r","t"\n"e1","plus 1","e2"\n'),
+    ],
+)
+def test_score_reads_what_learn_reads(cli: Cli, name: str, content: str) -> None:
+    Path(name).write_bytes(content.encode())
+    shutil.copytree("plain/", "run")
+    code, out, err = cli("score", "run", name)
+    assert (code, err) == (0, "")
+    assert [line.split("\t")[:3] for line in out.splitlines()] == [["e1", "plus 1", "e2"]]
+    assert cli("learn", "run", name, "--device", "cpu").code == 0
+    assert Learner.load("run", device="cpu").run.model.num_relations == 3  # none of the header
+    Path(name).write_bytes(content.replace("e2", "e99").encode())
+    refused(cli("score", "run", name), f"{name}:2:", "'e99'")
 
 
 @pytest.mark.parametrize(
@@ -587,6 +639,40 @@ def test_compare_makes_a_table_and_a_picture(cli: Cli, ending: str, begins: byte
         assert f"{last['average']['mrr'] * 100:.1f}" in row
     compared = json.loads(cli("compare", "divided", "plain", "--json").out)
     assert [run["strategy"] for run in compared] == ["dicgrl", "lower"]
+
+
+def test_compare_refuses_runs_of_different_graphs(cli: Cli) -> None:
+    """Facts or features that differ, whatever the folders are called."""
+    for source, file, old, new, words in (
+        ("ring", "1/train.txt", "e10", "e9", LINKS),
+        ("circles", "nodes.csv", ",1,1\n", ",1,0\n", NODES),
+    ):
+        path = Path(shutil.copytree(source, f"other/{source}")) / file
+        path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+        out = f"other run of {source}"
+        words = (f"./other/{source}", *words, "--strategy", "lower", "--out", out)
+        assert cli("run", *words).code == 0
+        run = "plain" if source == "ring" else "nodes"
+        refused(cli("compare", run, out, "--out", "x.png"), run, out, "different graphs")
+        assert not Path("x.png").exists()
+
+
+def test_compare_warns_of_different_questions(cli: Cli) -> None:
+    for path in Path(shutil.copytree("ring", "bare")).glob("*/*.txt"):
+        if path.name != "train.txt":
+            path.unlink()
+    words = ("run", "bare", *LINKS, "--strategy", "lower", "--valid", "0.1", "--test", "0.2")
+    for seed in ("0", "1"):
+        assert cli(*words, "--seed", seed, "--out", f"seed {seed}").code == 0
+    code, out, err = cli("compare", "seed 0", "seed 1", "--json")
+    assert code == 0 and len(json.loads(out)) == 2
+    assert err.startswith("warning: seed 0 and seed 1 hold out other sets of the same graph")
+    shutil.copytree("plain/", "longer")
+    Path("new.tsv").write_text("e1\tlikes\tnewcomer\n")
+    assert cli("learn", "longer", "new.tsv", "--device", "cpu").code == 0
+    code, out, err = cli("compare", "plain", "longer")
+    assert code == 0 and err.startswith("warning: plain has learned 3 parts and longer 4")
+    assert err.count("warning") == 1
 
 
 @pytest.mark.parametrize("run", ["divided", "plain"])

@@ -113,6 +113,27 @@ def test_a_run_prints_what_it_writes() -> None:
     assert results["learn_seconds"] > 0 and results["evaluate_seconds"] > 0
 
 
+@pytest.mark.parametrize("how", [("--whole",), ("--strategy", "lower")])
+@pytest.mark.parametrize("name", ["films", "FB15k-237"])
+def test_a_folder_that_is_called_like_a_dataset(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, how: tuple[str]
+) -> None:
+    Path("ring").rename(name)
+    words = ["dicgrl", "run", f"./{name}", *how, *SMALL]
+
+    def run(*arguments: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", [*words, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = ended.value.code
+        assert code is None or isinstance(code, int)
+        return Outcome(code or 0, *capsys.readouterr())
+
+    results = results_of(run("--json"))
+    assert (results["dataset"], results["recipe"], results["published"]) == (name, "default", {})
+    refused(run("--recipe", "paper"), "no recipe 'paper' for data of your own")
+
+
 def test_the_table(cli: Cli) -> None:
     code, out, err = cli()
     assert (code, err) == (0, "")
@@ -163,7 +184,7 @@ def test_triples_are_set_aside_where_asked(cli: Cli) -> None:
     [
         (("--model", "trans"), ("model", "'trans'", "did you mean 'transe'?")),
         (("--recipe", "bset"), ("recipe", "'bset'", "best")),
-        (("--recipe", "paper"), ("recipe 'paper'", "ring", "--recipe best")),
+        (("--recipe", "paper"), ("recipe 'paper'", "data of your own", "--recipe best")),
         (("--set", "margn=3"), ("setting", "'margn'", "did you mean 'margin'?")),
         (("--set", "loss=softmargn"), ("loss", "'softmargn'", "did you mean 'softmargin'?")),
         (("--set", "epochs=many"), ("epochs='many'", "a whole number")),

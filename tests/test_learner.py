@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import re
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from dicgrl import Learner, NetworkFacts, NetworkGraph
+from dicgrl import KnowledgeStream, Learner, NetworkFacts, NetworkGraph
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS
 from dicgrl.learner import PartReport
@@ -101,6 +102,44 @@ def test_what_is_no_triple_is_refused_and_nothing_is_learned(wrong: Any) -> None
     assert learner.num_parts == 1 and learner.score(FILMS) == before
 
 
+@pytest.mark.parametrize(
+    "value", [None, float("nan"), 1.5, True, b"a", np.float64(2), np.bool_(True), ("a",)], ids=repr
+)
+def test_only_text_and_whole_numbers_are_labels(value: Any) -> None:
+    learner = learner_of("links")
+    with pytest.raises(UserError, match=rf"triples\[1\]: .*{re.escape(str(value))}.* is no label"):
+        learner.learn([("a", "likes", "b"), ("a", "likes", value)])
+    with pytest.raises(UserError, match=r"triples\[1\]: .* is no label"):
+        KnowledgeStream.from_labels("mine", [[("a", "likes", "b"), (value, "likes", "b")]])
+    assert learner.num_parts == 0
+    learner.learn([(1, "likes", np.int64(2)), (np.str_("3"), "likes", "1")])
+    assert list(learner.run.graph.entities) == ["1", "2", "3"]
+
+
+def test_a_data_frame_teaches_what_its_rows_say() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(FILMS, columns=["film", "relation", "what"])
+    learners = [learner_of("links") for _ in range(2)]
+    for learner, facts in zip(learners, (frame, FILMS), strict=True):
+        learner.learn(facts)
+    assert_same(*learners)
+    with pytest.raises(UserError, match=r"triples\[0\]: expected \(head, relation, tail\)"):
+        learners[0].learn(frame[["film", "what"]])
+    frame.loc[2, "what"] = None
+    with pytest.raises(UserError, match=r"triples\[2\]: .* is no label"):
+        learners[0].learn(frame)
+
+
+@pytest.mark.parametrize("sign", ["\t", "\n", "\r", "\x00", "\x1b", "\x85", "\u2028", "\ud800"])
+def test_labels_with_control_characters_are_refused(sign: str) -> None:
+    learner = learner_of("links")
+    with pytest.raises(UserError, match=r"triples\[1\]: 'a.*b': a label cannot contain a TAB"):
+        learner.learn([("a", "likes", "b"), ("a", "likes", f"a{sign}b")])
+    with pytest.raises(UserError, match="cannot contain"):
+        Learner(names={"a": f"A{sign}B"})
+    learner.learn([("a", "likes", "b\xa0ü \u200d \U0001f600")])
+
+
 def test_parts_of_the_other_task_and_streams_are_refused(tmp_path: Path) -> None:
     links, nodes = taught(learner_of("links"), 1), taught(learner_of("nodes"), 1)
     with pytest.raises(UserError, match="network"):
@@ -188,6 +227,15 @@ def test_a_part_without_anything_new_is_learned(strategy: str) -> None:
     assert len(learner.evaluate().tests) == 2
 
 
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_an_empty_first_part_is_refused_and_uses_nothing_up(kind: str) -> None:
+    learner, part = learner_of(kind), stream_of(kind)[0]
+    with pytest.raises(UserError, match="the first part holds no training examples"):
+        learner.learn([] if kind == "links" else replace(part, train=part.train[:0]))
+    assert learner.num_parts == 0
+    assert_same(taught(learner, 1), taught(learner_of(kind), 1))
+
+
 def test_an_empty_part_moves_nothing() -> None:
     for strategy in ("lower", "ewc", "gem", "dicgrl"):
         learner = taught(learner_of("links", strategy), 2)
@@ -204,10 +252,37 @@ def test_a_seed_gives_the_same_learner_again(kind: str) -> None:
     assert reported(taught(learner_of(kind, "emr", seed=6))) != reported(first)
 
 
-@pytest.mark.parametrize("seed", [-1, 1 << 32])
-def test_a_seed_out_of_range(seed: int) -> None:
-    with pytest.raises(UserError, match="seed"):
+@pytest.mark.parametrize("seed", [-1, 1 << 32, "a", 1.5, None, True])
+def test_a_seed_out_of_range(seed: Any) -> None:
+    with pytest.raises(UserError, match=f"seed={seed!r}: expected a whole number, 0 to 4294967295"):
         learner_of("links", seed=seed)
+
+
+def test_a_seed_of_numpy_is_a_seed(tmp_path: Path) -> None:
+    learner = taught(learner_of("links", seed=np.int64(5)), 1)  # type: ignore[arg-type]
+    learner.save(tmp_path)
+    assert_same(Learner.load(tmp_path, device="cpu"), taught(learner_of("links", seed=5), 1))
+
+
+def test_what_makes_no_sense_in_a_question() -> None:
+    learner = taught(learner_of("links"), 1)
+    for k in (2.5, "3", 0, None):
+        with pytest.raises(UserError, match=f"k={k!r}: expected a whole number, at least 1"):
+            learner.predict(head="e1", relation="plus 1", k=k)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=r"'1\.5' is no label"):
+        learner.predict(head=1.5, relation="plus 1")  # type: ignore[arg-type]
+    for wrong in ([("e1", "plus 1")], ["abc"], [None], 3, [("e1", "plus 1", None)]):
+        with pytest.raises(UserError, match=r"label|head, relation, tail"):
+            learner.score(wrong)  # type: ignore[arg-type]
+    assert len(learner.score(np.array([("e1", "plus 1", "e2")]))) == 1
+
+
+def test_a_file_is_no_place_for_a_learner(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    for place in (tmp_path / "notes.txt", tmp_path / "notes.txt" / "run"):
+        with pytest.raises(UserError, match=r"notes\.txt: is a file; a run is written to a folder"):
+            taught(learner_of("links"), 1).save(place)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 # Evaluate.

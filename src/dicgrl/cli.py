@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 import dicgrl
-from dicgrl.datasets import load_stream, paper_dataset
+from dicgrl.datasets import load_stream, paper_dataset, registered
 from dicgrl.datasets.fetch import fetch as fetch_dataset
 from dicgrl.errors import DicgrlError, UserError, unknown_name
 from dicgrl.files import replacing_file
@@ -70,6 +70,11 @@ def main() -> None:
 
 def _complain(message: str) -> None:
     text = Text.assemble(("error:", "bold red"), f" {message}")
+    Console(stderr=True, soft_wrap=True).print(text)
+
+
+def _warn(message: str) -> None:
+    text = Text.assemble(("warning:", "bold yellow"), f" {message}")
     Console(stderr=True, soft_wrap=True).print(text)
 
 
@@ -220,7 +225,8 @@ def run(
             raise UserError(f"{option} is about the parts in a folder: give --out, without --whole")
     names = _strategy(strategy, whole)
     if names is None:
-        _run_whole(stream, model, recipe, disentangled, changes, seed, device, out, as_json)
+        chosen = _recipe(stream, source, model, recipe, disentangled, changes)
+        _run_whole(stream, chosen, seed, device, out, as_json)
         return
     from dicgrl.jobs import check_folder, check_layout
     from dicgrl.report.continual import comparison_table, draw_curves, part_table
@@ -233,7 +239,7 @@ def run(
     for name in strategies:  # mistakes are found before the first of them runs
         if name not in Strategy.registry:
             raise unknown_name("strategy", name, Strategy.registry)
-        chosen = _recipe(stream, model, recipe, disentangled, changes, name)
+        chosen = _recipe(stream, source, model, recipe, disentangled, changes, name)
         Strategy.registry[name](chosen.settings)
         place = out / name if out is not None and len(strategies) > 1 else out
         if place is not None:
@@ -289,10 +295,15 @@ def learn(
 
     network = read_config(folder).get("model") in BACKBONES
     task = dicgrl.Task.NODE_CLASSIFICATION if network else dicgrl.Task.LINK_PREDICTION
+    known: list[int] = []
     with parts_bar(f"{folder} {facts.name}", 1, *_units(task)) as (on_epoch, _):
-        results = learn_more(folder, facts, device=device, keep=keep, on_epoch=on_epoch)
+        results = learn_more(
+            folder, facts, device=device, keep=keep, on_epoch=on_epoch, on_known=known.append
+        )
     if as_json:
         typer.echo(json.dumps(results))
+    elif known:
+        _console().print(f"nothing new: all {known[0]:,} facts are known")
     else:
         _console().print(part_table(results))
 
@@ -393,7 +404,8 @@ def compare(
     ),
     as_json: Json = False,
 ) -> None:
-    """One table and one figure over several runs."""
+    """One table and one figure over several runs of one graph."""
+    from dicgrl.comparison import check_comparable
     from dicgrl.report.continual import comparison_table, draw_curves
     from dicgrl.storage import read_results
 
@@ -402,6 +414,8 @@ def compare(
     runs = [read_results(folder) for folder in folders]
     if len({run["task"] for run in runs}) > 1:
         raise UserError("these runs are of different tasks; compare those of one task")
+    for warning in check_comparable(folders):
+        _warn(warning)
     draw_curves(runs, out)
     if as_json:
         typer.echo(json.dumps(runs))
@@ -497,7 +511,7 @@ def sweep(
     strategy = _strategy(strategy, whole)
     stream = load_stream(source, valid=valid, test=test)
     model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
-    chosen = _recipe(stream, model, recipe, disentangled, changes, strategy)
+    chosen = _recipe(stream, source, model, recipe, disentangled, changes, strategy)
     kept = "" if study is None else f"finished trials are in {study}; the same command goes on"
     with _interruptible(kept):
         found = run_sweep(
@@ -535,6 +549,7 @@ def _strategy(given: str | None, whole: bool) -> str | None:
 
 def _recipe(
     stream: dicgrl.Stream,
+    source: str,
     model: str,
     name: str,
     disentangled: bool | None,
@@ -546,7 +561,7 @@ def _recipe(
     from dicgrl.settings import NodeSettings
 
     divided = strategy == "dicgrl" if disentangled is None else disentangled
-    chosen = load_recipe(name, stream.name, model, disentangled=divided, strategy=strategy)
+    chosen = load_recipe(name, registered(source), model, disentangled=divided, strategy=strategy)
     settings = chosen.settings.parsed(changes or [])
     for key in ("model", "strategy"):
         if getattr(settings, key) != getattr(chosen.settings, key):
@@ -564,10 +579,7 @@ def _recipe(
 
 def _run_whole(
     stream: dicgrl.Stream,
-    model: str,
-    recipe: str,
-    disentangled: bool | None,
-    changes: list[str] | None,
+    recipe: Recipe,
     seed: int,
     device: str,
     out: Path | None,
@@ -580,10 +592,9 @@ def _run_whole(
 
     if out is not None:
         check_folder(out, resume=False)
-    chosen = _recipe(stream, model, recipe, disentangled, changes)
-    title = f"{stream.name} {model}"
-    with training_bar(title, chosen.settings.epochs, *_units(stream.task)) as monitor:
-        results = run_whole(stream, chosen, seed=seed, device=device, out=out, monitor=monitor)
+    title = f"{stream.name} {recipe.settings.model}"
+    with training_bar(title, recipe.settings.epochs, *_units(stream.task)) as monitor:
+        results = run_whole(stream, recipe, seed=seed, device=device, out=out, monitor=monitor)
     if as_json:
         typer.echo(json.dumps(results))
     else:

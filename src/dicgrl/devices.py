@@ -1,8 +1,11 @@
-"""Which device to compute on."""
+"""Which device to compute on, and how much memory it has."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+from pathlib import Path
 
 import torch
 
@@ -35,3 +38,39 @@ def peak_memory(device: torch.device) -> int:
         return 0
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Bytes that can still be had on a device, swap included; None where nothing tells."""
+    if device.type == "cuda":
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + cached
+    bounds: list[int] = []
+    with contextlib.suppress(OSError, ValueError, KeyError):  # Linux
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        found = {line.split(":")[0]: int(line.split()[1]) << 10 for line in lines}
+        bounds.append(found["MemAvailable"] + found.get("SwapFree", 0))
+    with contextlib.suppress(OSError, ValueError):  # a container may have less; "max" is no limit
+        bounds.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    if not bounds:
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            bounds.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(bounds, default=None)
+
+
+def check_memory(needed: int, device: torch.device, what: str) -> None:
+    """Refuse what cannot fit, before the system ends the process without a word.
+
+    Args:
+        needed: Bytes that are needed at least.
+        device: Where.
+        what: What needs them, and which settings say so.
+
+    Raises:
+        UserError: There are fewer.
+    """
+    free = free_memory(device)
+    if free is not None and needed > free:
+        raise UserError(
+            f"{what} takes {needed / 1e9:,.1f} GB of memory at least; {free / 1e9:,.1f} GB are free"
+        )

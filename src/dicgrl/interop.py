@@ -12,6 +12,7 @@ import numpy as np
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, NetworkStream
 from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.labels import check_labels
 from dicgrl.readers.network_table import SetAside, checked_table
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def from_pykeen(
     Entities and relations keep their ids and labels.
     """
     builder = KnowledgeStreamBuilder(name)
+    check_labels([*training.entity_to_id, *training.relation_to_id])
     builder.entities.add(_by_id(training.entity_to_id))
     builder.relations.add(_by_id(training.relation_to_id))
     rows = [
@@ -101,6 +103,7 @@ def from_pyg(
         raise UserError(f"y has shape {list(data.y.shape)}; expected one class for each node")
     count = int(data.num_nodes)
     labels = getattr(data, "node_labels", None) or [str(i) for i in range(count)]
+    check_labels(map(str, labels))
     classes = [str(c) if c >= 0 else "" for c in data.y.cpu().tolist()]
     edges = data.edge_index.cpu().numpy().T
     if data.is_undirected():

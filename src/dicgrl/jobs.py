@@ -19,12 +19,13 @@ import torch
 from dicgrl.devices import device_name, peak_memory
 from dicgrl.errors import DataError, UserError
 from dicgrl.files import new_folder, remove_leftovers, replacing_file
-from dicgrl.graph import KnowledgeGraph, NetworkGraph, NetworkPart, Part, Stream
+from dicgrl.graph import KnowledgeGraph, KnowledgePart, NetworkGraph, NetworkPart, Part, Stream
 from dicgrl.learner import Learner, part_results
 from dicgrl.locks import locked
 from dicgrl.recipes import Recipe
 from dicgrl.storage import (
     check_keep,
+    check_place,
     configuration,
     part_content,
     read_config,
@@ -32,10 +33,12 @@ from dicgrl.storage import (
     save_learner,
     write_json,
 )
+from dicgrl.tasks import LinkRun
 from dicgrl.training import EpochReport
 
 OnPart = Callable[[dict[str, Any]], None]
 OnEpoch = Callable[[int, EpochReport], None]
+OnKnown = Callable[[int], None]
 
 
 def run_stream(
@@ -114,7 +117,7 @@ def run_stream(
 
 def _learn_part(
     learner: Learner,
-    part: Part | Path,
+    part: Part,
     about: dict[str, Any],
     out: Path | None,
     keep: str,
@@ -146,8 +149,11 @@ def learn_more(
     device: str = "auto",
     keep: str | None = None,
     on_epoch: OnEpoch | None = None,
+    on_known: OnKnown | None = None,
 ) -> dict[str, Any]:
     """Learn what arrived after a run, and write it to the run's folder as its next part.
+
+    Facts that are all known already are no part: the run stays as it is.
 
     Args:
         out: The run folder.
@@ -156,6 +162,7 @@ def learn_more(
         device: auto, cpu or cuda.
         keep: As of `run_stream`.
         on_epoch: Told the part and the report of every epoch.
+        on_known: Told how many facts there are where all of them are known.
 
     Returns:
         The results, as written to `results.json`.
@@ -175,7 +182,13 @@ def learn_more(
             "recipe": config.get("recipe", "default"),
             "published": {},
         }
-        return _learn_part(learner, facts, about, out, keep, on_epoch)
+        part = learner.as_part(facts)
+        run = learner.run if learner.num_parts else None
+        if isinstance(run, LinkRun) and isinstance(part, KnowledgePart) and run.graph.knows(part):
+            if on_known:
+                on_known(len(part.train))
+            return results(learner, about | {"published": config.get("published", {})})
+        return _learn_part(learner, part, about, out, keep, on_epoch)
 
 
 def _share(learner: Learner, first: Path) -> None:
@@ -204,8 +217,7 @@ def check_folder(out: Path, resume: bool, resumable: bool = True) -> bool:
     Raises:
         UserError: It holds a run and nobody asked to go on with it, or it is no folder.
     """
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out}: is a file; a run is written to a folder")
+    check_place(out)
     if not (out / "config.json").exists():
         return False
     if not resume:

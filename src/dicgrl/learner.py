@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from dicgrl.devices import pick_device
@@ -18,6 +18,7 @@ from dicgrl.errors import UserError, shown
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
 from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Task, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
+from dicgrl.graph.labels import Triples, as_label, as_labels, check_labels
 from dicgrl.models.mode import evaluating
 from dicgrl.readers import NetworkFacts, read_part
 from dicgrl.recipes import default_settings
@@ -25,8 +26,6 @@ from dicgrl.settings import LATER, LinkSettings, NodeSettings
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.tasks import LinkRun, NodeRun
 from dicgrl.training.loop import Monitor
-
-Triples = Sequence[tuple[str, str, str]] | npt.NDArray[np.str_]
 
 
 @dataclass(slots=True)
@@ -114,11 +113,12 @@ class Learner:
             for name in changes:
                 settings.check_effect(name)
             settings = settings.changed(changes)
-        if not 0 <= seed < 1 << 32:  # PyTorch's generator of the CPU drops what is beyond
-            raise UserError(f"seed={seed}: expected 0 to {(1 << 32) - 1}")
+        # PyTorch's generator of the CPU drops what is beyond.
+        seed = _whole_number("seed", seed, 0, (1 << 32) - 1)
         self.settings = settings
         self.seed = seed
         self.names = dict(names or {})
+        check_labels(chain(self.names, self.names.values()))
         self._labels_of: dict[str, list[str]] | None = None  # by readable name, made when needed
         self.identity = secrets.token_hex(8)
         self.stored: dict[Path, int] = {}  # how many of its parts lie in a folder
@@ -157,18 +157,21 @@ class Learner:
         """Learn what arrived.
 
         Args:
-            part: A part of a stream; or what arrived by its labels: triples as a list, an array
-                or a file, new nodes and edges of a network as `NetworkFacts` or files. Entities,
-                relations and classes may be new, and edges may name old nodes.
+            part: A part of a stream; or what arrived by its labels: triples as a list, an array, a
+                data frame of three columns or a file, new nodes and edges of a network as
+                `NetworkFacts` or files. Labels are text or whole numbers. Entities, relations and
+                classes may be new, and edges may name old nodes.
             probe: Measure the part's test set before it is learned, for the forward transfer.
             monitor: Told about every epoch.
 
         When learning fails (it diverges, or is interrupted), the learner is of no further use: go
         on with the one that was saved before.
         """
-        part = self._as_part(part)
+        part = self.as_part(part)
         self.check_whole()
         run = self.run
+        if not run.num_parts and not len(part.train):  # it would use up how a first part is learned
+            raise UserError("the first part holds no training examples: there is nothing to learn")
         started = time.perf_counter()
         self._broken = True
         try:
@@ -249,21 +252,21 @@ class Learner:
         for its class. Labels and readable names are understood. The entity of the question is an
         answer only where some entity is known to have the relation to itself.
         """
-        if k < 1:
-            raise UserError(f"k={k}: expected at least 1")
+        k = _whole_number("k", k, 1)
         if not self.reports:
             raise UserError("nothing was learned yet: call learn first")
         if isinstance(self.run, NodeRun):
             if node is None or (head, relation, tail) != (None, None, None):
                 raise UserError("a network answers what class a node has: give node alone")
-            return self._predict_class(self.run, node, k)
+            return self._predict_class(self.run, as_label(node), k)
         if node is not None or (head, relation, tail).count(None) != 1:
             raise UserError("leave out exactly one of head, relation and tail")
-        return self._predict_link(self.run, (head, relation, tail), k)
+        question = [None if x is None else as_label(x) for x in (head, relation, tail)]
+        return self._predict_link(self.run, question, k)
 
-    def score(self, triples: Iterable[tuple[str, str, str]]) -> list[float]:
-        """Scores of labelled triples; higher means more likely."""
-        return self.score_rows(self._ids(self._links("score"), list(triples)))
+    def score(self, triples: Triples) -> list[float]:
+        """Scores of labelled triples, as `learn` takes them; higher means more likely."""
+        return self.score_rows(self._ids(self._links("score"), as_labels(triples)))
 
     def score_rows(self, rows: IntArray) -> list[float]:
         """Scores of triples by ids, [n, 3]."""
@@ -367,9 +370,7 @@ class Learner:
             text = matches[0]
         return int(vocabulary.ids([text])[0])
 
-    def _predict_link(
-        self, run: LinkRun, question: tuple[str | None, str | None, str | None], k: int
-    ) -> list[Prediction]:
+    def _predict_link(self, run: LinkRun, question: list[str | None], k: int) -> list[Prediction]:
         graph = run.graph
         asked = question.index(None)
         vocabularies = (graph.entities, graph.relations, graph.entities)
@@ -416,7 +417,12 @@ class Learner:
             return None
         return answered[self.first_answers].double().mean().item()
 
-    def _as_part(self, part: Part | Triples | NetworkFacts | str | Path) -> Part:
+    def as_part(self, part: Part | Triples | NetworkFacts | str | Path) -> Part:
+        """What `learn` makes of what it is given; nothing is learned.
+
+        Raises:
+            UserError: It is neither a part, nor triples or facts, nor a file of one part.
+        """
         if isinstance(part, KnowledgePart | NetworkPart):
             return part
         network = self.run.graph if isinstance(self.run, NodeRun) else None
@@ -424,17 +430,7 @@ class Learner:
             return part.part(network)
         if isinstance(part, str | Path):
             return read_part(part, network)
-        if not isinstance(part, Iterable):
-            raise UserError(f"expected a part, triples or a file, found {shown(str(part))}")
-        triples = []
-        for triple in part:
-            if isinstance(triple, str) or not isinstance(triple, Iterable):
-                raise UserError(f"expected (head, relation, tail), found {shown(str(triple))}")
-            labels = tuple(map(str, triple))
-            if len(labels) != 3 or "" in labels:
-                raise UserError(f"expected (head, relation, tail), found {shown(str(labels))}")
-            triples.append(labels)
-        return KnowledgeStream.from_labels("learned", [triples])[0]
+        return KnowledgeStream.from_labels("learned", [part])[0]
 
     def _links(self, what: str) -> LinkRun:
         if not isinstance(self.run, LinkRun):
@@ -448,6 +444,20 @@ class Learner:
             for h, r, t in triples
         ]
         return as_triples(rows)
+
+
+def _whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """A number that was given as a whole one; no text, no fraction.
+
+    Raises:
+        UserError: It is something else, or out of range.
+    """
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    number = int(value) if whole else least - 1
+    if number < least or (most is not None and number > most):
+        span = f"at least {least}" if most is None else f"{least} to {most}"
+        raise UserError(f"{name}={value!r}: expected a whole number, {span}")
+    return number
 
 
 def part_results(learner: Learner, part: int) -> dict[str, Any]:

@@ -10,12 +10,12 @@ import numpy as np
 from dicgrl.errors import DataError, UserError
 from dicgrl.learner import Learner
 from dicgrl.readers.files import SourceFile
-from dicgrl.readers.text import read_rows
+from dicgrl.readers.knowledge import triple_rows
 from dicgrl.tasks import LinkRun
 
 
 def scored(learner: Learner, path: Path) -> Iterator[str]:
-    """Lines of a file of triples with their scores, TAB between the fields.
+    """Lines of a file of triples with their scores, TAB between the fields; a header is left out.
 
     Raises:
         DataError: A line is not a triple, or names an unknown label; nothing is given before the
@@ -30,7 +30,7 @@ def scored(learner: Learner, path: Path) -> Iterator[str]:
     vocabularies = (run.graph.entities, run.graph.relations, run.graph.entities)
     lines: list[tuple[str, str, str]] = []
     ids = []
-    for rows in read_rows(file, 3):
+    for rows in triple_rows(file):
         for number, fields in enumerate(zip(*rows.columns, strict=True)):
             try:
                 ids.append(

@@ -64,9 +64,11 @@ def save_learner(
         keep: Whose models stay in the folder: of all parts, or of the last.
 
     Raises:
-        UserError: The folder holds another learner, or the last part was not learned to its end.
+        UserError: The folder holds another learner or is a file, or the last part was not learned
+            to its end.
     """
     check_keep(keep)
+    check_place(folder)
     learner.check_whole()
     there = folder / "config.json"
     known = 0
@@ -113,6 +115,17 @@ def check_keep(keep: str) -> None:
     """
     if keep not in KEEP:
         raise unknown_name("keep", keep, KEEP)
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a path at which no folder can be made.
+
+    Raises:
+        UserError: There is a file, at the path or at a folder above it.
+    """
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise UserError(f"{place}: is a file; a run is written to a folder")
 
 
 def load_learner(folder: Path, device: str = "auto") -> Learner:
@@ -212,6 +225,22 @@ def saved_parts(folder: Path) -> int:
         if number != found:
             raise DataError(part_folder(folder, number), "damaged run: this part is missing")
     return len(numbers)
+
+
+def stored_parts(folder: Path) -> Iterator[Part]:
+    """What a run has learned, part by part, in ids of its graph."""
+    return _parts(folder, saved_parts(folder))
+
+
+def data_checksums(folder: Path) -> list[tuple[str, str]]:
+    """Checksums of the arrays and labels of every part; equal where the data is.
+
+    Raises:
+        DataError: A part is damaged or missing.
+    """
+    places = [part_folder(folder, number) for number in range(saved_parts(folder))]
+    files = [_read_sealed(place / "part.json", {})["files"] for place in places]
+    return [(each["data.safetensors"], each["labels.json"]) for each in files]
 
 
 def part_folder(folder: Path, number: int) -> Path:

@@ -171,6 +171,15 @@ def test_npz_order_of_class_names_is_the_order_of_ids(tmp_path: Path) -> None:
     assert network_in_words(stream) == LISTS
 
 
+@pytest.mark.parametrize("key", ["nodes", "classes"])
+def test_npz_labels_with_control_characters(tmp_path: Path, key: str) -> None:
+    arrays = {"nodes": ["a", "b"], "classes": ["x", "y"]}
+    arrays[key][1] = "one\ttwo"
+    np.savez(tmp_path / "x.npz", edges=[[0, 1]], features=np.eye(2), **arrays)
+    with pytest.raises(UserError, match=rf"x\.npz\[{key}\]: 'one.*two': a label cannot contain"):
+        read_network(tmp_path / "x.npz")
+
+
 def test_npz_minimal(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", edges=[[0, 2]], features=np.eye(3, dtype=bool), classes=[1, -1, 0])
     stream = read_network(tmp_path / "x.npz")

@@ -110,7 +110,7 @@ def test_facts_that_look_like_a_header(tmp_path: Path) -> None:
 @pytest.mark.parametrize("label", ["a\tb", "a\nb", "a\r", "", "\ufeffa"])
 def test_labels_that_text_cannot_hold(tmp_path: Path, label: str) -> None:
     for triple in ((label, "r", "x"), ("x", label, "y")):
-        stream = KnowledgeStream.from_labels("s", [[("a", "r", "b"), triple]])
+        stream = knowledge_stream([{"train": [("a", "r", "b"), triple], "valid": [], "test": []}])
         with pytest.raises(UserError, match="cannot be written") as caught:
             write_stream(stream, tmp_path / "facts")
         assert repr(label) in str(caught.value)

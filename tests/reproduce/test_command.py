@@ -64,7 +64,7 @@ def test_mistakes_are_one_line(
         ([*tiny, "--set", "dims=3"], "unknown setting 'dims'"),
         (["table4", "--set", "shield=3"], "shield has no effect on a network"),
         ([*tiny, "--only", "nobody"], "no cell's name contains it"),
-        ([*tiny, "--recipe", "paper"], "no recipe 'paper' for ring"),
+        ([*tiny, "--recipe", "paper"], "no recipe 'paper' for data of your own"),
     ):
         assert command(monkeypatch, *words) == 2
         assert said in capsys.readouterr().err

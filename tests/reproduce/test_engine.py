@@ -181,3 +181,11 @@ def test_a_damaged_unfinished_run_is_begun_anew(links: str, tmp_path: Path) -> N
     (left / "config.json").write_text("{")
     run_cell(tmp_path, cell, "cpu")
     assert load_cell(tmp_path, cell) is not None
+
+
+def test_a_path_has_no_recipe_of_a_dataset(tmp_path: Path) -> None:
+    for name in ("films", "FB15k-237"):
+        dataset = Cell(name, "transe", "lower").settings()
+        own = Cell(str(tmp_path / name), "transe", "lower").settings()
+        assert (dataset.name, own.name) == ("best", "default")
+        assert own.settings != dataset.settings and own.published == {}

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from dicgrl import UserError
-from dicgrl.learner import Learner
 from dicgrl.models import Components, KnowledgeModel
 from dicgrl.strategies.dicgrl import DiCGRL
 from dicgrl.tasks.shield import bars
@@ -156,14 +155,6 @@ def test_without_old_triples_or_newcomers_there_is_no_shield() -> None:
     nobody = range(run.part.new_entities.stop, run.part.new_entities.stop)
     run.part = replace(run.part, new_entities=nobody)
     assert run.shield(old) is None
-
-
-def test_a_first_part_that_is_empty_leaves_nothing_to_shield() -> None:
-    settings = settings_of("transe-divided", "dicgrl", arrive_epochs=2, shield="all", shield_rank=3)
-    learner = Learner(settings=settings, device="cpu")
-    learner.learn([])
-    learner.learn([("a", "likes", "b"), ("b", "likes", "c")])
-    assert learner.run.model.num_entities == 3
 
 
 @pytest.mark.parametrize("form", ["transe-divided", "convkb-divided"])

@@ -15,7 +15,7 @@ from dicgrl.readers import read_stream
 from dicgrl.readers.files import SourceFile
 from dicgrl.readers.names import read_names_file
 
-__all__ = ["Dataset", "datasets", "load_stream", "paper_dataset"]
+__all__ = ["Dataset", "datasets", "load_stream", "paper_dataset", "registered"]
 
 _BUILT_IN = {  # name: (file or folder of the package, task)
     "films": ("films", Task.LINK_PREDICTION),
@@ -74,6 +74,19 @@ def paper_dataset(name: str) -> PaperDataset:
     return PAPER_DATASETS[name]
 
 
+def registered(source: str | Path) -> str:
+    """The name of the dataset that a source means; empty for a path, whatever it is called.
+
+    Recipes of a dataset, and the numbers that were published for it, are for no other data.
+
+    Example:
+        >>> registered("films"), registered("./films"), registered(Path("films"))
+        ('films', '', '')
+    """
+    known = isinstance(source, str) and (source in _BUILT_IN or source in PAPER_DATASETS)
+    return str(source) if known else ""
+
+
 def load_stream(
     source: str | Path,
     *,
@@ -100,11 +113,11 @@ def load_stream(
     if labels is not None and not Path(labels).is_file():
         raise UserError(f"{labels}: no such file of readable names")
     names = SourceFile.on_disk(Path(labels)) if labels is not None else None
-    name = source if isinstance(source, str) else ""  # a Path is a path, whatever it is called
+    name = registered(source)
     if name in _BUILT_IN:
         with as_file(files("dicgrl.datasets") / "builtin" / _BUILT_IN[name][0]) as path:
             stream = read_stream(path, name=name)
-    elif name in PAPER_DATASETS:
+    elif name:
         stream = _load_paper(name)
         names = names or find_names(name)
     elif str(source) and Path(source).exists():  # "" would be the working directory

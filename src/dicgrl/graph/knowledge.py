@@ -156,6 +156,27 @@ class KnowledgeGraph:
         """Which triples are known training triples."""
         return self._by_triple.contains(triple_keys(triples))
 
+    def knows(self, part: KnowledgePart) -> bool:
+        """Whether a part brings nothing: no label, no training triple, nothing to measure with."""
+        if len(part.valid) or len(part.test):
+            return False
+        for mine, theirs, new, columns in (
+            (self.entities, part.entities, part.new_entities, [0, 2]),
+            (self.relations, part.relations, part.new_relations, [1]),
+        ):
+            mentioned = distinct(ids_in(new), part.train[:, columns].ravel())
+            if not all(label in mine for label in theirs.labels(mentioned)):
+                return False
+        ids = [
+            mine.ids(theirs.labels(part.train[:, column]))
+            for column, mine, theirs in (
+                (0, self.entities, part.entities),
+                (1, self.relations, part.relations),
+                (2, self.entities, part.entities),
+            )
+        ]
+        return bool(self.contains(np.stack(ids, axis=1)).all())
+
     def part_rows(self, split: str, part: int) -> IntArray:
         """The triples of one split that arrived with one part."""
         return self.rows(split, part, part + 1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from dicgrl.graph.labels import Triples, as_labels
 from dicgrl.graph.part import SPLITS, KnowledgePart, NetworkPart, Task
 from dicgrl.graph.vocabulary import Vocabulary
 
@@ -64,7 +65,7 @@ class KnowledgeStream(_Stream[KnowledgePart]):
     def from_labels(
         cls,
         name: str,
-        parts: Sequence[Sequence[tuple[str, str, str]]],
+        parts: Iterable[Triples],
         *,
         valid: float = 0.0,
         test: float = 0.0,
@@ -74,15 +75,19 @@ class KnowledgeStream(_Stream[KnowledgePart]):
 
         Args:
             name: What the stream is called in results.
-            parts: (head, relation, tail) labels, part by part.
+            parts: (head, relation, tail) labels, part by part; whole numbers are labels, too.
             valid: Share of each part's triples to set aside for validation.
             test: Share of each part's triples to set aside for testing.
             seed: Seed of the random choice.
+
+        Raises:
+            UserError: A label is neither text nor a whole number, or has a control character.
         """
         from dicgrl.graph.builder import KnowledgeStreamBuilder  # it imports this file
 
         builder = KnowledgeStreamBuilder(name)
-        for triples in parts:
+        for part in parts:
+            triples = as_labels(part)
             heads, relations, tails = zip(*triples, strict=True) if triples else ((), (), ())
             rows = builder.rows(heads, relations, tails)
             builder.add_held_out(rows, valid, test, np.random.default_rng((seed, len(builder))))

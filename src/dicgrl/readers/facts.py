@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dicgrl.errors import DataError, shown
+from dicgrl.errors import DataError, UserError, shown
 from dicgrl.graph import SPLITS, NetworkGraph, NetworkPart
 from dicgrl.graph.arrays import FloatArray, IntArray
+from dicgrl.graph.labels import as_label, check_labels
 from dicgrl.readers.network_table import Positions, checked_table, refuse_duplicates
 from dicgrl.readers.npz import as_features, edges_by_label
 
@@ -23,7 +24,7 @@ _SPLIT_NUMBERS = {**{split: i for i, split in enumerate(SPLITS)}, "": -1}
 class NetworkFacts:
     """Nodes and edges that arrive in a network; `Learner.learn` takes them.
 
-    Labels are text; numbers count as what they are written as.
+    Labels are text or whole numbers, which count as what they are written as.
 
     Attributes:
         nodes: Labels of the new nodes, n of them.
@@ -109,7 +110,12 @@ def _labels(what: str, values: Any) -> list[str]:
     found = _objects(what, values)
     if found.ndim != 1:
         raise DataError(f"{_NAME}.{what}", f"shape {list(found.shape)}; expected a list [n]")
-    return ["" if value is None else str(value) for value in found.tolist()]
+    try:
+        labels = ["" if value is None else as_label(value) for value in found.tolist()]
+        check_labels(labels)
+    except UserError as error:
+        raise DataError(f"{_NAME}.{what}", str(error)) from None
+    return labels
 
 
 def _split_numbers(names: list[str]) -> IntArray:

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, Vocabu
 from dicgrl.graph.arrays import IntArray
 from dicgrl.readers.files import Folder, SourceFile, numbered
 from dicgrl.readers.names import read_names
-from dicgrl.readers.text import read_rows
+from dicgrl.readers.text import Rows, read_rows
 
 ENDINGS = (".txt", ".tsv", ".csv")
 HEADERS = {
@@ -168,23 +168,36 @@ def read_triples(
 ) -> IntArray:
     """Triples of a file as ids, [n, 3]; unseen labels are added to the builder.
 
-    A first line such as `head,relation,tail` is a header and is skipped, unless `header` says that
-    there is none. With `times` given, the file has a fourth column, which is appended to that list.
+    With `times` given, the file has a fourth column, which is appended to that list; for `header`
+    see `triple_rows`.
     """
     blocks = []
-    width = 3 if times is None else 4
-    for rows in read_rows(file, width):
-        columns = rows.columns
-        first = tuple(column[0].lower() for column in columns[:3])
-        if header and rows.first_line == 1 and first in HEADERS:
-            columns = [column[1:] for column in columns]
-        blocks.append(builder.rows(*columns[:3]))
+    for rows in triple_rows(file, 3 if times is None else 4, header):
+        blocks.append(builder.rows(*rows.columns[:3]))
         if times is not None:
-            times.extend(columns[3])
-    triples = np.concatenate(blocks)
-    if len(triples) == 0:
+            times.extend(rows.columns[3])
+    return np.concatenate(blocks)
+
+
+def triple_rows(file: SourceFile, width: int = 3, header: bool = True) -> Iterator[Rows]:
+    """Labelled triples of a file, as every command reads them.
+
+    A first line such as `head,relation,tail` is a header and is skipped, unless `header` says that
+    there is none.
+
+    Raises:
+        DataError: See `read_rows`; or there is nothing but a header.
+    """
+    empty = True
+    for rows in read_rows(file, width):
+        first = tuple(column[0].lower() for column in rows.columns[:3])
+        if header and rows.first_line == 1 and first in HEADERS:
+            rows = Rows(2, [column[1:] for column in rows.columns])
+        if rows.columns[0]:
+            empty = False
+            yield rows
+    if empty:
         raise DataError(file.label, "the file holds a header and no triples")
-    return triples
 
 
 def _add_ids(file: SourceFile, vocabulary: Vocabulary) -> None:

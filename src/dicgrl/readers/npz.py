@@ -18,6 +18,7 @@ import numpy.typing as npt
 from dicgrl.errors import DataError, shown
 from dicgrl.graph import NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
+from dicgrl.graph.labels import check_labels
 from dicgrl.readers.files import SourceFile
 from dicgrl.readers.network_table import Positions, SetAside, checked_table, refuse_duplicates
 
@@ -54,6 +55,7 @@ def read_npz(
     features = as_features(f"{file.label}[features]", arrays["features"])
     count = len(features)
     nodes = [str(label) for label in _list(file, arrays, "nodes", np.arange(count))]
+    check_labels(nodes, f"{file.label}[nodes]: ")
     refuse_duplicates(f"{file.label}[nodes]", nodes, graph=graph)
     classes = [str(c) for c in _list(file, arrays, "classes")]
     names: list[str] = []
@@ -68,6 +70,7 @@ def read_npz(
                 f"class_names has {len(names)}",
             )
         classes = [names[i] if i >= 0 else "" for i in ids]
+    check_labels([*names, *set(classes)], f"{file.label}[classes]: ")
     positions = Positions(nodes, graph)
     table = checked_table(
         file.label,

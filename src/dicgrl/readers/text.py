@@ -11,6 +11,7 @@ import numpy as np
 
 from dicgrl.errors import DataError, shown
 from dicgrl.graph.arrays import FloatArray
+from dicgrl.graph.labels import FORBIDDEN, FORBIDDEN_IN_LINES, forbidden
 from dicgrl.readers.files import SourceFile
 
 _BLOCK_BYTES = 8 << 20
@@ -38,8 +39,8 @@ def read_rows(file: SourceFile, columns: int) -> Iterator[Rows]:
     fields and nothing is quoted.
 
     Raises:
-        DataError: The file is empty, is not UTF-8, or has a line with the wrong number of fields
-            or an empty field.
+        DataError: The file is empty, is not UTF-8, or has a line with the wrong number of fields,
+            an empty field or a control character.
     """
     blocks = csv_rows(file, columns) if file.ending == ".csv" else _tab_rows(file, columns)
     empty = True
@@ -92,6 +93,10 @@ def csv_rows(file: SourceFile, columns: int | None = None) -> Iterator[Rows]:
                         + ("a blank line" if blank else f"{len(row)}: {shown(','.join(row))}"),
                         blank or reader.line_num,
                     )
+                if FORBIDDEN.search("".join(row)):
+                    wrong = next(filter(FORBIDDEN.search, row))
+                    begins = reader.line_num - sum(field.count("\n") for field in row)
+                    raise DataError(file.label, forbidden(wrong), begins)
                 rows.append(row)
                 if len(rows) == _CSV_ROWS:
                     yield _by_column(first_line, rows)
@@ -136,6 +141,11 @@ def text_blocks(file: SourceFile) -> Iterator[tuple[int, str]]:
                 line = first_line + len(held) + data[: error.start].count(b"\n")
                 raise DataError(file.label, _not_utf8(error), line) from error
             body = text.rstrip("\n")
+            if wrong := FORBIDDEN_IN_LINES.search(body):
+                line = body.count("\n", 0, wrong.start())
+                fields = body.split("\n")[line].split("\t")
+                label = next(filter(FORBIDDEN_IN_LINES.search, fields))
+                raise DataError(file.label, forbidden(label), first_line + line)
             if body:
                 yield first_line, body
                 first_line += body.count("\n") + 1

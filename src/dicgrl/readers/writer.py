@@ -11,6 +11,7 @@ import numpy as np
 from dicgrl.errors import UserError, shown
 from dicgrl.files import new_folder, replacing_file
 from dicgrl.graph import SPLITS, KnowledgeStream, NetworkStream, Stream, Vocabulary
+from dicgrl.graph.labels import FORBIDDEN
 
 
 def write_stream(stream: Stream, path: str | Path) -> None:
@@ -20,7 +21,7 @@ def write_stream(stream: Stream, path: str | Path) -> None:
 
     Raises:
         UserError: The target exists already, has the wrong ending, or the text layout cannot
-            express the stream: a label or name with a TAB or a line end, a part without training
+            express the stream: a label or name with a control character, a part without training
             triples.
     """
     path = Path(path)
@@ -47,9 +48,9 @@ def _check_expressible(stream: KnowledgeStream) -> None:
         ("name", chain.from_iterable(stream.names.items())),
     ):
         for label in labels:
-            if not label or label[0] == "\ufeff" or any(char in label for char in "\t\r\n"):
+            if not label or label[0] == "\ufeff" or FORBIDDEN.search(label):
                 raise UserError(
-                    f"{kind} {shown(label)}: an empty label, or one with a TAB, a line end or a "
+                    f"{kind} {shown(label)}: an empty label, or one with a control character or a "
                     "byte order mark, cannot be written"
                 )
 

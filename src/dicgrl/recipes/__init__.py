@@ -50,14 +50,14 @@ def load_recipe(
 
     Args:
         name: paper, best, or the path of a recipe file (ending with .toml).
-        dataset: Name of the stream.
+        dataset: Name of a dataset (`dicgrl.datasets.registered`); empty for data of one's own.
         model: Name of the model.
         disentangled: Whether vectors are divided into components.
         attention: Where the attention of a disentangled form comes from: relation, nodes or triple.
         strategy: How parts are learned; None for the setting that is not continual.
 
     Example:
-        >>> load_recipe("best", "my-own-graph", "transe").name
+        >>> load_recipe("best", "", "transe").name
         'default'
         >>> load_recipe("paper", "cora", "gat", strategy="gem").published
         {'whole': 75.3, 'average': 76.1}
@@ -65,9 +65,8 @@ def load_recipe(
     settings = _defaults(model)
     content = _content(name, dataset, model)
     if content is None and name != "best":
-        raise UserError(
-            f"there is no recipe {name!r} for {dataset} with {model}; use --recipe best"
-        )
+        whose = dataset or "data of your own"
+        raise UserError(f"there is no recipe {name!r} for {whose} with {model}; use --recipe best")
     form = "disentangled" if disentangled else "plain"
     if content is None:
         kind = "links" if isinstance(settings, LinkSettings) else "nodes"

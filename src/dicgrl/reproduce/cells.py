@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dicgrl.datasets import load_stream
+from dicgrl.datasets import load_stream, registered
 from dicgrl.errors import BusyError, UserError
 from dicgrl.graph import Stream
 from dicgrl.jobs import run_stream
@@ -67,7 +67,7 @@ class Cell:
 
     @property
     def stream_name(self) -> str:
-        """What recipes and results call the stream."""
+        """What results call the stream."""
         return Path(self.dataset).name
 
     def settings(self) -> Recipe:
@@ -79,7 +79,7 @@ class Cell:
         attention = self.form.removeprefix("disentangled").removeprefix("-") or "relation"
         chosen = load_recipe(
             self.recipe,
-            self.stream_name,
+            registered(self.dataset),
             self.model,
             disentangled=self.form != "plain",
             attention="relation" if self.form == "plain" else attention,

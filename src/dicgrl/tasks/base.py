@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dicgrl.devices import check_memory
 from dicgrl.errors import UserError
 from dicgrl.graph import Part
 from dicgrl.graph.arrays import IntArray
@@ -24,6 +25,8 @@ from dicgrl.tasks.activation import MAX_COMPONENTS, Activation
 from dicgrl.training import FitReport, Lesson, Schedule, fit
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
+
+_BYTES = 4 * 4  # of a number that is trained: float32, with its gradient and two moments of Adam
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +83,14 @@ class Run(ABC):
         self.choices = np.random.default_rng((self.seed, self.num_parts))
 
     def take(self, part: Part) -> None:
-        """Let the graph and the model grow by a part; nothing is learned yet."""
+        """Let the graph and the model grow by a part; nothing is learned yet.
+
+        Raises:
+            UserError: The part is of another task, or the model would not fit into memory; nothing
+                has changed then.
+        """
+        numbers, setting = self._numbers(part)
+        check_memory(numbers * _BYTES, self.device, f"{self.settings.model} with {setting}")
         self.reseed()
         self.taken.append(self._add(part))
         self._grow()
@@ -97,6 +107,10 @@ class Run(ABC):
     def newest(self) -> int:
         """Number of the newest part."""
         return self.num_parts - 1
+
+    @abstractmethod
+    def _numbers(self, part: Part) -> tuple[int, str]:
+        """Numbers that the model will grow by, at least, and the setting that says so."""
 
     @abstractmethod
     def _add(self, part: Part) -> Part:

@@ -76,6 +76,13 @@ class LinkRun(Run):
             self.device,
         )
 
+    def _numbers(self, part: Part) -> tuple[int, str]:
+        rows = 0
+        if isinstance(part, KnowledgePart):
+            labels = part.entities.labels(part.new_entities)
+            rows = sum(label not in self.graph.entities for label in labels)
+        return rows * self.settings.dim, f"dim={self.settings.dim} for {rows:,} new entities"
+
     def _add(self, part: Part) -> KnowledgePart:
         if not isinstance(part, KnowledgePart):
             raise UserError(f"{self.settings.model} predicts links; this part is of a network")

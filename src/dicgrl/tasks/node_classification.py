@@ -92,6 +92,13 @@ class NodeRun(Run):
             self.device,
         )
 
+    def _numbers(self, part: Part) -> tuple[int, str]:
+        settings, features = self.settings, 0
+        if isinstance(part, NetworkPart) and not self.num_parts:
+            features = part.features.shape[1]
+        width = settings.hidden * (settings.components or settings.heads)
+        return features * width, f"hidden={settings.hidden} for {features:,} features"
+
     def _add(self, part: Part) -> NetworkPart:
         if not isinstance(part, NetworkPart):
             raise UserError(

@@ -1,0 +1,50 @@
+"""What fits into memory is learned; what cannot is refused before it is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from dicgrl import devices
+from dicgrl.devices import check_memory, free_memory
+from dicgrl.errors import UserError
+from tests.tiny import learner_of, taught
+
+CPU = torch.device("cpu")
+
+
+def test_free_memory_is_plausible() -> None:
+    free = free_memory(CPU)
+    assert free is None or 1 << 20 < free < 1 << 50
+
+
+def test_what_does_not_fit_is_refused_with_both_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "free_memory", lambda _: 2_000_000_000)
+    check_memory(2_000_000_000, CPU, "it")
+    with pytest.raises(UserError, match=r"it takes 2\.5 GB of memory at least; 2\.0 GB are free"):
+        check_memory(2_500_000_000, CPU, "it")
+
+
+def test_where_nothing_tells_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(*_: object, **__: object) -> str:
+        raise OSError
+
+    monkeypatch.setattr(Path, "read_text", unreadable)
+    monkeypatch.delattr(devices.os, "sysconf", raising=False)
+    assert free_memory(CPU) is None
+    check_memory(1 << 80, CPU, "it")
+
+
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_a_refused_part_leaves_the_learner_as_it_was(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = learner_of(kind)
+    with monkeypatch.context() as patch:
+        patch.setattr(devices, "free_memory", lambda _: 10)
+        with pytest.raises(UserError, match="GB of memory"):
+            taught(learner, 1)
+    assert learner.num_parts == 0
+    assert taught(learner, 1).num_parts == 1
