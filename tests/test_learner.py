@@ -15,6 +15,7 @@ from dicgrl import KnowledgeStream, Learner, NetworkFacts, NetworkGraph
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS
 from dicgrl.learner import PartReport
+from dicgrl.recipes import load_recipe
 from dicgrl.training import DivergedError
 from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, taught, write_ring
 
@@ -337,6 +338,15 @@ def test_nothing_can_be_asked_before_anything_was_learned(tmp_path: Path) -> Non
     for ask in (learner.evaluate, lambda: learner.predict(head="a", relation="b")):
         with pytest.raises(UserError, match="nothing was learned yet"):
             ask()
+
+
+def test_a_dataset_brings_its_recipe() -> None:
+    films = Learner("transe", "dicgrl", dataset="films", epochs=7, device="cpu").settings
+    expected = load_recipe("best", "films", "transe", disentangled=True, strategy="dicgrl").settings
+    assert films == expected.changed({"epochs": 7})
+    assert films != Learner("transe", "dicgrl", epochs=7, device="cpu").settings
+    with pytest.raises(UserError, match=r"dataset 'filsm'.*films"):
+        Learner(dataset="filsm", device="cpu")
 
 
 # Predict.

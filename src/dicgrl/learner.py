@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from dicgrl.datasets import datasets, registered
 from dicgrl.devices import pick_device
-from dicgrl.errors import UserError, shown
+from dicgrl.errors import UserError, shown, unknown_name
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
 from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Task, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
@@ -82,6 +83,8 @@ class Learner:
     Args:
         model: transe or convkb for knowledge graphs, gat or sage for networks.
         strategy: How a new part is learned: frozen, lower, upper, ewc, emr, gem or dicgrl.
+        dataset: Name of a known dataset, whose recipe is then taken as on the command line; the
+            default for data of one's own unless given.
         seed: Seed of every random choice.
         device: auto, cpu or cuda.
         names: Readable names of labels.
@@ -102,6 +105,7 @@ class Learner:
         model: str = "transe",
         strategy: str = "dicgrl",
         *,
+        dataset: str = "",
         seed: int = 0,
         device: str = "auto",
         names: Mapping[str, str] | None = None,
@@ -109,7 +113,9 @@ class Learner:
         **changes: Any,
     ) -> None:
         if settings is None:
-            settings = default_settings(model, strategy)
+            if dataset and not registered(dataset):
+                raise unknown_name("dataset", dataset, [known.name for known in datasets()])
+            settings = default_settings(model, strategy, dataset)
             for name in changes:
                 settings.check_effect(name)
             settings = settings.changed(changes)

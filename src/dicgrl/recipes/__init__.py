@@ -116,15 +116,15 @@ def _shipped(name: str) -> dict[str, Any] | None:
     return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
 
 
-def default_settings(model: str, strategy: str) -> LinkSettings | NodeSettings:
-    """Settings of a model and strategy where no recipe is asked for.
+def default_settings(model: str, strategy: str, dataset: str = "") -> LinkSettings | NodeSettings:
+    """Settings of a model and strategy: those of a dataset's recipe, or of none.
 
     Example:
         >>> default_settings("transe", "dicgrl").components
         4
     """
     divided = strategy == "dicgrl"
-    return load_recipe("best", "", model, disentangled=divided, strategy=strategy).settings
+    return load_recipe("best", dataset, model, disentangled=divided, strategy=strategy).settings
 
 
 def _defaults(model: str) -> LinkSettings | NodeSettings:
