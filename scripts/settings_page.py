@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from dicgrl.recipes import default_settings
 from dicgrl.settings import ContinualSettings, LinkSettings, NodeSettings
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
@@ -18,37 +19,52 @@ _HEAD = """\
 # Settings
 
 Written by `python scripts/settings_page.py` from `src/dicgrl/settings.py`. A setting is changed by
-`--set key=value` (also several times), by a recipe file, or in Python: `Learner(dim=100)`. The
-defaults below hold where no recipe says otherwise: that of the dataset, or `default.links.toml` and
-`default.nodes.toml` for graphs without one (`src/dicgrl/recipes`), which make dicgrl bounded.
-`model` and `strategy` have options of their own, `--model` and `--strategy` (dicgrl unless given).
-transe takes `p` (1 or 2) besides, convkb `filters` and `dropout`.
+`--set key=value` (also several times), by a recipe file, or in Python: `Learner(dim=100)`.
+
+*dicgrl* is what a graph of your own gets with the default strategy (`default.links.toml` and
+`default.nodes.toml` in `src/dicgrl/recipes`, which make dicgrl bounded); *others* what holds for
+other strategies and plain models. The known datasets have recipes there that say more. `model` and
+`strategy` have options of their own, `--model` and `--strategy` (dicgrl unless given). transe takes
+`p` (1 or 2) besides, convkb `filters` and `dropout`.
 
 The nodes of a network have no rows that could arrive or drift. There `--set` refuses
 {without_effect},
 which have no effect; a recipe may carry them."""
-_SECTIONS = {
-    "Later parts, both tasks": ContinualSettings,
-    "Link prediction": LinkSettings,
-    "Node classification": NodeSettings,
+_SECTIONS: dict[str, tuple[type[ContinualSettings], tuple[str, ...]]] = {  # and models of a task
+    "Later parts, both tasks": (ContinualSettings, ("transe", "gat")),
+    "Link prediction": (LinkSettings, ("transe",)),
+    "Node classification": (NodeSettings, ("gat",)),
 }
+_NAMES = {"transe": "dicgrl, links", "gat": "dicgrl, nodes"}
 
 
 def page() -> str:
     """The page, as Markdown."""
     without = [f"`{name}`" for name in NodeSettings.without_effect]
     head = _HEAD.format(without_effect=", ".join(without))
-    return "\n\n".join([head, *(_section(*each) for each in _SECTIONS.items())]) + "\n"
+    sections = [_section(title, *each) for title, each in _SECTIONS.items()]
+    return "\n\n".join([head, *sections]) + "\n"
 
 
-def _section(title: str, settings: type[ContinualSettings]) -> str:
+def _section(title: str, settings: type[ContinualSettings], models: tuple[str, ...]) -> str:
     described = _described(settings)
-    rows = [
-        f"| `{each.name}` | {_default(each.default)} | {described[each.name]} |"
-        for each in fields(settings)
-        if each.name in described
-    ]
-    return "\n".join([f"## {title}", "", "| setting | default | meaning |", "|---|---|---|", *rows])
+    chosen = [default_settings(model, "dicgrl") for model in models]
+    others = default_settings(models[0], "lower")
+    names = [_NAMES[model] if len(models) > 1 else "dicgrl" for model in models]
+    rows = []
+    for each in fields(settings):
+        if each.name in described:
+            values = [_chosen(one, each.name) for one in chosen]
+            other = _default(getattr(others, each.name))
+            cells = [f"`{each.name}`", *values, other, described[each.name]]
+            rows.append(f"| {' | '.join(cells)} |")
+    header = ["setting", *names, "others", "meaning"]
+    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|", *rows]
+    return "\n".join([f"## {title}", "", *lines])
+
+
+def _chosen(settings: LinkSettings | NodeSettings, name: str) -> str:
+    return "" if name in settings.without_effect else _default(getattr(settings, name))
 
 
 def _described(settings: type[ContinualSettings]) -> dict[str, str]:
@@ -58,7 +74,7 @@ def _described(settings: type[ContinualSettings]) -> dict[str, str]:
 
 
 def _default(value: Any) -> str:
-    if value is MISSING:
+    if value == {}:
         return ""
     if isinstance(value, bool):
         return str(value).lower()

@@ -153,7 +153,7 @@ class ContinualSettings(_Settings):
             activated, for those that the part activates within budget, which an update then
             replays.
         shield_rank: Rank among old entities that newcomers are kept behind in the questions of the
-            shield, as far as 1,024 drawn ones tell; 0 keeps them behind the margin of the loss,
+            shield, estimated from a sample; 0 keeps them behind the margin of the loss,
             whatever else answers. It counts where there is a shield.
         guard: Whether the shield stays while old components change after the arrival.
         arrive_last: Whether new rows learn alone after the change of old ones, not before.
