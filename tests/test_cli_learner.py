@@ -939,3 +939,54 @@ def test_old_nodes_in_arrays_are_named(cli: Cli) -> None:
     refused(cli("learn", "nodes", "rows.npz"), "rows.npz: edge 0 [0, 1] mentions an unknown node")
     np.savez("wide.npz", **(arrays | {"features": np.ones((1, 3))}), edges=[["z1", "n1"]])
     refused(cli("learn", "nodes", "wide.npz"), "wide.npz: 3 features per node; this run has 2")
+
+
+# Facts that are given again, and runs that Python saved.
+
+
+def test_facts_that_were_set_aside_are_not_learned_later(cli: Cli) -> None:
+    facts = [f"e{i}\tplus {k}\te{(i + k) % 20}" for i in range(20) for k in (1, 2, 5)]
+    Path("facts.tsv").write_text("\n".join(facts) + "\n", encoding="utf-8")
+    words = ("--valid", "0.1", "--test", "0.2", "--out", "mine", "--json")
+    assert cli("run", "facts.tsv", *DIVIDED, *words).code == 0
+    before = {p: p.read_bytes() for p in Path("mine").rglob("*") if p.is_file()}
+    assert cli("learn", "mine", "facts.tsv").out == "nothing new: all 60 facts are known\n"
+    assert before == {p: p.read_bytes() for p in Path("mine").rglob("*") if p.is_file()}
+    Path("facts.tsv").write_text("\n".join([*facts, "e1\tplus 1\tnobody"]), encoding="utf-8")
+    results = json.loads(cli("learn", "mine", "facts.tsv", "--json").out)
+    assert results["parts"][1]["new_examples"] == 1
+    learner = Learner.load("mine", device="cpu")
+    learner.learn([tuple(line.split("\t")) for line in facts])
+    assert learner.reports[-1].new_examples == 0
+
+
+def test_info_on_a_run_that_python_saved(cli: Cli) -> None:
+    learner = Learner("transe", "lower", dim=4, epochs=1, device="cpu")
+    learner.learn([("a", "likes", "b"), ("b", "likes", "c")])
+    learner.save("by hand")
+    found = json.loads(cli("info", "by hand", "--json").out)
+    assert (found["dataset"], found["recipe"]) == ("by hand", "default")
+    assert (found["parts"][0]["new_examples"], found["parts"][0]["new_entities"]) == (2, 3)
+    assert "by hand: transe (plain), lower" in cli("info", "by hand").out
+
+
+def test_runs_are_compared_by_labels(cli: Cli) -> None:
+    """One graph, read in another order and divided otherwise: a warning, no refusal."""
+    facts = [f"e{i}\tplus {k}\te{(i + k) % 20}" for i in range(20) for k in (1, 2, 5)]
+    for name, lines in {"there": facts, "back": facts[::-1], "other": facts[1:]}.items():
+        Path(f"{name}.tsv").write_text("\n".join(lines), encoding="utf-8")
+        words = ("--strategy", "lower", "--test", "0.2", "--out", f"run {name}", "--json")
+        assert cli("run", f"{name}.tsv", *LINKS, *words).code == 0
+    code, out, err = cli("compare", "run there", "run back")
+    assert code == 0 and "retention" in out and "hold out other sets" in err
+    refused(cli("compare", "run there", "run other"), "different graphs")
+    for name, order in {"nodes": 1, "rows": -1}.items():
+        Path(name + " of it").mkdir()
+        rows = [f"n{i},{'red' if i % 2 else 'blue'},{i % 2},1" for i in range(12)][::order]
+        ends = [f"n{i},n{(i + 2) % 12}" for i in range(12)][::order]
+        Path(name + " of it/nodes.csv").write_text("\n".join(["node,class,x,y", *rows]))
+        Path(name + " of it/edges.csv").write_text("\n".join(["source,target", *ends]))
+        words = ("--strategy", "lower", "--test", "0.3", "--out", f"run {name}", "--json")
+        assert cli("run", f"{name} of it", *NODES, *words).code == 0
+    code, _, err = cli("compare", "run nodes", "run rows")
+    assert code == 0, err

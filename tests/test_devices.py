@@ -48,3 +48,27 @@ def test_a_refused_part_leaves_the_learner_as_it_was(
             taught(learner, 1)
     assert learner.num_parts == 0
     assert taught(learner, 1).num_parts == 1
+
+
+@pytest.mark.parametrize(
+    ("meminfo", "limits", "expected"),
+    [
+        ("MemAvailable: 10 kB\nSwapFree: 4 kB\n", {}, 14 << 10),
+        ("MemAvailable: 10 kB\n", {"memory.max": "2048", "memory.swap.max": "1024"}, 3072),
+        ("MemAvailable: 10 kB\n", {"memory.max": "2048", "memory.swap.max": "max"}, 10 << 10),
+        ("MemAvailable: 10 kB\n", {"memory.max": "max", "memory.swap.max": "0"}, 10 << 10),
+    ],
+)
+def test_free_memory_is_the_least_of_what_system_and_container_allow(
+    meminfo: str,
+    limits: dict[str, str],
+    expected: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "meminfo").write_text(meminfo)
+    for name, text in limits.items():
+        (tmp_path / name).write_text(f"{text}\n")
+    monkeypatch.setattr(devices, "_SYSTEM", tmp_path / "meminfo")
+    monkeypatch.setattr(devices, "_CONTAINER", tmp_path)
+    assert devices.free_memory(torch.device("cpu")) == expected

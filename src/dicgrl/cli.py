@@ -296,7 +296,8 @@ def learn(
     network = read_config(folder).get("model") in BACKBONES
     task = dicgrl.Task.NODE_CLASSIFICATION if network else dicgrl.Task.LINK_PREDICTION
     known: list[int] = []
-    with parts_bar(f"{folder} {facts.name}", 1, *_units(task)) as (on_epoch, _):
+    bar = parts_bar(f"{folder} {facts.name}", 1, *_units(task))
+    with _interruptible(f"{folder} is as it was before"), bar as (on_epoch, _):
         results = learn_more(
             folder, facts, device=device, keep=keep, on_epoch=on_epoch, on_known=known.append
         )
@@ -585,12 +586,13 @@ def _run_whole(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    from dicgrl.jobs import check_folder
+    from dicgrl.jobs import check_folder, check_layout
     from dicgrl.report.progress import training_bar
     from dicgrl.report.tables import whole_table
     from dicgrl.whole import run_whole
 
     if out is not None:
+        check_layout(out, several=False)
         check_folder(out, resume=False)
     title = f"{stream.name} {recipe.settings.model}"
     with training_bar(title, recipe.settings.epochs, *_units(stream.task)) as monitor:

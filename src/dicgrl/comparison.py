@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from dicgrl.errors import UserError
-from dicgrl.graph import SPLITS, KnowledgePart, NetworkPart, Part
+from dicgrl.graph import SPLITS, KnowledgePart, NetworkPart
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.knowledge import triple_keys
 from dicgrl.storage import data_checksums, stored_parts
-
-_NETWORK = ("edges", "features", "labels")
 
 
 def check_comparable(folders: Sequence[Path]) -> list[str]:
@@ -45,37 +43,59 @@ def check_comparable(folders: Sequence[Path]) -> list[str]:
 
 
 def _held_out_differently(first: Path, other: Path, parts: int) -> bool:
+    """Whether sets are divided otherwise; parts are compared by labels, in whatever order.
+
+    Raises:
+        UserError: The parts are not of one graph.
+    """
     pairs = list(zip(stored_parts(first), stored_parts(other), strict=False))[:parts]
     none: IntArray = np.empty(0, np.int64)
     seen = (none, none)
     differs = False
     for number, (mine, theirs) in enumerate(pairs):
-        same = type(mine) is type(theirs) and _labels(mine) == _labels(theirs)
-        if isinstance(mine, NetworkPart):
-            same = same and all(
-                np.array_equal(getattr(mine, name), getattr(theirs, name)) for name in _NETWORK
-            )
-        elif isinstance(theirs, KnowledgePart):
+        same = False
+        if isinstance(mine, KnowledgePart) and isinstance(theirs, KnowledgePart):
+            ours = {split: _in_terms_of(mine, theirs, split) for split in SPLITS}
             # What one part holds out is left out of later ones: all facts so far are compared.
-            seen = _facts(seen[0], mine), _facts(seen[1], theirs)
-            same = same and np.array_equal(*seen)
+            own = {split: triple_keys(getattr(mine, split)) for split in SPLITS}
+            seen = _together(seen[0], own), _together(seen[1], ours)
+            same = np.array_equal(*seen)
+            differs |= any(set(own[split]) != set(ours[split]) for split in SPLITS)
+        elif isinstance(mine, NetworkPart) and isinstance(theirs, NetworkPart):
+            same = _content(mine) == _content(theirs)
+            differs |= any(_labels_in(mine, split) != _labels_in(theirs, split) for split in SPLITS)
         if not same:
             raise UserError(
                 f"{first} and {other} have learned different graphs: part {number} differs; "
                 "compare runs of one graph"
             )
-        differs |= any(
-            not np.array_equal(getattr(mine, split), getattr(theirs, split)) for split in SPLITS
-        )
     return differs
 
 
-def _labels(part: Part) -> tuple[list[str], list[str]]:
-    if isinstance(part, KnowledgePart):
-        return part.entities.labels(part.new_entities), part.relations.labels(part.new_relations)
-    return part.nodes.labels(part.new_nodes), part.classes.labels(part.new_classes)
+def _in_terms_of(mine: KnowledgePart, theirs: KnowledgePart, split: str) -> IntArray:
+    """Keys of their triples by our ids; -1 for those that have no meaning here."""
+    rows = getattr(theirs, split)
+    entity = mine.entities.found(theirs.entities, rows[:, [0, 2]])
+    relation = mine.relations.found(theirs.relations, rows[:, 1])
+    keys = triple_keys(np.stack([entity[:, 0], relation, entity[:, 1]], axis=1).clip(0))
+    known = (entity >= 0).all(axis=1) & (relation >= 0)
+    return np.where(known, keys, -1)
 
 
-def _facts(before: IntArray, part: KnowledgePart) -> IntArray:
+def _together(before: IntArray, sets: dict[str, IntArray]) -> IntArray:
     """Keys of all triples so far, of whatever set, each once."""
-    return np.unique(np.concatenate([before, *(triple_keys(getattr(part, s)) for s in SPLITS)]))
+    return np.unique(np.concatenate([before, *sets.values()]))
+
+
+def _content(part: NetworkPart) -> tuple[object, ...]:
+    """Nodes with features and classes, and edges, by labels."""
+    nodes = part.nodes.labels(part.new_nodes)
+    classes = [*part.classes.labels(range(part.new_classes.stop)), ""]  # -1: not known
+    described = zip(part.features.tolist(), (classes[c] for c in part.labels), strict=True)
+    ends = [part.nodes.labels(part.edges[:, column]) for column in (0, 1)]
+    edges = set(map(frozenset, zip(*ends, strict=True)))  # their direction has no meaning
+    return dict(zip(nodes, described, strict=True)), edges
+
+
+def _labels_in(part: NetworkPart, split: str) -> set[str]:
+    return set(part.nodes.labels(getattr(part, split)))

@@ -11,6 +11,8 @@ import torch
 
 from dicgrl.errors import UserError
 
+_SYSTEM, _CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+
 
 def pick_device(name: str) -> torch.device:
     """`auto` is the GPU where there is one."""
@@ -47,11 +49,12 @@ def free_memory(device: torch.device) -> int | None:
         return int(torch.cuda.mem_get_info(device)[0]) + cached
     bounds: list[int] = []
     with contextlib.suppress(OSError, ValueError, KeyError):  # Linux
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        lines = _SYSTEM.read_text(encoding="ascii").splitlines()
         found = {line.split(":")[0]: int(line.split()[1]) << 10 for line in lines}
         bounds.append(found["MemAvailable"] + found.get("SwapFree", 0))
     with contextlib.suppress(OSError, ValueError):  # a container may have less; "max" is no limit
-        bounds.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+        limits = (_CONTAINER / name for name in ("memory.max", "memory.swap.max"))
+        bounds.append(sum(int(limit.read_text(encoding="ascii")) for limit in limits))
     if not bounds:
         with contextlib.suppress(AttributeError, OSError, ValueError):
             bounds.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))

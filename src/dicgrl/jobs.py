@@ -19,7 +19,15 @@ import torch
 from dicgrl.devices import device_name, peak_memory
 from dicgrl.errors import DataError, UserError
 from dicgrl.files import new_folder, remove_leftovers, replacing_file
-from dicgrl.graph import KnowledgeGraph, KnowledgePart, NetworkGraph, NetworkPart, Part, Stream
+from dicgrl.graph import (
+    SPLITS,
+    KnowledgeGraph,
+    KnowledgePart,
+    NetworkGraph,
+    NetworkPart,
+    Part,
+    Stream,
+)
 from dicgrl.learner import Learner, part_results
 from dicgrl.locks import locked
 from dicgrl.recipes import Recipe
@@ -33,7 +41,6 @@ from dicgrl.storage import (
     save_learner,
     write_json,
 )
-from dicgrl.tasks import LinkRun
 from dicgrl.training import EpochReport
 
 OnPart = Callable[[dict[str, Any]], None]
@@ -153,7 +160,8 @@ def learn_more(
 ) -> dict[str, Any]:
     """Learn what arrived after a run, and write it to the run's folder as its next part.
 
-    Facts that are all known already are no part: the run stays as it is.
+    Triples that are known already, or that the run has set aside to measure with, are left out;
+    where nothing is left, the run stays as it is.
 
     Args:
         out: The run folder.
@@ -183,11 +191,12 @@ def learn_more(
             "published": {},
         }
         part = learner.as_part(facts)
-        run = learner.run if learner.num_parts else None
-        if isinstance(run, LinkRun) and isinstance(part, KnowledgePart) and run.graph.knows(part):
-            if on_known:
-                on_known(len(part.train))
-            return results(learner, about | {"published": config.get("published", {})})
+        if learner.num_parts and isinstance(part, KnowledgePart):
+            given, part = len(part.train), learner.news(part)
+            if not any(len(getattr(part, split)) for split in SPLITS):
+                if on_known:
+                    on_known(given)
+                return results(learner, about | {"published": config.get("published", {})})
         return _learn_part(learner, part, about, out, keep, on_epoch)
 
 

@@ -112,7 +112,11 @@ class Learner:
         settings: LinkSettings | NodeSettings | None = None,
         **changes: Any,
     ) -> None:
-        if settings is None:
+        if settings is not None:
+            if dataset or changes:
+                given = ", ".join(["dataset"] * bool(dataset) + list(changes))
+                raise UserError(f"settings are complete; change them instead of giving {given}")
+        else:
             if dataset and not registered(dataset):
                 raise unknown_name("dataset", dataset, [known.name for known in datasets()])
             settings = default_settings(model, strategy, dataset)
@@ -123,7 +127,7 @@ class Learner:
         seed = _whole_number("seed", seed, 0, (1 << 32) - 1)
         self.settings = settings
         self.seed = seed
-        self.names = dict(names or {})
+        self.names = {as_label(key): as_label(value) for key, value in (names or {}).items()}
         check_labels(chain(self.names, self.names.values()))
         self._labels_of: dict[str, list[str]] | None = None  # by readable name, made when needed
         self.identity = secrets.token_hex(8)
@@ -173,7 +177,9 @@ class Learner:
         When learning fails (it diverges, or is interrupted), the learner is of no further use: go
         on with the one that was saved before.
         """
+        given = isinstance(part, KnowledgePart | NetworkPart)
         part = self.as_part(part)
+        part = part if given else self.news(part)
         self.check_whole()
         run = self.run
         if not run.num_parts and not len(part.train):  # it would use up how a first part is learned
@@ -422,6 +428,15 @@ class Learner:
         if self.first_answers is None or not self.first_answers.any():
             return None
         return answered[self.first_answers].double().mean().item()
+
+    def news(self, part: Part) -> Part:
+        """What a part of facts brings: triples that are not known, nor set aside to measure with.
+
+        `learn` leaves the others out where it is given facts instead of a part of a stream.
+        """
+        if isinstance(self.run, LinkRun) and isinstance(part, KnowledgePart):
+            return self.run.graph.news(part)
+        return part
 
     def as_part(self, part: Part | Triples | NetworkFacts | str | Path) -> Part:
         """What `learn` makes of what it is given; nothing is learned.

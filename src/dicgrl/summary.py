@@ -22,22 +22,32 @@ def summarise(folder: Path) -> dict[str, Any]:
     Raises:
         DataError: It is no run, or a file of it is damaged.
     """
-    config = read_config(folder)
+    about = {"dataset": folder.resolve().name, "recipe": "default"} | read_config(folder)
     path = folder / "results.json"
     results = read_json(path) if path.exists() else {}
     try:
         measured = {part["part"]: part for part in results.get("parts", [])}
         parts = []
         for number in range(saved_parts(folder)):
-            labels = read_json(part_folder(folder, number) / "labels.json")
+            place = part_folder(folder, number)
+            labels = read_json(place / "labels.json")
             brought = {f"new_{kind}": len(names) for kind, names in labels.items()}
-            parts.append({"part": number, **brought, **measured.get(number, {})})
+            learned = read_json(place / "report.json")
+            took = {**learned["report"], "retention": learned["retention"]}
+            parts.append({**brought, **took, **measured.get(number, {})})
     except (AttributeError, KeyError, TypeError) as error:
         raise DataError(folder, f"damaged run ({error})") from error
     return {
         "folder": str(folder),
-        **{key: config.get(key) for key in _ABOUT},
-        "whole": config.get("setting") == "whole",
-        "bytes": sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
+        **{key: about.get(key) for key in _ABOUT},
+        "whole": about.get("setting") == "whole" and len(parts) < 2,
+        "bytes": sum(map(_size, folder.rglob("*"))),
         "parts": parts,
     }
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:  # another process has just replaced it
+        return 0

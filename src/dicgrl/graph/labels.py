@@ -66,7 +66,7 @@ def as_label(value: object) -> str:
 
 
 def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
-    """Labelled triples from a list, an array, a data frame of three columns, or the like.
+    """Labelled triples from a list, an array, a data frame (pandas, polars), or the like.
 
     Raises:
         UserError: There is something else among them; the message says where.
@@ -75,9 +75,12 @@ def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
         >>> as_labels([("Alien", "year", 1979)])
         [('Alien', 'year', '1979')]
     """
-    if hasattr(triples, "itertuples"):  # a data frame of pandas, which gives its columns otherwise
+    if hasattr(triples, "itertuples"):  # data frames give their columns otherwise: pandas
         triples = triples.itertuples(index=False, name=None)
-    if isinstance(triples, str | bytes | Mapping) or not isinstance(triples, Iterable):
+    elif hasattr(triples, "iter_rows"):  # polars
+        triples = triples.iter_rows()
+    scalar = isinstance(triples, np.ndarray) and not triples.ndim
+    if scalar or isinstance(triples, str | bytes | Mapping) or not isinstance(triples, Iterable):
         raise UserError(f"expected triples (head, relation, tail), found {shown(str(triples))}")
     found: list[tuple[str, str, str]] = []
     for triple in triples:

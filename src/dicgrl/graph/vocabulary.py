@@ -88,6 +88,17 @@ class Vocabulary:
         once = distinct(ids)
         return Translation(once, self.add(other.labels(once)))
 
+    def found(self, other: Vocabulary, ids: IntArray) -> IntArray:
+        """Our ids of another vocabulary's ids, any shape; -1 for labels that are not known here.
+
+        Example:
+            >>> Vocabulary(["b"]).found(Vocabulary(["a", "b"]), np.array([1, 0, 1]))
+            array([ 0, -1,  0])
+        """
+        once, get = distinct(ids.ravel()), self._index.get
+        ours = np.fromiter((get(label, -1) for label in other.labels(once)), dtype=np.int64)
+        return Translation(once, ours)(ids)
+
     def labels(self, ids: Iterable[int] | IntArray) -> list[str]:
         """Labels of the ids, in their order."""
         positions = ids.tolist() if isinstance(ids, np.ndarray) else ids

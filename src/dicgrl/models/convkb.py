@@ -49,7 +49,9 @@ class ConvKB(Scorer, name="convkb"):
         itself. A quarter starts as -||h - t| - |r||, a distance kept both ways: for r > 0 it is
         -r + |x| - 2 relu(x - r) - 2 relu(-x - r) with x = h - t. The last quarter starts as the
         reflection -|h + t - r|, which leads there and back. With fewer filters than that takes, all
-        are translations.
+        are translations. The kind goes with the place in the vectors that are scored: where the
+        length of components is no multiple of four, a component's coordinates are of other kinds
+        for relations that have it in another place.
         """
         dim, filters = self.weight.shape
         whole = filters >= len(_START)

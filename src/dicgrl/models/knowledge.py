@@ -249,7 +249,7 @@ class KnowledgeModel(nn.Module):
         """Bytes that one negative of `score_links` needs at a time."""
         rows = self.entities.rows
         if self._is_translation and (available(rows) or not rows.is_cuda):
-            return 20  # its id and its score; vectors are there block by block
+            return 20  # its id twice and its score; vectors are there block by block
         scored = max(Scorer.pair_bytes(self.scorer), self.scorer.pair_bytes())
         return 4 * (3 * self.active + 4 * self.count) + scored
 

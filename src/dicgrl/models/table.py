@@ -50,6 +50,11 @@ class Table:
         #: Autograd calls our backward only if some input asks for a gradient.
         self.anchor = torch.zeros((), device=device, dtype=dtype, requires_grad=True)
 
+    @property
+    def room(self) -> int:
+        """Rows that can be appended without more memory."""
+        return len(self._buffers["rows"]) - self._length
+
     def grow(self, rows: Tensor) -> None:
         """Append rows [m, width]; their optimiser state starts at zero and they may change."""
         needed = self._length + len(rows)

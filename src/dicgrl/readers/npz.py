@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dicgrl.errors import DataError, shown
+from dicgrl.errors import DataError, UserError, shown
 from dicgrl.graph import NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
-from dicgrl.graph.labels import check_labels
+from dicgrl.graph.labels import as_label, check_labels
 from dicgrl.readers.files import SourceFile
 from dicgrl.readers.network_table import Positions, SetAside, checked_table, refuse_duplicates
 
@@ -128,7 +128,10 @@ def _integral(source: str, numbers: npt.NDArray[Any]) -> IntArray:
 
 def edges_by_label(source: str, ends: npt.NDArray[Any], positions: Positions) -> IntArray:
     """Positions [m, 2] of edges whose ends are labels, or a clear refusal of an unknown one."""
-    labels = list(map(str, ends.ravel().tolist()))
+    try:
+        labels = list(map(as_label, ends.ravel().tolist()))
+    except UserError as error:
+        raise DataError(source, str(error)) from None
     found = positions.of(labels)
     unknown = np.flatnonzero(found < 0)
     if len(unknown):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from dicgrl.settings import ContinualSettings
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
 from dicgrl.training import Lesson
@@ -23,6 +24,10 @@ from dicgrl.training.stepper import Objective
 
 class GEM(Strategy, name="gem"):
     """Fine-tunes on the new part with gradients that agree with every earlier part's memory."""
+
+    def __init__(self, settings: ContinualSettings) -> None:
+        super().__init__(settings)
+        import scipy.optimize  # noqa: F401  # takes a while: not while a part is learned
 
     def later(self, run: Run, monitor: Monitor | None) -> Learned:
         """See `Strategy`."""

@@ -81,7 +81,9 @@ class LinkRun(Run):
         if isinstance(part, KnowledgePart):
             labels = part.entities.labels(part.new_entities)
             rows = sum(label not in self.graph.entities for label in labels)
-        return rows * self.settings.dim, f"dim={self.settings.dim} for {rows:,} new entities"
+        table = self.model.entities
+        beyond = max(rows * self.model.count - table.room, 0)  # room is there already
+        return beyond * table.width, f"dim={self.settings.dim} for {rows:,} new entities"
 
     def _add(self, part: Part) -> KnowledgePart:
         if not isinstance(part, KnowledgePart):

@@ -73,6 +73,8 @@ class NodeRun(Run):
         if not isinstance(settings, NodeSettings):
             raise UserError(f"{settings.model} predicts links; this is a network: use gat or sage")
         super().__init__(settings, seed, device)
+        import torch_geometric.nn  # noqa: F401  # takes seconds: not while a part is learned
+
         self.graph: NetworkGraph | None = None
         self.part: NetworkPart | None = None
         self._before: NetworkModel | None = None
