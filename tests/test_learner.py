@@ -347,7 +347,7 @@ def test_a_dataset_brings_its_recipe() -> None:
     assert films != Learner("transe", "dicgrl", epochs=7, device="cpu").settings
     with pytest.raises(UserError, match=r"dataset 'filsm'.*films"):
         Learner(dataset="filsm", device="cpu")
-    with pytest.raises(UserError, match="settings are complete; .* dataset, dim"):
+    with pytest.raises(UserError, match=r"settings are complete; .* dataset, dim"):
         Learner(settings=films, dataset="films", dim=3, device="cpu")
 
 
