@@ -117,6 +117,8 @@ def test_a_study_of_something_else_is_refused(objective: Objective, tmp_path: Pa
 
 
 def test_unknown_settings_are_refused_before_anything_is_learned(objective: Objective) -> None:
+    with pytest.raises(UserError, match="lr='fast': expected a number"):
+        sweep(grid={"lr": ["1e-3", "fast"]})
     with pytest.raises(UserError, match="unknown setting 'learning'"):
         sweep(grid={"learning": ["1"]})
     assert not objective.asked

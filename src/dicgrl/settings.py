@@ -61,11 +61,22 @@ class _Settings:
                 raise UserError(f"--set {text!r}: expected key=value")
             changes[key.strip()] = value.strip()
             self.check_effect(key.strip())
-        types = self._types(changes)
-        for key, value in changes.items():
-            if key in types:
-                changes[key] = _parse(key, value, types[key])
-        return self.changed(changes)
+        model = changes.get("model", "")
+        return self.changed({key: self.value(key, text, model) for key, text in changes.items()})
+
+    def value(self, key: str, text: str, model: str = "") -> Any:
+        """What a text means as the value of a setting; the text where there is no such setting.
+
+        Args:
+            key: The setting.
+            text: Its value.
+            model: The model whose settings these will be; theirs unless given.
+
+        Raises:
+            UserError: It is of another kind.
+        """
+        kind = self._types({"model": model} if model else {}).get(key)
+        return text if kind is None else _parse(key, text, kind)
 
     def _types(self, changes: Mapping[str, str]) -> dict[str, type]:  # noqa: ARG002
         default = type(self)()  # a recipe may have put 9 where 9.5 is possible

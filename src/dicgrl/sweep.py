@@ -175,6 +175,8 @@ def run_sweep(
         recipe.settings.check_effect(key)
         if key not in recipe.settings.names():
             raise unknown_name("setting", key, recipe.settings.names())
+        for value in grid[key]:
+            recipe.settings.value(key, value)  # what is no number is found before others are tried
     pick_device(device)
     hidden = without_test(stream)
 
