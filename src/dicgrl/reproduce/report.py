@@ -117,7 +117,7 @@ def markdown(report: dict[str, Any], level: int = 2, pictures: str = "") -> str:
         )
         devices, at_once = ", ".join(report["devices"]), report["at_once"]
         about.append(f"Device: {devices}; up to {max(at_once)} run{'s' * (max(at_once) > 1)}")
-        about[-1] += " at a time, which their seconds are to be read with."
+        about[-1] += " at a time, so that their seconds may be those of a shared device."
     about.append(f"Measured {' to '.join(dict.fromkeys((report['date'][0], report['date'][-1])))}.")
     blocks = [f"{'#' * level} {report['title']}{recipe}", " ".join(about)]
     for table in report["tables"]:
