@@ -115,9 +115,9 @@ def markdown(report: dict[str, Any], level: int = 2, pictures: str = "") -> str:
             + (", mean ± standard deviation" if seeds > 1 else "")
             + ("; a difference is ours minus the paper's." if report["paper"] else ".")
         )
-        devices, at_once = ", ".join(report["devices"]), report["at_once"]
-        about.append(f"Device: {devices}; up to {max(at_once)} run{'s' * (max(at_once) > 1)}")
-        about[-1] += " at a time, so that their seconds may be those of a shared device."
+        devices, most = ", ".join(report["devices"]), max(report["at_once"])
+        shared = f"up to {most} runs at a time, whose seconds are those of a shared device."
+        about.append(f"Device: {devices}; {shared if most > 1 else 'one run at a time.'}")
     about.append(f"Measured {' to '.join(dict.fromkeys((report['date'][0], report['date'][-1])))}.")
     blocks = [f"{'#' * level} {report['title']}{recipe}", " ".join(about)]
     for table in report["tables"]:
