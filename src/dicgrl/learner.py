@@ -96,6 +96,8 @@ class Learner:
         >>> report = learner.learn([("Alien", "genre", "horror"), ("Brazil", "genre", "satire")])
         >>> report.new_examples
         2
+        >>> learner
+        Learner(transe, lower, seed=0, parts=1, entities=4, relations=1)
         >>> [answer.label for answer in learner.predict(head="Alien", relation="genre", k=1)]
         ['horror']
     """
@@ -145,6 +147,16 @@ class Learner:
         self.retention: list[float | None] = []
         self.first_answers: torch.Tensor | None = None
         self._broken = False
+
+    def __repr__(self) -> str:
+        settings, graph = self.settings, self.run.graph
+        links = isinstance(self.run, LinkRun)
+        known = {"seed": self.seed, "parts": self.num_parts} | {
+            kind: 0 if graph is None else len(getattr(graph, kind))
+            for kind in (("entities", "relations") if links else ("nodes", "classes"))
+        }
+        listed = ", ".join(f"{name}={value}" for name, value in known.items())
+        return f"Learner({settings.model}, {settings.strategy}, {listed})"
 
     @property
     def task(self) -> Task:
