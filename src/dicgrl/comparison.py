@@ -9,7 +9,7 @@ import numpy as np
 
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, KnowledgePart, NetworkPart
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import IntArray, ids_in
 from dicgrl.graph.knowledge import triple_keys
 from dicgrl.storage import data_checksums, stored_parts
 
@@ -25,9 +25,10 @@ def check_comparable(folders: Sequence[Path]) -> list[str]:
         UserError: The runs are of different graphs.
     """
     first, *others = folders
+    mine = data_checksums(first)
     warnings = []
     for other in others:
-        mine, theirs = data_checksums(first), data_checksums(other)
+        theirs = data_checksums(other)
         common = min(len(mine), len(theirs))
         if mine[:common] != theirs[:common] and _held_out_differently(first, other, common):
             warnings.append(
@@ -60,10 +61,15 @@ def _held_out_differently(first: Path, other: Path, parts: int) -> bool:
             own = {split: triple_keys(getattr(mine, split)) for split in SPLITS}
             seen = _together(seen[0], own), _together(seen[1], ours)
             same = np.array_equal(*seen)
-            differs |= any(set(own[split]) != set(ours[split]) for split in SPLITS)
+            differs |= any(not _same(own[split], ours[split]) for split in SPLITS)
         elif isinstance(mine, NetworkPart) and isinstance(theirs, NetworkPart):
-            same = _content(mine) == _content(theirs)
-            differs |= any(_labels_in(mine, split) != _labels_in(theirs, split) for split in SPLITS)
+            same = _same_network(mine, theirs)
+            differs |= any(
+                not _same(
+                    getattr(mine, split), mine.nodes.found(theirs.nodes, getattr(theirs, split))
+                )
+                for split in SPLITS
+            )
         if not same:
             raise UserError(
                 f"{first} and {other} have learned different graphs: part {number} differs; "
@@ -87,15 +93,28 @@ def _together(before: IntArray, sets: dict[str, IntArray]) -> IntArray:
     return np.unique(np.concatenate([before, *sets.values()]))
 
 
-def _content(part: NetworkPart) -> tuple[object, ...]:
-    """Nodes with features and classes, and edges, by labels."""
-    nodes = part.nodes.labels(part.new_nodes)
-    classes = [*part.classes.labels(range(part.new_classes.stop)), ""]  # -1: not known
-    described = zip(part.features.tolist(), (classes[c] for c in part.labels), strict=True)
-    ends = [part.nodes.labels(part.edges[:, column]) for column in (0, 1)]
-    edges = set(map(frozenset, zip(*ends, strict=True)))  # their direction has no meaning
-    return dict(zip(nodes, described, strict=True)), edges
+def _same(one: IntArray, other: IntArray) -> bool:
+    """Whether two lists hold the same numbers, in whatever order."""
+    return np.array_equal(np.unique(one), np.unique(other))
 
 
-def _labels_in(part: NetworkPart, split: str) -> set[str]:
-    return set(part.nodes.labels(getattr(part, split)))
+def _same_network(mine: NetworkPart, theirs: NetworkPart) -> bool:
+    """Whether nodes, their features and classes, and edges are the same by labels."""
+    at = mine.nodes.found(theirs.nodes, ids_in(theirs.new_nodes)) - mine.new_nodes.start
+    if not np.array_equal(np.sort(at), np.arange(len(mine.new_nodes))):
+        return False
+    known = theirs.labels >= 0
+    classes = np.full(len(known), -1)
+    found = mine.classes.found(theirs.classes, theirs.labels[known])
+    classes[known] = np.where(found < 0, -2, found)  # a class that is not known here
+    ends = mine.nodes.found(theirs.nodes, theirs.edges)
+    return (
+        np.array_equal(mine.features[at], theirs.features)
+        and np.array_equal(mine.labels[at], classes)
+        and np.array_equal(_undirected(mine.edges), _undirected(ends))
+    )
+
+
+def _undirected(edges: IntArray) -> IntArray:
+    """Edges in one order; their direction has no meaning."""
+    return np.unique(np.sort(edges, axis=1), axis=0)

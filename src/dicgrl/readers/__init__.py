@@ -15,9 +15,10 @@ from dicgrl.readers import knowledge, network, npz
 from dicgrl.readers.facts import NetworkFacts
 from dicgrl.readers.files import ARCHIVE_ENDINGS, Folder, SourceFile, numbered, open_folder
 from dicgrl.readers.names import read_names
+from dicgrl.readers.network_table import NOTHING, SetAside
 from dicgrl.readers.writer import write_stream
 
-__all__ = ["NetworkFacts", "read_folder", "read_part", "read_stream", "read_timed", "write_stream"]
+__all__ = ["NetworkFacts", "read_part", "read_stream", "read_timed", "write_stream"]
 
 _LAYOUTS = """Expected one of:
   a knowledge graph (head TAB relation TAB tail):
@@ -52,7 +53,7 @@ def read_stream(
         DataError: The data is not what the layout says; the message names file, line and value.
         UserError: There is nothing at the path, or no layout fits.
     """
-    shares = {"valid": valid, "test": test}
+    aside = SetAside(valid, test, seed)
     if not isinstance(path, str | Path):
         paths = [Path(p) for p in path]
         for missing in (p for p in paths if not p.is_file()):
@@ -60,8 +61,8 @@ def read_stream(
         if not paths:
             raise UserError("no files given: a stream needs at least one part")
         files = [SourceFile.on_disk(p) for p in paths]
-        return knowledge.read_files(files, name or _stem(paths[0].parent), seed=seed, **shares)
-    return _read_path(Path(path), name, valid, test, seed)
+        return knowledge.read_files(files, name or _stem(paths[0].parent), **aside._asdict())
+    return _read_path(Path(path), name, aside)
 
 
 def read_part(path: str | Path, graph: NetworkGraph | None = None) -> Part:
@@ -85,43 +86,31 @@ def read_part(path: str | Path, graph: NetworkGraph | None = None) -> Part:
 def _read_path(
     path: Path,
     name: str | None = None,
-    valid: float = 0.0,
-    test: float = 0.0,
-    seed: int = 0,
+    aside: SetAside = NOTHING,
     graph: NetworkGraph | None = None,
 ) -> Stream:
-    shares = {"valid": valid, "test": test}
     name = name or _stem(path)
     if path.is_file() and not path.name.lower().endswith(ARCHIVE_ENDINGS):
         file = SourceFile.on_disk(path)
         if file.ending == ".npz":
-            return npz.read_npz(file, name, seed=seed, graph=graph, **shares)
+            return npz.read_npz(file, name, aside, graph)
         if file.ending in knowledge.ENDINGS:
-            return knowledge.read_files([file], name, seed=seed, **shares)
+            return knowledge.read_files([file], name, **aside._asdict())
         raise UserError(f"{path}: the ending tells no format. {_LAYOUTS}")
-    return read_folder(open_folder(path), name, seed=seed, graph=graph, **shares)
+    return _read_folder(open_folder(path), name, aside, graph)
 
 
-def read_folder(
-    folder: Folder,
-    name: str,
-    valid: float = 0.0,
-    test: float = 0.0,
-    seed: int = 0,
-    graph: NetworkGraph | None = None,
-) -> Stream:
-    """Read a stream from a folder; see `read_stream`, and `read_part` for `graph`."""
-    shares = {"valid": valid, "test": test}
+def _read_folder(folder: Folder, name: str, aside: SetAside, graph: NetworkGraph | None) -> Stream:
     if folder.file("features.txt") and folder.file("labels.txt"):
         return network.read_authors(folder, name, graph)
     if folder.file("nodes.csv") or (graph is not None and folder.file("edges.csv")):
-        return network.read_csv(folder, name, seed=seed, graph=graph, **shares)
+        return network.read_csv(folder, name, aside, graph)
     if knowledge.part_folders(folder):
-        return knowledge.read_numbered_folders(folder, name, seed=seed, **shares)
+        return knowledge.read_numbered_folders(folder, name, **aside._asdict())
     if parts := knowledge.part_files(folder):
         files = [folder.file(part) for part in numbered(folder, parts, "file")]
         found = [file for file in files if file is not None]
-        stream = knowledge.read_files(found, name, seed=seed, **shares)
+        stream = knowledge.read_files(found, name, **aside._asdict())
         return replace(stream, names=read_names(folder))
     listing = ", ".join(folder.names()[:8]) or "nothing"
     raise UserError(f"{folder.label}: not a stream; it holds {listing}. {_LAYOUTS}")

@@ -24,6 +24,7 @@ from dicgrl.readers.files import Folder, SourceFile, numbered
 from dicgrl.readers.knowledge import part_folders
 from dicgrl.readers.names import read_names
 from dicgrl.readers.network_table import (
+    NOTHING,
     NetworkTable,
     Positions,
     SetAside,
@@ -141,9 +142,7 @@ def _read_classes(file: SourceFile, positions: Positions) -> list[str]:
 def read_csv(
     folder: Folder,
     name: str,
-    valid: float = 0.0,
-    test: float = 0.0,
-    seed: int = 0,
+    aside: SetAside = NOTHING,
     graph: NetworkGraph | None = None,
 ) -> NetworkStream:
     """A network from `edges.csv` and `nodes.csv`; see the module's text."""
@@ -187,7 +186,7 @@ def read_csv(
         classes,
         part=part,
         split=split,
-        aside=SetAside(valid, test, seed),
+        aside=aside,
         positions=positions,
     )
     network.names = read_names(folder)

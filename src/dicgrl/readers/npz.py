@@ -20,7 +20,13 @@ from dicgrl.graph import NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
 from dicgrl.graph.labels import as_label, check_labels
 from dicgrl.readers.files import SourceFile
-from dicgrl.readers.network_table import Positions, SetAside, checked_table, refuse_duplicates
+from dicgrl.readers.network_table import (
+    NOTHING,
+    Positions,
+    SetAside,
+    checked_table,
+    refuse_duplicates,
+)
 
 _Arrays = dict[str, npt.NDArray[Any]]
 _PARTS = ("part", "split", "edge_part")  # arrays that may be left out
@@ -38,9 +44,7 @@ _UNREADABLE = (  # what NumPy and zipfile raise for damaged files and pickled ob
 def read_npz(
     file: SourceFile,
     name: str,
-    valid: float = 0.0,
-    test: float = 0.0,
-    seed: int = 0,
+    aside: SetAside = NOTHING,
     graph: NetworkGraph | None = None,
 ) -> NetworkStream:
     """A network from the arrays of an NPZ file; see the module's text."""
@@ -78,7 +82,7 @@ def read_npz(
         _edge_rows(file, arrays["edges"], positions),
         features,
         ["" if c == "-1" else c for c in classes],
-        aside=SetAside(valid, test, seed),
+        aside=aside,
         positions=positions,
         **{key: _integer_list(file, arrays, key) for key in _PARTS if key in arrays},
     )

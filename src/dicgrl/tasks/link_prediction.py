@@ -79,8 +79,8 @@ class LinkRun(Run):
     def _numbers(self, part: Part) -> tuple[int, str]:
         rows = 0
         if isinstance(part, KnowledgePart):
-            labels = part.entities.labels(part.new_entities)
-            rows = sum(label not in self.graph.entities for label in labels)
+            ids = self.graph.entities.found(part.entities, ids_in(part.new_entities))
+            rows = int((ids < 0).sum())
         table = self.model.entities
         beyond = max(rows * self.model.count - table.room, 0)  # room is there already
         return beyond * table.width, f"dim={self.settings.dim} for {rows:,} new entities"

@@ -12,6 +12,7 @@ triples and not the number of entities, and first ranks are told apart on large 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -48,35 +49,41 @@ def bars(
     """
     found = triples.new_empty(len(triples), 2, dtype=model.entities.rows.dtype)
     relations, number = torch.unique(triples[:, RELATION], return_inverse=True)
+    order = number.argsort()
     with evaluating(model):
         for first in range(0, len(relations), _RELATIONS):
-            rows = ((number >= first) & (number < first + _RELATIONS)).nonzero()[:, 0]
-            found[rows] = _bars(model, triples[rows], known, entities, rank, generator)
+            here = (number[order] >= first) & (number[order] < first + _RELATIONS)
+            chosen = order[here]
+            some = triples[chosen]
+            sides = [_Side.of(some, known, asked, entities, generator) for asked in (HEAD, TAIL)]
+            # One relation after the other: its sample is read again while it is in the cache.
+            every = torch.arange(len(some), device=some.device)
+            for rows in torch.split(every, _height(model, sides)):
+                at_rank = _score_ranks(model, some[rows], rows, sides, rank)
+                found[chosen[rows]] = torch.stack(at_rank, 1)
     return found
 
 
-def _bars(
-    model: KnowledgeModel,
-    triples: Tensor,
-    known: Tensor,
-    entities: int,
-    rank: int,
-    generator: torch.Generator,
-) -> Tensor:
-    """The same for triples of so many relations that all samples are there at a time."""
-    sides = [_Side.of(triples, known, asked, entities, generator) for asked in (HEAD, TAIL)]
-    columns = sides[0].sample.shape[1]
-    bound = MEMORY_BOUND if triples.is_cuda else MEMORY_BOUND >> 4  # a CPU would leave its cache
-    height = max(bound // (2 * columns * (model.link_bytes() + 24)), 1)
-    found = triples.new_empty(len(triples), 2, dtype=model.entities.rows.dtype)
-    # Triples of one relation together: their sample is read again while it is in the cache.
-    for rows in torch.split(triples[:, RELATION].argsort(), height):
-        block = triples[rows]
-        _, scores, _ = model.score_links(block, *(side.asked_about(rows) for side in sides))
-        for column, side in enumerate(sides):
-            of_side = scores[:, column * columns : (column + 1) * columns]
-            found[rows, column] = _at_rank(of_side, side.stand_for(block, rows), rank)
-    return found
+def _height(model: KnowledgeModel, sides: Sequence[_Side]) -> int:
+    """Triples whose questions are ranked at a time."""
+    bound = MEMORY_BOUND
+    if not sides[0].sample.is_cuda:
+        bound >>= 4  # a CPU would leave its cache
+    columns = sum(side.sample.shape[1] for side in sides)
+    return max(bound // (columns * (model.link_bytes() + 24)), 1)
+
+
+def _score_ranks(
+    model: KnowledgeModel, triples: Tensor, rows: Tensor, sides: Sequence[_Side], rank: int
+) -> list[Tensor]:
+    """The scores of that rank for some of the triples that the sides were made of, by side."""
+    asked_about = [side.asked_about(rows) for side in sides]
+    _, scores, _ = model.score_links(triples, *asked_about)
+    by_side = torch.split(scores, [ids.shape[1] for ids in asked_about], dim=1)
+    return [
+        _at_rank(of_side, side.stand_for(triples, rows), rank)
+        for of_side, side in zip(by_side, sides, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
