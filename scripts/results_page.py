@@ -375,7 +375,8 @@ _TRIED_NODES = (
     target, and a consistency loss differ from it by -0.7 to +0.4, with standard errors of 0.2 to
     0.7; among some 35 comparisons that is no improvement. A skip connection (-1.9 ± 0.5) and no
     dropout of neighbour weights (-1.8 ± 0.6) are worse. Attention over neighbours can be replaced
-    by a mean without a measurable loss (+0.3 ± 0.4). CiteSeer was not judged this way.""",
+    by a mean without a measurable loss (+0.3 ± 0.4). CiteSeer was not judged this way. The scripts
+    of these folds were not kept.""",
     """
     **Disentangled GAT on CiteSeer**: learning rate 1e-2: 76.9, and with beta 0: 77.4 (chosen),
     weight decay 1e-3: 75.8, both: 75.9; before that 76.6 with learning rate 5e-3 and 75.9 with

@@ -954,7 +954,8 @@ def test_facts_that_were_set_aside_are_not_learned_later(cli: Cli) -> None:
     assert before == {p: p.read_bytes() for p in Path("mine").rglob("*") if p.is_file()}
     Path("facts.tsv").write_text("\n".join([*facts, "e1\tplus 1\tnobody"]), encoding="utf-8")
     results = json.loads(cli("learn", "mine", "facts.tsv", "--json").out)
-    assert results["parts"][1]["new_examples"] == 1
+    assert results["parts"][1]["new_examples"] == 1 and "nothing_new" not in results
+    assert json.loads(cli("learn", "mine", "facts.tsv", "--json").out)["nothing_new"]
     learner = Learner.load("mine", device="cpu")
     learner.learn([tuple(line.split("\t")) for line in facts])
     assert learner.reports[-1].new_examples == 0

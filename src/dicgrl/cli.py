@@ -302,7 +302,7 @@ def learn(
             folder, facts, device=device, keep=keep, on_epoch=on_epoch, on_known=known.append
         )
     if as_json:
-        typer.echo(json.dumps(results))
+        typer.echo(json.dumps(results | ({"nothing_new": True} if known else {})))
     elif known:
         _console().print(f"nothing new: all {known[0]:,} facts are known")
     else:
