@@ -156,3 +156,10 @@ def test_the_first_part_needs_nodes_and_knows_no_old_ones() -> None:
         NetworkFacts(edges=[]).part()
     with pytest.raises(DataError, match=r"unknown node 'b': it is not among the nodes$"):
         NetworkFacts(["a"], [[1]], edges=[("a", "b")]).part()
+
+
+def test_nobody_is_told_to_load_a_pickle(tmp_path: Path) -> None:
+    path = tmp_path / "noise.npz"
+    path.write_bytes(bytes(range(7, 207)))
+    with pytest.raises(DataError, match="not a NumPy file of plain arrays$"):
+        read_part(path)

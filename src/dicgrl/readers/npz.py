@@ -99,7 +99,9 @@ def load_arrays(file: SourceFile) -> Any:
         with found:
             return {key: found[key] for key in found.files}
     except _UNREADABLE as error:
-        raise DataError(file.label, f"not a NumPy file of plain arrays ({error})") from error
+        # NumPy's own words about pickles say how to load them, which nobody should.
+        why = "" if "pickle" in str(error) else f" ({error})"
+        raise DataError(file.label, f"not a NumPy file of plain arrays{why}") from error
 
 
 def _list(
