@@ -48,8 +48,13 @@ def test_ids_in(start: int, size: int) -> None:
     assert ids.tolist() == list(range(start, start + size)) and ids.dtype == np.int64
 
 
-@given(st.lists(st.tuples(st.integers(-3, 4), st.integers(0, 31)), max_size=20))
-def test_groups_are_joined_and_added(pairs: list[tuple[int, int]]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(-3, 4), st.integers(0, 31)), max_size=20),
+    st.sampled_from([1, 7, 1 << 60]),
+)
+def test_groups_are_joined_and_added(pairs: list[tuple[int, int]], apart: int) -> None:
+    """Whether values lie close together or not."""
+    pairs = [(apart * name, value) for name, value in pairs]
     names = sorted({name for name, _ in pairs})
     values = np.array([value for _, value in pairs], dtype=np.int64)
     union, total = dict.fromkeys(names, 0), dict.fromkeys(names, 0)

@@ -64,9 +64,11 @@ class Links:
     batch: int = 7
     heads: int = 5
     tails: int = 4
+    open: str = "all"
 
     def __str__(self) -> str:
-        return f"{self.division}-{self.p}-{self.dim}-{self.batch}-{self.heads}-{self.tails}"
+        sizes = f"{self.dim}-{self.batch}-{self.heads}-{self.tails}"
+        return f"{self.division}-{self.p}-{sizes}-{self.open}"
 
     def model(self, device: str) -> KnowledgeModel:
         """Vectors in eighths: a sign at the kink does not depend on rounding, and 0 occurs."""
@@ -80,6 +82,8 @@ class Links:
         # A triple at distance 0, of which neither norm has a gradient.
         model.entities.rows[: model.count] = 0
         model.relations.rows[: model.relation_count] = 0
+        for name, ids in OPEN[self.open](model).items():
+            model.tables()[name].restrict(ids.to(device))
         return model
 
     def ids(self, device: str) -> tuple[Tensor, Tensor, Tensor]:
@@ -93,8 +97,35 @@ class Links:
         return triples.to(device), others[0].to(device), others[1].to(device)
 
 
+def newcomers(model: KnowledgeModel) -> dict[str, Tensor]:
+    """The last entities and the last relation."""
+    first = {"entities": 19 * model.count, "relations": 2 * model.relation_count, "attention": 2}
+    return {name: torch.arange(first[name], len(t)) for name, t in model.tables().items()}
+
+
+def scattered(model: KnowledgeModel) -> dict[str, Tensor]:
+    """Some rows of entities, whatever entity they belong to, and no relation."""
+    step = {"entities": 5, "relations": RELATIONS * model.relation_count, "attention": RELATIONS}
+    return {name: torch.arange(step[name], len(t), step[name]) for name, t in
+            model.tables().items()}  # fmt: skip
+
+
+def most(model: KnowledgeModel) -> dict[str, Tensor]:
+    """All entities but the first; relations are as they are."""
+    return {"entities": torch.arange(model.count, len(model.entities))}
+
+
+OPEN: dict[str, Callable[[KnowledgeModel], dict[str, Tensor]]] = {
+    "all": lambda _: {},
+    "newcomers": newcomers,
+    "scattered": scattered,
+    "most": most,
+}
 LINKS = [
     *(Links(division, p) for division in DIVISIONS for p in (1, 2)),
+    *(Links(division, 1, open=rows) for division in DIVISIONS for rows in OPEN if rows != "all"),
+    Links("learned", 2, dim=200, batch=9, heads=20, tails=33, open="newcomers"),
+    Links("plain", 1, batch=0, open="newcomers"),
     Links("plain", 1, dim=5, batch=1, heads=0, tails=1),
     Links("plain", 2, dim=200, batch=3, heads=17, tails=33),  # a tile is 16 negatives
     Links("learned", 1, dim=200, batch=3, heads=16, tails=48),
@@ -108,6 +139,9 @@ def gradients(model: KnowledgeModel, total: Tensor) -> dict[str, Tensor]:
     found = {}
     for name, table in model.tables().items():
         found[name] = table.gradient.clone()
+        pace = table.pace()
+        if pace is not None:  # the others' gradients are nobody's concern
+            found[name] *= pace > 0
         touched = table.touched()
         rows = torch.zeros(len(table), device=found[name].device)
         if touched is not None:

@@ -32,7 +32,8 @@ class Plain:
     def components(self, rows: Ints) -> Ints:
         return as_bits([self.links[i] for i in rows])
 
-    def links_of(self, nodes: Ints) -> tuple[Ints, Ints]:
+    def links_of(self, nodes: Ints, degree: Ints) -> tuple[Ints, Ints]:
+        assert degree.tolist() == self.degree(nodes).tolist()
         pairs = [
             (at, row)
             for at, node in enumerate(nodes.tolist())
@@ -260,7 +261,7 @@ def test_a_fan_is_drawn_among_the_old_neighbours(form: str, fan: int) -> None:
     degree = [sum(node in ends for ends in old) for node in range(16)]
     assert graph.degree(nodes).tolist() == degree
     for _ in range(20):
-        at, rows = graph.links_of(nodes)
+        at, rows = graph.links_of(nodes, graph.degree(nodes))
         for node in range(16):
             own = rows[at == node].tolist()
             assert len(set(own)) == len(own) == min(fan, degree[node])

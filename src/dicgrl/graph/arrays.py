@@ -11,6 +11,7 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
+_DENSE = 4  # a table of so many entries per value costs less than sorting
 
 
 def ids_in(ids: range) -> IntArray:
@@ -30,8 +31,7 @@ def distinct(*values: IntArray) -> IntArray:
         >>> distinct(np.array([3, 1]), np.array([1, 2]))
         array([1, 2, 3])
     """
-    ordered = np.sort(np.concatenate(values))  # np.unique hashes and then sorts: much slower
-    return ordered[_first_of_each(ordered)]
+    return Groups(np.concatenate(values)).values
 
 
 def count_in(values: IntArray, queries: IntArray) -> IntArray:
@@ -46,7 +46,9 @@ def mentions(ends: IntArray) -> IntArray:
 
 
 class Groups:
-    """Positions of an array by their value, found by one sort.
+    """Positions of an array by their value.
+
+    Values that lie close together are counted in a table, others found by one sort.
 
     Attributes:
         values: The distinct values, rising.
@@ -59,17 +61,25 @@ class Groups:
     """
 
     def __init__(self, values: IntArray) -> None:
-        self._order = np.argsort(values)
-        ordered = values[self._order]
-        is_first = _first_of_each(ordered)
-        self._first = is_first.nonzero()[0]
-        self.values = ordered[self._first]
-        self.group = np.empty(len(values), np.int64)
-        self.group[self._order] = np.cumsum(is_first) - 1
+        low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
+        if high - low < _DENSE * len(values):
+            place = values - low
+            there = np.zeros(high - low + 1, np.bool_)
+            there[place] = True
+            self.values = np.flatnonzero(there) + low
+            self.group = (np.cumsum(there) - 1)[place]
+        else:
+            order = np.argsort(values)
+            is_first = _first_of_each(values[order])
+            self.values = values[order[is_first]]
+            self.group = np.empty(len(values), np.int64)
+            self.group[order] = np.cumsum(is_first) - 1
 
     def union(self, bits: IntArray) -> IntArray:
         """Union of the bits of each group."""
-        return np.bitwise_or.reduceat(bits[self._order], self._first) if len(bits) else bits
+        united = np.zeros(len(self.values), np.int64)
+        np.bitwise_or.at(united, self.group, bits)
+        return united
 
     def sum(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Sum of the numbers of each group."""

@@ -21,6 +21,10 @@ class Batch:
         count: K; 1 for plain vectors.
         divided: Whether relations have components too.
         p: Norm of the distance, 1 or 2.
+        pace: How fast rows of entities may change, 0 for not at all, [N * K, 1]; None where all
+            may. Gradients of the others are not needed.
+        asked: Whether what other heads and other tails are compared with wants a gradient: an end,
+            the relation or the gates may change, [b, 2]; None where all do.
     """
 
     entities: Tensor
@@ -32,3 +36,5 @@ class Batch:
     count: int
     divided: bool
     p: int
+    pace: Tensor | None = None
+    asked: Tensor | None = None

@@ -7,7 +7,8 @@ keeping it, and adds the gradients into the tables' buffers by atomic additions.
 `TransE.score` on gathered vectors in PyTorch.
 
 With n of K components, `chosen` says which rows of an entity make its vector; they are the same for
-all entities of a triple.
+all entities of a triple. Where only some rows may change, the backward pass leaves out negatives
+that may not and that are compared with what may not either.
 """
 
 from __future__ import annotations
@@ -65,9 +66,11 @@ def scatter(
     parts = 1 if batch.chosen is None else batch.chosen.shape[1]
     d_gate = torch.empty(2, len(batch.triples), parts, device=negative.device) if gated else None
     if len(batch.triples):
+        asked = None if batch.asked is None else batch.asked.contiguous()
         _backward[(len(batch.triples), 2)](
             *_pointers(batch), negative, d_positive.contiguous(), d_negative.contiguous(),
-            d_entities, d_relations, d_gate, len(batch.triples), **_sizes(batch), GATED=gated,
+            d_entities, d_relations, d_gate, batch.pace, asked, len(batch.triples),
+            **_sizes(batch), GATED=gated, RESTRICTED=asked is not None,
             num_warps=_BACKWARD_WARPS[batch.chosen is not None],
         )  # fmt: skip
     return None if d_gate is None else d_gate.sum(0)
@@ -167,17 +170,35 @@ def _slope(difference, distance, upstream, SQUARED: tl.constexpr):  # type: igno
     return slope
 
 
+@triton.jit
+def _movable(  # type: ignore[no-untyped-def]
+    pace, chosen, triple, ids, there,
+    parts: tl.constexpr, count: tl.constexpr, ROUTED: tl.constexpr,
+):  # fmt: skip
+    """Which entities have a row among the chosen ones that may change."""
+    fastest = tl.zeros(ids.shape, dtype=tl.float32)
+    for part in tl.static_range(parts if ROUTED else 1):
+        row = ids * count
+        if ROUTED:
+            row += tl.load(chosen + triple * parts + part)
+        fastest = tl.maximum(fastest, tl.load(pace + row, mask=there, other=0.0))
+    return there & (fastest > 0.0)
+
+
 @triton.jit(do_not_specialize=["triple_count"])
 def _backward(  # type: ignore[no-untyped-def]
     entities, relations, triples, others, chosen, negative, d_positive, d_negative,
-    d_entities, d_relations, d_gate, triple_count,
+    d_entities, d_relations, d_gate, pace, asked, triple_count,
     heads: tl.constexpr, total: tl.constexpr,
     size: tl.constexpr, parts: tl.constexpr, count: tl.constexpr,
     ROUTED: tl.constexpr, DIVIDED: tl.constexpr, SQUARED: tl.constexpr,
-    DIMS: tl.constexpr, NEGATIVES: tl.constexpr, GATED: tl.constexpr,
+    DIMS: tl.constexpr, NEGATIVES: tl.constexpr, GATED: tl.constexpr, RESTRICTED: tl.constexpr,
 ):  # fmt: skip
     triple = tl.program_id(0).to(tl.int64)
     side = tl.program_id(1)
+    query = True  # whether what the negatives are compared with wants a gradient
+    if RESTRICTED:
+        query = tl.load(asked + triple * 2 + side).to(tl.int1)
     dims = tl.arange(0, DIMS)
     real = dims < size * parts
     columns = _columns(chosen, triple, dims, size, parts, ROUTED)
@@ -195,6 +216,10 @@ def _backward(  # type: ignore[no-untyped-def]
             number = first + tl.arange(0, NEGATIVES)
             there = number < heads
             ids = tl.load(others + triple * total + number, mask=there, other=0)
+            moves = there
+            if RESTRICTED:
+                moves = _movable(pace, chosen, triple, ids, there, parts, count, ROUTED)
+                there = moves | (there & query)
             distance = -tl.load(negative + triple * total + number, mask=there, other=0.0)
             upstream = tl.load(d_negative + triple * total + number, mask=there, other=0.0)
             both = there[:, None] & real[None, :]
@@ -203,12 +228,12 @@ def _backward(  # type: ignore[no-untyped-def]
             difference = tl.where(both, (x + r[None, :]) - t[None, :], 0.0)
             slope = _slope(difference, distance[:, None], upstream[:, None], SQUARED)
             # A negative beyond the margin has no gradient: nothing to add.
-            tl.atomic_add(d_entities + place, slope, mask=both & (upstream != 0.0)[:, None],
-                          sem="relaxed")  # fmt: skip
+            moves = moves & (upstream != 0.0)
+            tl.atomic_add(d_entities + place, slope, mask=both & moves[:, None], sem="relaxed")
             summed += tl.sum(slope, 0)
             if GATED:
                 gate += tl.sum(slope * difference, 0)
-        tl.atomic_add(d_entities + at_tail, -summed, mask=real, sem="relaxed")
+        tl.atomic_add(d_entities + at_tail, -summed, mask=real & query, sem="relaxed")
     else:
         h = tl.load(entities + at_head, mask=real, other=0.0)
         target = h + r
@@ -216,6 +241,10 @@ def _backward(  # type: ignore[no-untyped-def]
             number = first + tl.arange(0, NEGATIVES)
             there = number < total
             ids = tl.load(others + triple * total + number, mask=there, other=0)
+            moves = there
+            if RESTRICTED:
+                moves = _movable(pace, chosen, triple, ids, there, parts, count, ROUTED)
+                there = moves | (there & query)
             distance = -tl.load(negative + triple * total + number, mask=there, other=0.0)
             upstream = tl.load(d_negative + triple * total + number, mask=there, other=0.0)
             both = there[:, None] & real[None, :]
@@ -223,8 +252,8 @@ def _backward(  # type: ignore[no-untyped-def]
             x = tl.load(entities + place, mask=both, other=0.0)
             difference = tl.where(both, target[None, :] - x, 0.0)
             slope = _slope(difference, distance[:, None], upstream[:, None], SQUARED)
-            tl.atomic_add(d_entities + place, -slope, mask=both & (upstream != 0.0)[:, None],
-                          sem="relaxed")  # fmt: skip
+            moves = moves & (upstream != 0.0)
+            tl.atomic_add(d_entities + place, -slope, mask=both & moves[:, None], sem="relaxed")
             summed += tl.sum(slope, 0)
             if GATED:
                 gate += tl.sum(slope * difference, 0)
@@ -235,8 +264,8 @@ def _backward(  # type: ignore[no-untyped-def]
         summed += own_slope
         if GATED:
             gate += own_slope * own
-        tl.atomic_add(d_entities + at_head, summed, mask=real, sem="relaxed")
-    tl.atomic_add(d_relations + at_relation, summed, mask=real, sem="relaxed")
+        tl.atomic_add(d_entities + at_head, summed, mask=real & query, sem="relaxed")
+    tl.atomic_add(d_relations + at_relation, summed, mask=real & query, sem="relaxed")
     if GATED:
         # The score is homogeneous in a component: its gate gets gradient times difference.
         for part in range(parts):

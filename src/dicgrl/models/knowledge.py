@@ -147,6 +147,7 @@ class KnowledgeModel(nn.Module):
                 route,
                 (self.count, self.relation_count),
                 self.scorer.p,
+                self.attention,
             )
             return *scores, route
         # With attention on relations a negative has the route of its triple, else one of its own.

@@ -8,13 +8,15 @@ the table. On a GPU with Triton the same is done by `dicgrl.kernels.transe`. The
 
 For a query q (t - r where the head is replaced, h + r where the tail is) a replacement x has the
 score -||x - q||, and everything follows from the gradient u of x - q: that of x is u, that of q is
-the sum of -u.
+the sum of -u. Where a table lets only some rows change, neither is computed for the others: while
+newcomers learn alone, most of the work of the backward pass falls away.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -34,6 +36,7 @@ def translation_scores(
     route: Route | None,
     counts: tuple[int, int],
     p: int,
+    attention: Table | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Scores of triples, [b], and of their negatives, [b, m], differentiable.
 
@@ -45,6 +48,7 @@ def translation_scores(
         route: Components that each triple uses, [b, n]; None for plain vectors.
         counts: Rows of an entity and of a relation.
         p: Norm of the distance, 1 or 2.
+        attention: What the route was made from, a row for each relation; None for plain vectors.
     """
     triples, others, heads = links
     batch = Batch(
@@ -59,6 +63,10 @@ def translation_scores(
         p,
     )
     gate = None if route is None else route.gate
+    if torch.is_grad_enabled() and entities.open is not None:
+        gated = attention if gate is not None and gate.requires_grad else None
+        asked = _asked(batch, entities, relations, gated)
+        batch = replace(batch, pace=entities.pace(), asked=asked)
     scores: tuple[Tensor, Tensor] = _Scores.apply(  # type: ignore[no-untyped-call]
         entities.anchor, gate, entities, relations, batch
     )
@@ -102,6 +110,24 @@ class _Scores(torch.autograd.Function):
         return None, d_gate, None, None, None
 
 
+def _asked(b: Batch, entities: Table, relations: Table, attention: Table | None) -> Tensor:
+    """Which queries want a gradient, those of other heads first, [b, 2]."""
+    heads, ids, tails = b.triples.unbind(1)
+    ends = torch.stack([_may_change(entities, _rows(end, b)) for end in (tails, heads)], 1)
+    shared = _may_change(relations, _rows(ids, b) if b.divided else ids)
+    if attention is not None:
+        shared = shared | _may_change(attention, ids)
+    return ends | shared[:, None]
+
+
+def _may_change(table: Table, rows: Tensor) -> Tensor:
+    """Whether some row of each entry may change, for rows [b] or [b, n]."""
+    pace = table.pace(rows)
+    if pace is None:
+        return torch.ones(len(rows), dtype=torch.bool, device=rows.device)
+    return (pace > 0).flatten(1).any(1)
+
+
 def _rows(ids: Tensor, b: Batch) -> Tensor:
     """Rows of entities [b] or [b, m], or of divided relations: [..., n], or the ids where plain."""
     if b.chosen is None:
@@ -123,9 +149,18 @@ def _norm_(differences: Tensor, p: int) -> Tensor:
     return differences.abs_().sum(-1) if p == 1 else differences.square_().sum(-1).sqrt_()
 
 
-def _blocks(b: Batch, queries: Tensor, columns: slice) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """Triples, rows of their replacements and these minus the query, [block, m, l], in turn."""
-    others = b.others[:, columns]
+def _blocks(
+    b: Batch, others: Tensor, queries: Tensor, triples: Tensor | None = None
+) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Blocks of replacements [k, m], their rows and these minus the query, [block, m, l], in turn.
+
+    The queries [b, l] are those of the batch; `triples` says which the replacements belong to, [k],
+    unless they are all of them in order.
+    """
+    of_triple = b.chosen
+    if triples is not None:
+        queries = queries[triples]
+        of_triple = None if b.chosen is None else b.chosen[triples]
     width = queries.shape[1]
     height = max(len(others), 1)
     if not others.is_cuda:  # a GPU would only wait for the launches
@@ -133,7 +168,7 @@ def _blocks(b: Batch, queries: Tensor, columns: slice) -> Iterator[tuple[slice, 
     for first in range(0, len(others) if others.shape[1] else 0, height):
         block = slice(first, first + height)
         ids = others[block]
-        chosen = None if b.chosen is None else b.chosen[block]
+        chosen = None if of_triple is None else of_triple[block]
         rows = ids if chosen is None else ids[..., None] * b.count + chosen[:, None]
         rows = rows.reshape(-1)
         x = b.entities.index_select(0, rows).view(*ids.shape, width)
@@ -148,7 +183,7 @@ def _scores(b: Batch) -> tuple[Tensor, Tensor]:
     t, *queries = _queries(b)
     negative = b.entities.new_empty(b.others.shape)
     for query, side in zip(queries, _sides(b), strict=True):
-        for block, _, difference in _blocks(b, query, side):
+        for block, _, difference in _blocks(b, b.others[:, side], query):
             negative[block, side] = _norm_(difference, b.p)
     return _norm_(t - queries[1], b.p).neg_(), negative.neg_()
 
@@ -167,14 +202,17 @@ def _scatter(
     factor = [_factor(score, up, b.p) for score, up in zip(scores, upstream, strict=True)]
     d_query = [torch.zeros_like(t), torch.zeros_like(t)]
     for number, side in enumerate(_sides(b)):
-        for block, rows, x in _blocks(b, queries[number], side):
-            pull = factor[1][block, side]
-            if d_gate is not None:
-                d_gate[block] += _by_part(x, pull, parts, b.p)
-            slope = x.sign_() if b.p == 1 else x
-            torch.bmm(pull[:, None], slope, out=d_query[number][block].unsqueeze(1))
-            slope.mul_(pull[..., None])
-            d_entities.index_add_(0, rows, slope.view(-1, d_entities.shape[1]))
+        for group in _groups(b, number, side, factor[1]):
+            for block, rows, x in _blocks(b, group.others, queries[number], group.triples):
+                pull = group.pull[block]
+                here = block if group.triples is None else group.triples[block]
+                if d_gate is not None and group.asked:
+                    d_gate[here] += _by_part(x, pull, parts, b.p)
+                slope = x.sign_() if b.p == 1 else x
+                if group.asked:
+                    d_query[number][here] = torch.bmm(pull[:, None], slope)[:, 0]
+                slope.mul_(pull[..., None])
+                _add_rows(d_entities, rows, slope.view(-1, d_entities.shape[1]), b.pace)
     # The triple itself: t takes the place of a replaced tail.
     difference = (t - queries[1])[:, None]
     if d_gate is not None:
@@ -187,6 +225,46 @@ def _scatter(
     at = _rows(ids, b).reshape(-1) if b.divided else ids
     d_relations.index_add_(0, at, (d_heads + d_query[0]).view(-1, d_relations.shape[1]))
     return d_gate
+
+
+class _Group(NamedTuple):
+    """Replacements whose gradients are computed together.
+
+    Attributes:
+        others: The replacements, [k, m].
+        pull: What the signs or differences are multiplied by, [k, m].
+        triples: The triples that they belong to, [k]; None for all of the batch in order.
+        asked: Whether the queries want a gradient too.
+    """
+
+    others: Tensor
+    pull: Tensor
+    triples: Tensor | None = None
+    asked: bool = True
+
+
+def _groups(b: Batch, number: int, side: slice, pull: Tensor) -> Iterator[_Group]:
+    """The replacements of a side that take part in the backward pass."""
+    others, pull = b.others[:, side], pull[:, side]
+    if b.asked is None or b.pace is None or others.is_cuda:  # choosing would wait for the device
+        yield _Group(others, pull)
+        return
+    moves = (b.pace[_rows(others, b)] > 0).flatten(2).any(2)  # [b, m]
+    # Where most replacements of a triple move, all of them cost less than these one by one.
+    asked = b.asked[:, number] | (2 * moves.sum(1) > moves.shape[1])
+    whole = asked.nonzero()[:, 0]
+    yield _Group(others[whole], pull[whole], whole)
+    triples, at = (moves & ~asked[:, None]).nonzero().unbind(1)
+    yield _Group(others[triples, at][:, None], pull[triples, at][:, None], triples, asked=False)
+
+
+def _add_rows(into: Tensor, rows: Tensor, values: Tensor, pace: Tensor | None) -> None:
+    """Add values [k, l] to rows, to those that may change where that is known."""
+    if pace is not None and not rows.is_cuda:
+        moves = (pace[rows, 0] > 0).nonzero()[:, 0]
+        if len(moves) < len(rows):
+            rows, values = rows[moves], values[moves]
+    into.index_add_(0, rows, values)
 
 
 def _factor(scores: Tensor, upstream: Tensor, p: int) -> Tensor:

@@ -71,10 +71,10 @@ class Links(ABC):
     def components(self, rows: IntArray) -> IntArray:
         """The components that links use, as bits, [m]; all old or all new."""
 
-    def links_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
-        """Old links at nodes: positions in `nodes` and rows, one pair per mention."""
+    def links_of(self, nodes: IntArray, degree: IntArray) -> tuple[IntArray, IntArray]:
+        """Old links at nodes of known degree: positions in `nodes` and rows, a pair per mention."""
         if self._fan:
-            return self._graph.sample_of(nodes, self._fan, self._generator, self.degree(nodes))
+            return self._graph.sample_of(nodes, self._fan, self._generator, degree)
         at, rows = self._lookup(nodes)
         old = rows < self.old
         return at[old], rows[old]
@@ -128,7 +128,7 @@ class Activation:
         keys = self.merit[others]
         if selection == "sample":  # the largest of log-weights with Gumbel noise are such a sample
             keys = np.log(np.maximum(keys, 1e-300)) + generator.gumbel(size=len(keys))
-        paid[others[np.argsort(-keys, kind="stable")[:left]]] = True
+        paid[others[_largest(keys, left)]] = True
         return self.at(paid)
 
     def at(self, chosen: npt.NDArray[Any]) -> Activation:
@@ -180,7 +180,16 @@ def activate(graph: Links, ends: IntArray, bits: IntArray, orders: int = 2) -> A
         np.concatenate([step.merit for step in found]),
         len(looked),
     )
-    return every.at(np.argsort(every.rows))
+    return every.at(np.argsort(every.rows, kind="stable"))  # merges the orders, each sorted
+
+
+def _largest(keys: npt.NDArray[np.float64], count: int) -> IntArray:
+    """Positions of the largest keys; of equal ones the first."""
+    if not count:
+        return np.empty(0, np.int64)
+    least = -np.partition(-keys, count - 1)[count - 1]
+    above = np.flatnonzero(keys > least)
+    return np.concatenate([above, np.flatnonzero(keys == least)[: count - len(above)]])
 
 
 def _gather(
@@ -202,12 +211,13 @@ def _neighbours(
     order: int,
 ) -> tuple[Activation, IntArray]:
     """Old links that nodes concern, and all those at the nodes."""
-    at, rows = graph.links_of(nodes)
+    degree = graph.degree(nodes)
+    at, rows = graph.links_of(nodes, degree)
     links = Groups(rows)
     own = graph.components(links.values)[links.group]
     common = own & concerned[at]
     overlap = np.bitwise_count(common) / np.maximum(np.bitwise_count(own), 1)
-    spoken = (evidence / np.maximum(graph.degree(nodes), 1))[at]
+    spoken = (evidence / np.maximum(degree, 1))[at]
     merit, shared = links.sum(overlap * spoken), links.union(common)
     active = shared != 0
     found = Activation(
