@@ -86,12 +86,13 @@ def _adam(  # type: ignore[no-untyped-def]
     dims = tl.arange(0, DIMS)
     at = row[:, None] * width + dims[None, :]
     both = mine[:, None] & (dims < width)[None, :]
-    g = tl.load(gradient + at, mask=both, other=0.0)
-    tl.store(gradient + at, tl.zeros([ROWS, DIMS], dtype=tl.float32), mask=both)
-    if RESTRICTED:
+    cleared = both
+    if RESTRICTED:  # closed rows are only cleared
         share = tl.load(pace + row, mask=mine, other=0.0)
         mine = mine & (share > 0.0)
         both = mine[:, None] & (dims < width)[None, :]
+    g = tl.load(gradient + at, mask=both, other=0.0)
+    tl.store(gradient + at, tl.zeros([ROWS, DIMS], dtype=tl.float32), mask=cleared)
     x = tl.load(rows + at, mask=both, other=0.0)
     first = tl.load(moment1 + at, mask=both, other=0.0)
     second = tl.load(moment2 + at, mask=both, other=0.0)

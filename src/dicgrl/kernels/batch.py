@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
+
+
+class Pace(NamedTuple):
+    """How fast rows may change, 0 for not at all; gradients of such rows are not needed.
+
+    Attributes:
+        entities: [N * K, 1].
+        relations: [R, 1] or [R * K, 1].
+        attention: [R, 1]; None where it does not learn from the scores.
+    """
+
+    entities: Tensor
+    relations: Tensor
+    attention: Tensor | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +36,7 @@ class Batch:
         count: K; 1 for plain vectors.
         divided: Whether relations have components too.
         p: Norm of the distance, 1 or 2.
-        pace: How fast rows of entities may change, 0 for not at all, [N * K, 1]; None where all
-            may. Gradients of the others are not needed.
-        asked: Whether what other heads and other tails are compared with wants a gradient: an end,
-            the relation or the gates may change, [b, 2]; None where all do.
+        pace: How fast rows may change; None where all may.
     """
 
     entities: Tensor
@@ -36,5 +48,4 @@ class Batch:
     count: int
     divided: bool
     p: int
-    pace: Tensor | None = None
-    asked: Tensor | None = None
+    pace: Pace | None = None

@@ -66,11 +66,12 @@ def scatter(
     parts = 1 if batch.chosen is None else batch.chosen.shape[1]
     d_gate = torch.empty(2, len(batch.triples), parts, device=negative.device) if gated else None
     if len(batch.triples):
-        asked = None if batch.asked is None else batch.asked.contiguous()
+        pace = batch.pace
+        paces = (None, None, None) if pace is None else pace
         _backward[(len(batch.triples), 2)](
             *_pointers(batch), negative, d_positive.contiguous(), d_negative.contiguous(),
-            d_entities, d_relations, d_gate, batch.pace, asked, len(batch.triples),
-            **_sizes(batch), GATED=gated, RESTRICTED=asked is not None,
+            d_entities, d_relations, d_gate, *paces, len(batch.triples), **_sizes(batch),
+            GATED=gated, RESTRICTED=pace is not None,
             num_warps=_BACKWARD_WARPS[batch.chosen is not None],
         )  # fmt: skip
     return None if d_gate is None else d_gate.sum(0)
@@ -101,6 +102,10 @@ def _columns(chosen, triple, dims, size: tl.constexpr, parts: tl.constexpr, ROUT
     if ROUTED:
         part = tl.minimum(dims // size, parts - 1)
         columns = tl.load(chosen + triple * parts + part) * size + dims % size
+        if size % 4 == 0:  # four coordinates lie where one access reaches them
+            columns = tl.max_contiguous(tl.multiple_of(columns, 4), 4)
+        elif size % 2 == 0:
+            columns = tl.max_contiguous(tl.multiple_of(columns, 2), 2)
     return columns
 
 
@@ -171,16 +176,27 @@ def _slope(difference, distance, upstream, SQUARED: tl.constexpr):  # type: igno
 
 
 @triton.jit
+def _row(  # type: ignore[no-untyped-def]
+    chosen, triple, ids, part, parts: tl.constexpr, count: tl.constexpr, ROUTED: tl.constexpr
+):
+    """The row of an entity, or of a divided relation, for one of the chosen components."""
+    row = ids * count
+    if ROUTED:
+        row += tl.load(chosen + triple * parts + part)
+    return row
+
+
+@triton.jit
 def _movable(  # type: ignore[no-untyped-def]
     pace, chosen, triple, ids, there,
     parts: tl.constexpr, count: tl.constexpr, ROUTED: tl.constexpr,
 ):  # fmt: skip
     """Which entities have a row among the chosen ones that may change."""
-    fastest = tl.zeros(ids.shape, dtype=tl.float32)
-    for part in tl.static_range(parts if ROUTED else 1):
-        row = ids * count
-        if ROUTED:
-            row += tl.load(chosen + triple * parts + part)
+    fastest = tl.load(
+        pace + _row(chosen, triple, ids, 0, parts, count, ROUTED), mask=there, other=0.0
+    )
+    for part in tl.static_range(1, parts):
+        row = _row(chosen, triple, ids, part, parts, count, ROUTED)
         fastest = tl.maximum(fastest, tl.load(pace + row, mask=there, other=0.0))
     return there & (fastest > 0.0)
 
@@ -188,7 +204,7 @@ def _movable(  # type: ignore[no-untyped-def]
 @triton.jit(do_not_specialize=["triple_count"])
 def _backward(  # type: ignore[no-untyped-def]
     entities, relations, triples, others, chosen, negative, d_positive, d_negative,
-    d_entities, d_relations, d_gate, pace, asked, triple_count,
+    d_entities, d_relations, d_gate, pace, relation_pace, attention_pace, triple_count,
     heads: tl.constexpr, total: tl.constexpr,
     size: tl.constexpr, parts: tl.constexpr, count: tl.constexpr,
     ROUTED: tl.constexpr, DIVIDED: tl.constexpr, SQUARED: tl.constexpr,
@@ -196,9 +212,6 @@ def _backward(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     triple = tl.program_id(0).to(tl.int64)
     side = tl.program_id(1)
-    query = True  # whether what the negatives are compared with wants a gradient
-    if RESTRICTED:
-        query = tl.load(asked + triple * 2 + side).to(tl.int1)
     dims = tl.arange(0, DIMS)
     real = dims < size * parts
     columns = _columns(chosen, triple, dims, size, parts, ROUTED)
@@ -207,6 +220,16 @@ def _backward(  # type: ignore[no-untyped-def]
     at_tail = tl.load(triples + triple * 3 + 2) * stride + columns
     relation = tl.load(triples + triple * 3 + 1)
     at_relation = relation * stride + columns if DIVIDED else relation * (size * parts) + dims
+    query = True  # whether what the negatives are compared with wants a gradient
+    if RESTRICTED:
+        end = tl.load(triples + triple * 3 + 2 * (1 - side))  # the one that stays
+        query = _movable(pace, chosen, triple, end, True, parts, count, ROUTED)
+        if DIVIDED:
+            query |= _movable(relation_pace, chosen, triple, relation, True, parts, count, ROUTED)
+        else:
+            query |= tl.load(relation_pace + relation) > 0.0
+        if GATED:
+            query |= tl.load(attention_pace + relation) > 0.0
     r = tl.load(relations + at_relation, mask=real, other=0.0)
     t = tl.load(entities + at_tail, mask=real, other=0.0)
     summed = tl.zeros([DIMS], dtype=tl.float32)  # gradient of r, and of the end that stays

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from dicgrl.kernels import available
-from dicgrl.kernels.batch import Batch
+from dicgrl.kernels.batch import Batch, Pace
 from dicgrl.models.components import Route
 from dicgrl.models.table import Table
 
@@ -63,10 +63,9 @@ def translation_scores(
         p,
     )
     gate = None if route is None else route.gate
-    if torch.is_grad_enabled() and entities.open is not None:
-        gated = attention if gate is not None and gate.requires_grad else None
-        asked = _asked(batch, entities, relations, gated)
-        batch = replace(batch, pace=entities.pace(), asked=asked)
+    if torch.is_grad_enabled():
+        learns = gate is not None and gate.requires_grad
+        batch = replace(batch, pace=_pace(entities, relations, attention if learns else None))
     scores: tuple[Tensor, Tensor] = _Scores.apply(  # type: ignore[no-untyped-call]
         entities.anchor, gate, entities, relations, batch
     )
@@ -110,22 +109,13 @@ class _Scores(torch.autograd.Function):
         return None, d_gate, None, None, None
 
 
-def _asked(b: Batch, entities: Table, relations: Table, attention: Table | None) -> Tensor:
-    """Which queries want a gradient, those of other heads first, [b, 2]."""
-    heads, ids, tails = b.triples.unbind(1)
-    ends = torch.stack([_may_change(entities, _rows(end, b)) for end in (tails, heads)], 1)
-    shared = _may_change(relations, _rows(ids, b) if b.divided else ids)
-    if attention is not None:
-        shared = shared | _may_change(attention, ids)
-    return ends | shared[:, None]
-
-
-def _may_change(table: Table, rows: Tensor) -> Tensor:
-    """Whether some row of each entry may change, for rows [b] or [b, n]."""
-    pace = table.pace(rows)
-    if pace is None:
-        return torch.ones(len(rows), dtype=torch.bool, device=rows.device)
-    return (pace > 0).flatten(1).any(1)
+def _pace(entities: Table, relations: Table, attention: Table | None) -> Pace | None:
+    """What may change, where that is a part of every table."""
+    paces = [table.pace() for table in (entities, relations)]
+    of_attention = None if attention is None else attention.pace()
+    if paces[0] is None or paces[1] is None or (attention is not None and of_attention is None):
+        return None
+    return Pace(paces[0], paces[1], of_attention)
 
 
 def _rows(ids: Tensor, b: Batch) -> Tensor:
@@ -246,22 +236,32 @@ class _Group(NamedTuple):
 def _groups(b: Batch, number: int, side: slice, pull: Tensor) -> Iterator[_Group]:
     """The replacements of a side that take part in the backward pass."""
     others, pull = b.others[:, side], pull[:, side]
-    if b.asked is None or b.pace is None or others.is_cuda:  # choosing would wait for the device
+    if b.pace is None or others.is_cuda:  # choosing would wait for the device
         yield _Group(others, pull)
         return
-    moves = (b.pace[_rows(others, b)] > 0).flatten(2).any(2)  # [b, m]
+    moves = (b.pace.entities[_rows(others, b)] > 0).flatten(2).any(2)  # [b, m]
     # Where most replacements of a triple move, all of them cost less than these one by one.
-    asked = b.asked[:, number] | (2 * moves.sum(1) > moves.shape[1])
+    asked = _asked(b, b.pace, number) | (2 * moves.sum(1) > moves.shape[1])
     whole = asked.nonzero()[:, 0]
     yield _Group(others[whole], pull[whole], whole)
     triples, at = (moves & ~asked[:, None]).nonzero().unbind(1)
     yield _Group(others[triples, at][:, None], pull[triples, at][:, None], triples, asked=False)
 
 
-def _add_rows(into: Tensor, rows: Tensor, values: Tensor, pace: Tensor | None) -> None:
+def _asked(b: Batch, pace: Pace, number: int) -> Tensor:
+    """Which queries of a side want a gradient: the end, the relation or the gates may change."""
+    ids = b.triples[:, 1]
+    fastest = pace.entities[_rows(b.triples[:, 0 if number else 2], b)].flatten(1).amax(1)
+    fastest += pace.relations[_rows(ids, b) if b.divided else ids].flatten(1).amax(1)
+    if pace.attention is not None:
+        fastest += pace.attention[ids, 0]
+    return fastest > 0
+
+
+def _add_rows(into: Tensor, rows: Tensor, values: Tensor, pace: Pace | None) -> None:
     """Add values [k, l] to rows, to those that may change where that is known."""
     if pace is not None and not rows.is_cuda:
-        moves = (pace[rows, 0] > 0).nonzero()[:, 0]
+        moves = (pace.entities[rows, 0] > 0).nonzero()[:, 0]
         if len(moves) < len(rows):
             rows, values = rows[moves], values[moves]
     into.index_add_(0, rows, values)
