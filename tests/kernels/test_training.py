@@ -139,13 +139,14 @@ def gradients(model: KnowledgeModel, total: Tensor) -> dict[str, Tensor]:
     found = {}
     for name, table in model.tables().items():
         found[name] = table.gradient.clone()
-        pace = table.pace()
-        if pace is not None:  # the others' gradients are nobody's concern
-            found[name] *= pace > 0
         touched = table.touched()
         rows = torch.zeros(len(table), device=found[name].device)
         if touched is not None:
             rows[touched] = 1
+        pace = table.pace()
+        if pace is not None:  # the others are nobody's concern
+            found[name] *= pace > 0
+            rows *= pace[:, 0] > 0
         found[f"touched {name}"] = rows
     return found
 

@@ -46,7 +46,7 @@ def scatter(
     d_positive: Tensor,
     d_negative: Tensor,
     d_entities: Tensor,
-    d_relations: Tensor,
+    d_relations: Tensor | None,
     gated: bool,
 ) -> Tensor | None:
     """Add the gradients of all vectors to the tables' buffers.
@@ -57,7 +57,7 @@ def scatter(
         d_positive: Gradients of the scores, [b].
         d_negative: Likewise, [b, m].
         d_entities: Gradients of the entities' rows, added to.
-        d_relations: Likewise of the relations.
+        d_relations: Likewise of the relations; None where none of them may change.
         gated: Whether the components' gates want a gradient.
 
     Returns:
@@ -71,7 +71,7 @@ def scatter(
         _backward[(len(batch.triples), 2)](
             *_pointers(batch), negative, d_positive.contiguous(), d_negative.contiguous(),
             d_entities, d_relations, d_gate, *paces, len(batch.triples), **_sizes(batch),
-            GATED=gated, RESTRICTED=pace is not None,
+            GATED=gated, RESTRICTED=pace is not None, RELATIONS=d_relations is not None,
             num_warps=_BACKWARD_WARPS[batch.chosen is not None],
         )  # fmt: skip
     return None if d_gate is None else d_gate.sum(0)
@@ -209,6 +209,7 @@ def _backward(  # type: ignore[no-untyped-def]
     size: tl.constexpr, parts: tl.constexpr, count: tl.constexpr,
     ROUTED: tl.constexpr, DIVIDED: tl.constexpr, SQUARED: tl.constexpr,
     DIMS: tl.constexpr, NEGATIVES: tl.constexpr, GATED: tl.constexpr, RESTRICTED: tl.constexpr,
+    RELATIONS: tl.constexpr,
 ):  # fmt: skip
     triple = tl.program_id(0).to(tl.int64)
     side = tl.program_id(1)
@@ -288,7 +289,8 @@ def _backward(  # type: ignore[no-untyped-def]
         if GATED:
             gate += own_slope * own
         tl.atomic_add(d_entities + at_head, summed, mask=real & query, sem="relaxed")
-    tl.atomic_add(d_relations + at_relation, summed, mask=real & query, sem="relaxed")
+    if RELATIONS:
+        tl.atomic_add(d_relations + at_relation, summed, mask=real & query, sem="relaxed")
     if GATED:
         # The score is homogeneous in a component: its gate gets gradient times difference.
         for part in range(parts):

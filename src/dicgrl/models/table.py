@@ -185,6 +185,11 @@ class Table:
         return self._open
 
     @property
+    def closed(self) -> bool:
+        """Whether no row may change."""
+        return self._open is not None and not len(self._open)
+
+    @property
     def rows(self) -> Tensor:
         """All rows, [n, width]: a view that shares memory."""
         return self._buffers["rows"][: self._length]

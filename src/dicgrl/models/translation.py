@@ -95,7 +95,7 @@ class _Scores(torch.autograd.Function):
         positive, negative = ctx.saved_tensors
         b: Batch = ctx.batch
         entities, relations = ctx.tables
-        into = (entities.gradient, relations.gradient)
+        into = (entities.gradient, None if relations.closed else relations.gradient)
         if available(b.entities):
             from dicgrl.kernels import transe  # needs Triton
 
@@ -105,7 +105,8 @@ class _Scores(torch.autograd.Function):
         heads, ids, tails = b.triples.unbind(1)
         every = torch.cat([heads[:, None], tails[:, None], b.others], 1)
         entities.touch(_rows(every, b).reshape(-1))
-        relations.touch(_rows(ids, b).reshape(-1) if b.divided else ids)
+        if into[1] is not None:
+            relations.touch(_rows(ids, b).reshape(-1) if b.divided else ids)
         return None, d_gate, None, None, None
 
 
@@ -182,7 +183,7 @@ def _scatter(
     b: Batch,
     scores: tuple[Tensor, Tensor],
     upstream: tuple[Tensor, Tensor],
-    into: tuple[Tensor, Tensor],
+    into: tuple[Tensor, Tensor | None],
     gated: bool,
 ) -> Tensor | None:
     t, *queries = _queries(b)
@@ -212,8 +213,9 @@ def _scatter(
     d_heads = -(d_query[1] + slope)
     for end, gradient in ((heads, d_heads), (tails, slope - d_query[0])):
         d_entities.index_add_(0, _rows(end, b).reshape(-1), gradient.view(-1, d_entities.shape[1]))
-    at = _rows(ids, b).reshape(-1) if b.divided else ids
-    d_relations.index_add_(0, at, (d_heads + d_query[0]).view(-1, d_relations.shape[1]))
+    if d_relations is not None:
+        at = _rows(ids, b).reshape(-1) if b.divided else ids
+        d_relations.index_add_(0, at, (d_heads + d_query[0]).view(-1, d_relations.shape[1]))
     return d_gate
 
 
