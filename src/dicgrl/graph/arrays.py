@@ -11,7 +11,7 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
-_DENSE = 4  # a table of so many entries per value costs less than sorting
+_DENSE = 4  # entries of a table per value
 
 
 def ids_in(ids: range) -> IntArray:
@@ -45,6 +45,11 @@ def mentions(ends: IntArray) -> IntArray:
     return np.concatenate([ends[:, 0], ends[ends[:, 0] != ends[:, 1], 1]])
 
 
+def lies_close(low: int, high: int, count: int) -> bool:
+    """Whether a table from the lowest to the highest of so many values costs less than sorting."""
+    return high - low < _DENSE * count
+
+
 class Groups:
     """Positions of an array by their value.
 
@@ -62,7 +67,7 @@ class Groups:
 
     def __init__(self, values: IntArray) -> None:
         low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
-        if high - low < _DENSE * len(values):
+        if lies_close(low, high, len(values)):
             place = values - low
             there = np.zeros(high - low + 1, np.bool_)
             there[place] = True

@@ -7,19 +7,34 @@ than about log2(n) segments and each entry is moved O(log n) times in its life.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from dicgrl.graph.arrays import BoolArray, IntArray
+from dicgrl.graph.arrays import BoolArray, IntArray, lies_close
 
 
-@dataclass(frozen=True, slots=True)
 class _Segment:
-    keys: IntArray  # sorted, [n]
-    values: IntArray  # [n]
+    """Entries in the order of their keys; those of a key are found in a table, or by a search.
+
+    Args:
+        keys: Sorted, [n].
+        values: [n].
+    """
+
+    def __init__(self, keys: IntArray, values: IntArray) -> None:
+        self.keys = keys
+        self.values = values
+        self._low, self._high = int(keys[0]), int(keys[-1])
+        self._starts: IntArray | None = None  # where each number from the lowest key on begins
+        if lies_close(self._low, self._high, len(keys)):
+            counts = np.bincount(keys - self._low)
+            self._starts = np.concatenate([[0], np.cumsum(counts), [len(keys)]])
 
     def bounds(self, queries: IntArray) -> tuple[IntArray, IntArray]:
+        if self._starts is not None:
+            # Whatever lies outside has an empty range behind the last entry.
+            inside = (queries >= self._low) & (queries <= self._high)
+            place = np.where(inside, queries - self._low, len(self._starts) - 2)
+            return self._starts[place], self._starts[place + 1]
         start = np.searchsorted(self.keys, queries, side="left")
         stop = np.searchsorted(self.keys, queries, side="right")
         return start.astype(np.int64, copy=False), stop.astype(np.int64, copy=False)

@@ -55,7 +55,7 @@ class LinkObjective:
             wide = torch.cat([of_head.expand_as(other_heads), of_tail.expand_as(other_tails)], 1)
             negative = negative - wide + self.loss.level(positive.detach())
         total = self.loss(positive, negative, mask, weight)
-        if route is not None and self.beta:
+        if route is not None and self.beta and route.alpha.requires_grad:  # else it is a constant
             missing = route.concentration_loss() * weight
             total = total + self.beta * missing.sum() / weight.sum().clamp(min=1e-12)
         return total
