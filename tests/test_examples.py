@@ -8,6 +8,7 @@ from runpy import run_path
 import pytest
 
 from dicgrl.models import Scorer
+from dicgrl.strategies import Strategy
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -20,6 +21,15 @@ def test_distmult(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     assert all(0 <= value <= 1 for value in found.values())  # two epochs are too few to learn
     printed = capsys.readouterr().out.splitlines()
     assert printed == [f"distmult, {form}: test H@10 {value:.3f}" for form, value in found.items()]
+
+
+def test_newcomers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Strategy, "registry", dict(Strategy.registry))
+    example = run_path(str(EXAMPLES / "newcomers.py"))
+    found = example["main"](epochs=1)
+    assert list(found) == ["frozen", "lower", "newcomers"]
+    assert found["newcomers"] not in (found["frozen"], found["lower"])  # it is another one
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == list(found)
 
 
 def test_every_example_is_tested() -> None:

@@ -266,3 +266,13 @@ def test_a_fan_is_drawn_among_the_old_neighbours(form: str, fan: int) -> None:
             own = rows[at == node].tolist()
             assert len(set(own)) == len(own) == min(fan, degree[node])
             assert all(row < graph.old and node in old[row] for row in own)
+
+
+def test_whoever_asks_about_one_triple_sees_all_its_neighbours() -> None:
+    every, few = grown("transe-divided", fan=0), grown("transe-divided", fan=1)
+    assert isinstance(every, LinkRun) and isinstance(few, LinkRun)
+    triple = every.graph.train[-1]
+    expected, found = every.concerned(triple)[0], few.concerned(triple)[0]
+    assert len(expected) > 2
+    assert found.rows.tolist() == expected.rows.tolist()
+    assert found.candidates == expected.candidates

@@ -205,6 +205,8 @@ class LinkRun(Run):
     ) -> tuple[Activation, IntArray, list[float]]:
         """What a triple [3] would activate, if it arrived now.
 
+        All its neighbours are looked at, whatever the `fan` of a part is.
+
         Args:
             triple: The triple, by ids.
             old: How many training triples count as old; all of them unless given.
@@ -329,7 +331,7 @@ class _Links(Links):
             run.graph.triples_of,
             before,
             train[before:][:, [0, 2]],
-            run.settings.fan,
+            run.settings.fan if old is None else 0,
             run.choices,
         )
         self._run, self._train = run, train
