@@ -1,0 +1,121 @@
+"""Networks judged on labelled nodes that select nothing.
+
+    python benchmarks/folds.py NAME [--model gat] [--whole] [--vary "STRATEGY key=value ..." ...]
+        [--folds 5] [--seeds 1] [--device auto] [--json FILE]
+
+What validation nodes select looks better on them than it is, and test nodes are to be read once. So
+the training and validation nodes of each part are divided into folds: one is judged, the next one
+selects the epoch, the others are learned from; every labelled node is judged once per seed. Test
+nodes are never measured. A variant is a strategy and changes of its `best` recipe; with `--whole`
+all parts are merged, and it is `plain` or `disentangled`. Rows have the mean over folds and seeds
+with its standard error, and the mean difference to the first row, fold by fold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import dicgrl
+from dicgrl.datasets import registered
+from dicgrl.graph import NetworkPart, NetworkStream
+from dicgrl.learner import Learner
+from dicgrl.recipes import load_recipe
+from dicgrl.settings import LinkSettings, NodeSettings
+
+HEADINGS = ("variant", "whole", "average", "whole, difference", "average, difference")
+Measured = tuple[float, float]
+
+
+def folded(part: NetworkPart, folds: int, judged: int) -> NetworkPart:
+    """A part whose test nodes are one fold of its labelled nodes, its validation nodes the next."""
+    labelled = np.concatenate([part.train, part.valid])
+    fold = np.random.default_rng(part.index).permutation(len(labelled)) % folds
+    test, valid = fold == judged, fold == (judged + 1) % folds
+    return replace(
+        part, train=labelled[~(test | valid)], valid=labelled[valid], test=labelled[test]
+    )
+
+
+def measured(
+    settings: LinkSettings | NodeSettings, parts: list[NetworkPart], seed: int, device: str
+) -> Measured:
+    """Accuracy in per cent over all judged nodes, and its mean over the parts."""
+    learner = Learner(settings=settings, seed=seed, device=device)
+    for part in parts:
+        learner.learn(part)
+    state = learner.evaluate()
+    return 100 * state.whole["accuracy"], 100 * state.average["accuracy"]
+
+
+def shown(values: list[float]) -> str:
+    if len(values) < 2:
+        return f"{values[0]:.1f}"
+    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values) / len(values) ** 0.5:.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("name")
+    parser.add_argument("--model", default="gat")
+    parser.add_argument("--whole", action="store_true", help="all parts merged")
+    parser.add_argument("--vary", action="append", help="one variant; the strategy comes first")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--json", type=Path, help="written anew after each variant")
+    arguments = parser.parse_args()
+    stream = dicgrl.load_stream(arguments.name)
+    if not isinstance(stream, NetworkStream):
+        parser.error(f"{arguments.name} is no network")
+    if arguments.folds < 3:
+        parser.error("--folds: at least 3, one to judge, one to select and one to learn from")
+    parts = (stream.merged() if arguments.whole else stream).parts
+    usual = ["plain", "disentangled"] if arguments.whole else ["upper", "frozen", "dicgrl"]
+    title = f"{stream.name}, {arguments.model}: accuracy on {arguments.folds} folds, in per cent"
+    table = Table(*HEADINGS, title=title)
+    rows: list[dict[str, str]] = []
+    first: list[Measured] = []
+    for variant in arguments.vary or usual:
+        kind, *changes = variant.split()
+        recipe = load_recipe(
+            "best",
+            registered(arguments.name),
+            arguments.model,
+            disentangled=kind in ("dicgrl", "disentangled"),
+            strategy=None if arguments.whole else kind,
+        )
+        settings = recipe.settings.parsed(changes)
+        every = [(fold, seed) for seed in range(arguments.seeds) for fold in range(arguments.folds)]
+        found = [
+            measured(
+                settings,
+                [folded(part, arguments.folds, fold) for part in parts],
+                seed,
+                arguments.device,
+            )
+            for fold, seed in track(every, description=variant, transient=True)
+        ]
+        first = first or found
+        row = [variant, *(shown([one[i] for one in found]) for i in (0, 1))]
+        row += [
+            shown([one[i] - other[i] for one, other in zip(found, first, strict=True)])
+            for i in (0, 1)
+        ]
+        table.add_row(*row)
+        rows.append(dict(zip(HEADINGS, row, strict=True)))
+        if arguments.json:
+            arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
