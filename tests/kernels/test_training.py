@@ -115,11 +115,23 @@ def most(model: KnowledgeModel) -> dict[str, Tensor]:
     return {"entities": torch.arange(model.count, len(model.entities))}
 
 
+def one_kind(model: KnowledgeModel, kind: str, *, attention: bool = True) -> dict[str, Tensor]:
+    """An entity, and of the first relations only what is of one kind."""
+    some = {name: torch.arange(0) for name in model.tables() if attention or name != "attention"}
+    some["entities"] = torch.arange(5 * model.count, 6 * model.count)
+    if kind in model.tables():
+        some[kind] = torch.arange(2 * len(model.tables()[kind]) // RELATIONS)
+    return some
+
+
 OPEN: dict[str, Callable[[KnowledgeModel], dict[str, Tensor]]] = {
     "all": lambda _: {},
     "newcomers": newcomers,
     "scattered": scattered,
     "most": most,
+    "relations": lambda model: one_kind(model, "relations"),
+    "attention": lambda model: one_kind(model, "attention"),
+    "attention as ever": lambda model: one_kind(model, "", attention=False),
 }
 LINKS = [
     *(Links(division, p) for division in DIVISIONS for p in (1, 2)),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dicgrl.strategies import strategy
 from dicgrl.tasks import LinkRun, NodeRun, link_prediction, node_classification
-from dicgrl.tasks.activation import Activation, activate, component_bits
+from dicgrl.tasks.activation import Activation, _largest, activate, component_bits
 from tests.growing import break_ties, run_of, settings_of, stream_of
 from tests.slow_activation import Link, edge_link, slow_activation, triple_link
 
@@ -266,6 +266,14 @@ def test_a_fan_is_drawn_among_the_old_neighbours(form: str, fan: int) -> None:
             own = rows[at == node].tolist()
             assert len(set(own)) == len(own) == min(fan, degree[node])
             assert all(row < graph.old and node in old[row] for row in own)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.data())
+def test_the_first_of_equal_merits_come_first(merits: list[int], data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, len(merits)))
+    keys = np.array(merits, dtype=np.float64)
+    expected = np.argsort(-keys, kind="stable")[:count]
+    assert sorted(_largest(keys, count).tolist()) == sorted(expected.tolist())
 
 
 def test_whoever_asks_about_one_triple_sees_all_its_neighbours() -> None:

@@ -35,7 +35,11 @@ class Fit:
     """A model that is trained on random triples; `spoil` is called in each step."""
 
     def __init__(
-        self, components: Components | None, name: str = "transe", spoil: bool = False
+        self,
+        components: Components | None,
+        name: str = "transe",
+        spoil: bool = False,
+        open_relations: int | None = None,
     ) -> None:
         generator = torch.Generator().manual_seed(0)
         highs = (ENTITIES, RELATIONS, ENTITIES)
@@ -44,6 +48,10 @@ class Fit:
         self.model = KnowledgeModel(name, 16, components, OPTIONS[name], device="cuda")
         self.model.grow(ENTITIES, RELATIONS)
         self.model.entities.restrict(torch.arange(len(self.model.entities) // 2, device="cuda"))
+        if open_relations is not None:
+            for table in list(self.model.tables().values())[1:]:
+                each = len(table) // RELATIONS
+                table.restrict(torch.arange(open_relations * each, device="cuda"))
         self.steps = 0
         source = torch.Generator("cuda").manual_seed(1)
         sampler = NegativeSampler(triples, ENTITIES, RELATIONS, source)
@@ -64,27 +72,34 @@ class Fit:
 @on_gpu
 @pytest.mark.parametrize("kernels", ["1", "0"], ids=["kernels", "pytorch"])
 @pytest.mark.parametrize(
-    ("name", "components"),
+    ("name", "components", "open_relations"),
     [
-        ("transe", None),
-        ("transe", Components(4, 2)),
-        ("convkb", None),  # with dense weights, too
-        ("convkb", Components(4, 2, attention="nodes")),
+        ("transe", None, None),
+        ("transe", Components(4, 2), None),
+        ("transe", Components(4, 2), 1),
+        ("transe", Components(4, 2), 0),
+        ("convkb", None, None),  # with dense weights, too
+        ("convkb", Components(4, 2, attention="nodes"), None),
     ],
-    ids=["plain", "divided", "filters", "filters-nodes"],
+    ids=["plain", "divided", "divided-one", "divided-none", "filters", "filters-nodes"],
 )
 def test_replayed_steps_are_steps(
-    name: str, components: Components | None, kernels: str, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    components: Components | None,
+    open_relations: int | None,
+    kernels: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if kernels == "1":
         pytest.importorskip("triton")
     monkeypatch.setenv("DICGRL_KERNELS", kernels)
+    warm_up = module._WARM_UP
     monkeypatch.setattr(module, "_WARM_UP", 1 << 30)
-    expected = Fit(components, name)
-    monkeypatch.setattr(module, "_WARM_UP", 3)
-    found = Fit(components, name)
+    expected = Fit(components, name, open_relations=open_relations)
+    monkeypatch.setattr(module, "_WARM_UP", warm_up)
+    found = Fit(components, name, open_relations=open_relations)
     assert expected.steps == 9 * 5
-    assert found.steps == 2 * (3 + 1)  # full batches and the last, shorter one
+    assert found.steps == 2 * (warm_up + 1)  # full batches and the last, shorter one
     assert found.losses == pytest.approx(expected.losses, rel=1e-3)
     for name, table in expected.model.tables().items():
         torch.testing.assert_close(found.model.tables()[name].rows, table.rows, rtol=0, atol=2e-3)
@@ -98,7 +113,7 @@ def test_replayed_steps_are_steps(
 def test_a_step_that_waits_for_the_device_is_not_recorded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "_WARM_UP", 3)
+    monkeypatch.setattr(module, "_WARM_UP", 3)  # another number than the shipped one
     expected, found = Fit(None), Fit(None, spoil=True)
     assert found.steps == 9 * 5
     assert found.losses == pytest.approx(expected.losses, rel=1e-3)

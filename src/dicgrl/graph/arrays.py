@@ -31,7 +31,14 @@ def distinct(*values: IntArray) -> IntArray:
         >>> distinct(np.array([3, 1]), np.array([1, 2]))
         array([1, 2, 3])
     """
-    return Groups(np.concatenate(values)).values
+    every = np.concatenate(values)
+    if not len(every):
+        return every
+    low, high = int(every.min()), int(every.max())
+    if lies_close(low, high, len(every)):
+        return np.flatnonzero(_marked(every - low, high - low + 1)) + low
+    ordered = np.sort(every)  # np.unique hashes and then sorts: much slower
+    return ordered[_first_of_each(ordered)]
 
 
 def count_in(values: IntArray, queries: IntArray) -> IntArray:
@@ -46,7 +53,7 @@ def mentions(ends: IntArray) -> IntArray:
 
 
 def lies_close(low: int, high: int, count: int) -> bool:
-    """Whether a table from the lowest to the highest of so many values costs less than sorting."""
+    """Whether a table from the lowest to the highest of so many values beats sort and search."""
     return high - low < _DENSE * count
 
 
@@ -69,10 +76,10 @@ class Groups:
         low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
         if lies_close(low, high, len(values)):
             place = values - low
-            there = np.zeros(high - low + 1, np.bool_)
-            there[place] = True
+            there = _marked(place, high - low + 1)
             self.values = np.flatnonzero(there) + low
-            self.group = (np.cumsum(there) - 1)[place]
+            number = np.cumsum(there)
+            self.group = number[place] - 1
         else:
             order = np.argsort(values)
             is_first = _first_of_each(values[order])
@@ -89,6 +96,12 @@ class Groups:
     def sum(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Sum of the numbers of each group."""
         return np.bincount(self.group, numbers, len(self.values)).astype(np.float64)
+
+
+def _marked(places: IntArray, size: int) -> BoolArray:
+    there = np.zeros(size, np.bool_)
+    there[places] = True
+    return there
 
 
 def _first_of_each(ordered: IntArray) -> BoolArray:

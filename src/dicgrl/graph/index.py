@@ -26,8 +26,9 @@ class _Segment:
         self._low, self._high = int(keys[0]), int(keys[-1])
         self._starts: IntArray | None = None  # where each number from the lowest key on begins
         if lies_close(self._low, self._high, len(keys)):
-            counts = np.bincount(keys - self._low)
-            self._starts = np.concatenate([[0], np.cumsum(counts), [len(keys)]])
+            self._starts = np.full(self._high - self._low + 3, len(keys))
+            self._starts[0] = 0
+            np.cumsum(np.bincount(keys - self._low), out=self._starts[1:-1])
 
     def bounds(self, queries: IntArray) -> tuple[IntArray, IntArray]:
         if self._starts is not None:

@@ -19,7 +19,7 @@ class Pace(NamedTuple):
 
     entities: Tensor
     relations: Tensor
-    attention: Tensor | None
+    attention: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ keeping it, and adds the gradients into the tables' buffers by atomic additions.
 `TransE.score` on gathered vectors in PyTorch.
 
 With n of K components, `chosen` says which rows of an entity make its vector; they are the same for
-all entities of a triple. Where only some rows may change, the backward pass leaves out negatives
-that may not and that are compared with what may not either.
+all entities of a triple. Where only some rows may change, the backward pass leaves a negative out
+if neither its rows nor what it is compared with may.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch import Tensor
 from dicgrl.kernels.batch import Batch
 
 _TILE = 2048  # negatives x dimensions that a program holds
-# Rows of components are not aligned, so that more and smaller accesses are in flight.
+# Components may not be aligned, so that more and smaller accesses are in flight.
 _FORWARD_WARPS = {False: 1, True: 2}  # whether vectors are routed -> warps of a program
 _BACKWARD_WARPS = {False: 2, True: 4}
 
@@ -191,7 +191,7 @@ def _movable(  # type: ignore[no-untyped-def]
     pace, chosen, triple, ids, there,
     parts: tl.constexpr, count: tl.constexpr, ROUTED: tl.constexpr,
 ):  # fmt: skip
-    """Which entities have a row among the chosen ones that may change."""
+    """Which entities (or divided relations) have a row among the chosen ones that may change."""
     fastest = tl.load(
         pace + _row(chosen, triple, ids, 0, parts, count, ROUTED), mask=there, other=0.0
     )
@@ -221,16 +221,16 @@ def _backward(  # type: ignore[no-untyped-def]
     at_tail = tl.load(triples + triple * 3 + 2) * stride + columns
     relation = tl.load(triples + triple * 3 + 1)
     at_relation = relation * stride + columns if DIVIDED else relation * (size * parts) + dims
-    query = True  # whether what the negatives are compared with wants a gradient
+    asked = True  # whether what the negatives are compared with may change
     if RESTRICTED:
         end = tl.load(triples + triple * 3 + 2 * (1 - side))  # the one that stays
-        query = _movable(pace, chosen, triple, end, True, parts, count, ROUTED)
+        asked = _movable(pace, chosen, triple, end, True, parts, count, ROUTED)
         if DIVIDED:
-            query |= _movable(relation_pace, chosen, triple, relation, True, parts, count, ROUTED)
+            asked |= _movable(relation_pace, chosen, triple, relation, True, parts, count, ROUTED)
         else:
-            query |= tl.load(relation_pace + relation) > 0.0
+            asked |= tl.load(relation_pace + relation) > 0.0
         if GATED:
-            query |= tl.load(attention_pace + relation) > 0.0
+            asked |= tl.load(attention_pace + relation) > 0.0
     r = tl.load(relations + at_relation, mask=real, other=0.0)
     t = tl.load(entities + at_tail, mask=real, other=0.0)
     summed = tl.zeros([DIMS], dtype=tl.float32)  # gradient of r, and of the end that stays
@@ -243,7 +243,7 @@ def _backward(  # type: ignore[no-untyped-def]
             moves = there
             if RESTRICTED:
                 moves = _movable(pace, chosen, triple, ids, there, parts, count, ROUTED)
-                there = moves | (there & query)
+                there = moves | (there & asked)
             distance = -tl.load(negative + triple * total + number, mask=there, other=0.0)
             upstream = tl.load(d_negative + triple * total + number, mask=there, other=0.0)
             both = there[:, None] & real[None, :]
@@ -257,7 +257,7 @@ def _backward(  # type: ignore[no-untyped-def]
             summed += tl.sum(slope, 0)
             if GATED:
                 gate += tl.sum(slope * difference, 0)
-        tl.atomic_add(d_entities + at_tail, -summed, mask=real & query, sem="relaxed")
+        tl.atomic_add(d_entities + at_tail, -summed, mask=real & asked, sem="relaxed")
     else:
         h = tl.load(entities + at_head, mask=real, other=0.0)
         target = h + r
@@ -268,7 +268,7 @@ def _backward(  # type: ignore[no-untyped-def]
             moves = there
             if RESTRICTED:
                 moves = _movable(pace, chosen, triple, ids, there, parts, count, ROUTED)
-                there = moves | (there & query)
+                there = moves | (there & asked)
             distance = -tl.load(negative + triple * total + number, mask=there, other=0.0)
             upstream = tl.load(d_negative + triple * total + number, mask=there, other=0.0)
             both = there[:, None] & real[None, :]
@@ -288,9 +288,9 @@ def _backward(  # type: ignore[no-untyped-def]
         summed += own_slope
         if GATED:
             gate += own_slope * own
-        tl.atomic_add(d_entities + at_head, summed, mask=real & query, sem="relaxed")
+        tl.atomic_add(d_entities + at_head, summed, mask=real & asked, sem="relaxed")
     if RELATIONS:
-        tl.atomic_add(d_relations + at_relation, summed, mask=real & query, sem="relaxed")
+        tl.atomic_add(d_relations + at_relation, summed, mask=real & asked, sem="relaxed")
     if GATED:
         # The score is homogeneous in a component: its gate gets gradient times difference.
         for part in range(parts):

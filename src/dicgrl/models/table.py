@@ -196,7 +196,7 @@ class Table:
 
     @property
     def gradient(self) -> Tensor:
-        """Gradients of all rows so far in this step, [n, width]."""
+        """Gradients of all rows so far in this step, [n, width]; of closed rows not to be used."""
         return self._buffers["gradient"][: self._length]
 
     def __len__(self) -> int:

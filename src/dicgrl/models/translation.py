@@ -26,6 +26,7 @@ from dicgrl.kernels.batch import Batch, Pace
 from dicgrl.models.components import Route
 from dicgrl.models.table import Table
 
+_HEAD, _TAIL = 0, 2  # columns of a triple
 _BLOCK = 1 << 18  # numbers of a block on a CPU: a megabyte, about its second-level cache
 
 
@@ -36,7 +37,7 @@ def translation_scores(
     route: Route | None,
     counts: tuple[int, int],
     p: int,
-    attention: Table | None = None,
+    attention: Table | None,
 ) -> tuple[Tensor, Tensor]:
     """Scores of triples, [b], and of their negatives, [b, m], differentiable.
 
@@ -64,8 +65,11 @@ def translation_scores(
     )
     gate = None if route is None else route.gate
     if torch.is_grad_enabled():
-        learns = gate is not None and gate.requires_grad
-        batch = replace(batch, pace=_pace(entities, relations, attention if learns else None))
+        tables = [entities, relations]
+        if gate is not None and gate.requires_grad:
+            assert attention is not None
+            tables.append(attention)
+        batch = replace(batch, pace=_pace(*tables))
     scores: tuple[Tensor, Tensor] = _Scores.apply(  # type: ignore[no-untyped-call]
         entities.anchor, gate, entities, relations, batch
     )
@@ -110,13 +114,10 @@ class _Scores(torch.autograd.Function):
         return None, d_gate, None, None, None
 
 
-def _pace(entities: Table, relations: Table, attention: Table | None) -> Pace | None:
-    """What may change, where that is a part of every table."""
-    paces = [table.pace() for table in (entities, relations)]
-    of_attention = None if attention is None else attention.pace()
-    if paces[0] is None or paces[1] is None or (attention is not None and of_attention is None):
-        return None
-    return Pace(paces[0], paces[1], of_attention)
+def _pace(*tables: Table) -> Pace | None:
+    """How fast rows may change, where each of the tables lets only some of them."""
+    paces = [pace for pace in (table.pace() for table in tables) if pace is not None]
+    return Pace(*paces) if len(paces) == len(tables) else None
 
 
 def _rows(ids: Tensor, b: Batch) -> Tensor:
@@ -148,22 +149,18 @@ def _blocks(
     The queries [b, l] are those of the batch; `triples` says which the replacements belong to, [k],
     unless they are all of them in order.
     """
-    of_triple = b.chosen
-    if triples is not None:
-        queries = queries[triples]
-        of_triple = None if b.chosen is None else b.chosen[triples]
     width = queries.shape[1]
     height = max(len(others), 1)
     if not others.is_cuda:  # a GPU would only wait for the launches
         height = max(_BLOCK // max(others.shape[1] * width, 1), 1)
     for first in range(0, len(others) if others.shape[1] else 0, height):
         block = slice(first, first + height)
+        here = block if triples is None else triples[block]
         ids = others[block]
-        chosen = None if of_triple is None else of_triple[block]
-        rows = ids if chosen is None else ids[..., None] * b.count + chosen[:, None]
+        rows = ids if b.chosen is None else ids[..., None] * b.count + b.chosen[here][:, None]
         rows = rows.reshape(-1)
         x = b.entities.index_select(0, rows).view(*ids.shape, width)
-        yield block, rows, x.sub_(queries[block, None])
+        yield block, rows, x.sub_(queries[here][:, None])
 
 
 def _sides(b: Batch) -> tuple[slice, slice]:
@@ -192,8 +189,8 @@ def _scatter(
     d_gate = t.new_zeros(len(t), parts) if gated else None
     factor = [_factor(score, up, b.p) for score, up in zip(scores, upstream, strict=True)]
     d_query = [torch.zeros_like(t), torch.zeros_like(t)]
-    for number, side in enumerate(_sides(b)):
-        for group in _groups(b, number, side, factor[1]):
+    for number, (side, stays) in enumerate(zip(_sides(b), (_TAIL, _HEAD), strict=True)):
+        for group in _groups(b, side, stays, factor[1]):
             for block, rows, x in _blocks(b, group.others, queries[number], group.triples):
                 pull = group.pull[block]
                 here = block if group.triples is None else group.triples[block]
@@ -235,25 +232,32 @@ class _Group(NamedTuple):
     asked: bool = True
 
 
-def _groups(b: Batch, number: int, side: slice, pull: Tensor) -> Iterator[_Group]:
-    """The replacements of a side that take part in the backward pass."""
+def _groups(b: Batch, side: slice, end: int, pull: Tensor) -> Iterator[_Group]:
+    """The replacements of a side that take part in the backward pass.
+
+    Args:
+        b: The batch.
+        side: Their columns.
+        end: The column of a triple that stays.
+        pull: Of all replacements, [b, m].
+    """
     others, pull = b.others[:, side], pull[:, side]
     if b.pace is None or others.is_cuda:  # choosing would wait for the device
         yield _Group(others, pull)
         return
     moves = (b.pace.entities[_rows(others, b)] > 0).flatten(2).any(2)  # [b, m]
     # Where most replacements of a triple move, all of them cost less than these one by one.
-    asked = _asked(b, b.pace, number) | (2 * moves.sum(1) > moves.shape[1])
-    whole = asked.nonzero()[:, 0]
+    together = _asked(b, b.pace, end) | (2 * moves.sum(1) > moves.shape[1])
+    whole = together.nonzero()[:, 0]
     yield _Group(others[whole], pull[whole], whole)
-    triples, at = (moves & ~asked[:, None]).nonzero().unbind(1)
+    triples, at = (moves & ~together[:, None]).nonzero().unbind(1)
     yield _Group(others[triples, at][:, None], pull[triples, at][:, None], triples, asked=False)
 
 
-def _asked(b: Batch, pace: Pace, number: int) -> Tensor:
-    """Which queries of a side want a gradient: the end, the relation or the gates may change."""
+def _asked(b: Batch, pace: Pace, end: int) -> Tensor:
+    """Which queries want a gradient: the end that stays, the relation or the gates may change."""
     ids = b.triples[:, 1]
-    fastest = pace.entities[_rows(b.triples[:, 0 if number else 2], b)].flatten(1).amax(1)
+    fastest = pace.entities[_rows(b.triples[:, end], b)].flatten(1).amax(1)
     fastest += pace.relations[_rows(ids, b) if b.divided else ids].flatten(1).amax(1)
     if pace.attention is not None:
         fastest += pace.attention[ids, 0]

@@ -178,7 +178,7 @@ class LinkRun(Run):
     def _same_questions(self, examples: Tensor) -> Tensor:
         """Known training triples that answer questions of the examples, or more of them."""
         known = self.graph.train
-        few = _SORTED_AT_ONCE if examples.is_cuda else 2 * len(examples)
+        few = max(2 * len(examples), _SORTED_AT_ONCE if examples.is_cuda else 0)
         if len(known) > few:  # choosing costs less than taking all
             known = known[self.graph.same_questions(examples.cpu().numpy())]
         return self._on_device(known)

@@ -17,6 +17,8 @@ from dicgrl.training.sampling import NegativeSampler
 class LinkObjective:
     """The loss of a batch of triples against freshly drawn negatives.
 
+    The normalisation loss is left out where it has no gradient.
+
     Args:
         sampler: Draws the negatives.
         loss: Compares positive and negative scores.
@@ -55,7 +57,8 @@ class LinkObjective:
             wide = torch.cat([of_head.expand_as(other_heads), of_tail.expand_as(other_tails)], 1)
             negative = negative - wide + self.loss.level(positive.detach())
         total = self.loss(positive, negative, mask, weight)
-        if route is not None and self.beta and route.alpha.requires_grad:  # else it is a constant
+        # Where attention does not learn, nothing would come of its term.
+        if route is not None and self.beta and route.alpha.requires_grad:
             missing = route.concentration_loss() * weight
             total = total + self.beta * missing.sum() / weight.sum().clamp(min=1e-12)
         return total

@@ -18,7 +18,7 @@ from dicgrl.training.adam import RowAdam
 
 Objective = Callable[[Tensor, Tensor], Tensor]  # examples [b, ...], weights [b] -> loss
 
-_WARM_UP = 2  # steps of a kind before it is recorded, which takes as long as two
+_WARM_UP = 2  # steps of a kind before it is recorded; to record one takes as long as to take two
 
 
 class Stepper:
