@@ -1,14 +1,15 @@
 """Networks judged on labelled nodes that select nothing.
 
     python benchmarks/folds.py NAME [--model gat] [--whole] [--vary "STRATEGY key=value ..." ...]
-        [--folds 5] [--seeds 1] [--device auto] [--json FILE]
+        [--disentangled] [--folds 5] [--seeds 1] [--device auto] [--json FILE]
 
 What validation nodes select looks better on them than it is, and test nodes are to be read once. So
 the training and validation nodes of each part are divided into folds: one is judged, the next one
 selects the epoch, the others are learned from; every labelled node is judged once per seed. Test
-nodes are never measured. A variant is a strategy and changes of its `best` recipe; with `--whole`
-all parts are merged, and it is `plain` or `disentangled`. Rows have the mean over folds and seeds
-with its standard error, and the mean difference to the first row, fold by fold.
+nodes are never measured. A variant is a strategy and changes of its `best` recipe (on the plain
+model, but for dicgrl and with `--disentangled`); with `--whole` all parts are merged, and it is
+`plain` or `disentangled`. Rows have the mean over folds and seeds with its standard error, and the
+mean difference to the first row, fold by fold.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ def main() -> None:
     parser.add_argument("--model", default="gat")
     parser.add_argument("--whole", action="store_true", help="all parts merged")
     parser.add_argument("--vary", action="append", help="one variant; the strategy comes first")
+    parser.add_argument("--disentangled", action="store_true", help="for every strategy")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--device", default="auto")
@@ -90,7 +92,7 @@ def main() -> None:
             "best",
             registered(arguments.name),
             arguments.model,
-            disentangled=kind in ("dicgrl", "disentangled"),
+            disentangled=arguments.disentangled or kind in ("dicgrl", "disentangled"),
             strategy=None if arguments.whole else kind,
         )
         settings = recipe.settings.parsed(changes)
