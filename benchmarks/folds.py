@@ -15,15 +15,13 @@ mean difference to the first row, fold by fold.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.progress import track
-from rich.table import Table
+from rows import Rows
 
 import dicgrl
 from dicgrl.datasets import registered
@@ -83,8 +81,7 @@ def main() -> None:
     parts = (stream.merged() if arguments.whole else stream).parts
     usual = ["plain", "disentangled"] if arguments.whole else ["upper", "frozen", "dicgrl"]
     title = f"{stream.name}, {arguments.model}: accuracy on {arguments.folds} folds, in per cent"
-    table = Table(*HEADINGS, title=title)
-    rows: list[dict[str, str]] = []
+    rows = Rows(title, HEADINGS, arguments.json)
     first: list[Measured] = []
     for variant in arguments.vary or usual:
         kind, *changes = variant.split()
@@ -107,16 +104,13 @@ def main() -> None:
             for fold, seed in track(every, description=variant, transient=True)
         ]
         first = first or found
-        row = [variant, *(shown([one[i] for one in found]) for i in (0, 1))]
-        row += [
-            shown([one[i] - other[i] for one, other in zip(found, first, strict=True)])
-            for i in (0, 1)
-        ]
-        table.add_row(*row)
-        rows.append(dict(zip(HEADINGS, row, strict=True)))
-        if arguments.json:
-            arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    Console().print(table)
+        pairs = list(zip(found, first, strict=True))
+        rows.add(
+            variant,
+            *(shown([one[i] for one in found]) for i in (0, 1)),
+            *(shown([one[i] - other[i] for one, other in pairs]) for i in (0, 1)),
+        )
+    rows.show()
 
 
 if __name__ == "__main__":

@@ -13,14 +13,12 @@ it had no recipe. Test sets only filter ranks; they are not measured.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from rows import Rows
 
 import dicgrl
 from dicgrl.datasets import registered
@@ -83,10 +81,8 @@ def main() -> None:
     name = "" if arguments.default else registered(arguments.name)
     recipe = load_recipe("best", name, arguments.model, disentangled=True, strategy="dicgrl")
     settings = recipe.settings.parsed(arguments.changes)
-    table = Table(title=f"{stream.name}, {arguments.model}, dicgrl: validation, in per cent")
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading == "variant" else "right")
-    rows: list[dict[str, str]] = []
+    title = f"{stream.name}, {arguments.model}, dicgrl: validation, in per cent"
+    rows = Rows(title, HEADINGS, arguments.json)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "first"
         learner = Learner(settings=settings, seed=arguments.seed, device=arguments.device)
@@ -96,12 +92,8 @@ def main() -> None:
         for variant in VARIANTS if arguments.vary is None else arguments.vary:
             changed = settings.parsed(variant.split())
             forked = Learner.load(folder, device=arguments.device).fork(changed)
-            row = [variant or "the recipe", *measure(forked, stream, first)]
-            table.add_row(*row)
-            rows.append(dict(zip(HEADINGS, row, strict=True)))
-            if arguments.json:
-                arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    Console().print(table)
+            rows.add(variant or "the recipe", *measure(forked, stream, first))
+    rows.show()
 
 
 if __name__ == "__main__":

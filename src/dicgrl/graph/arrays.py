@@ -32,11 +32,10 @@ def distinct(*values: IntArray) -> IntArray:
         array([1, 2, 3])
     """
     every = np.concatenate(values)
-    if not len(every):
-        return every
-    low, high = int(every.min()), int(every.max())
-    if lies_close(low, high, len(every)):
-        return np.flatnonzero(_marked(every - low, high - low + 1)) + low
+    table = _table(every)
+    if table is not None:
+        low, there = table
+        return np.flatnonzero(there) + low
     ordered = np.sort(every)  # np.unique hashes and then sorts: much slower
     return ordered[_first_of_each(ordered)]
 
@@ -73,13 +72,11 @@ class Groups:
     """
 
     def __init__(self, values: IntArray) -> None:
-        low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
-        if lies_close(low, high, len(values)):
-            place = values - low
-            there = _marked(place, high - low + 1)
+        table = _table(values)
+        if table is not None:
+            low, there = table
             self.values = np.flatnonzero(there) + low
-            number = np.cumsum(there)
-            self.group = number[place] - 1
+            self.group = np.cumsum(there)[values - low] - 1
         else:
             order = np.argsort(values)
             is_first = _first_of_each(values[order])
@@ -98,10 +95,14 @@ class Groups:
         return np.bincount(self.group, numbers, len(self.values)).astype(np.float64)
 
 
-def _marked(places: IntArray, size: int) -> BoolArray:
-    there = np.zeros(size, np.bool_)
-    there[places] = True
-    return there
+def _table(values: IntArray) -> tuple[int, BoolArray] | None:
+    """The lowest value, and which numbers from it on are there; None where they lie far apart."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
+    if not lies_close(low, high, len(values)):
+        return None
+    there = np.zeros(high - low + 1, np.bool_)
+    there[values - low] = True
+    return low, there
 
 
 def _first_of_each(ordered: IntArray) -> BoolArray:
