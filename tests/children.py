@@ -58,6 +58,8 @@ def _main(output: str, words: tuple[str, ...], die_at: int | None) -> None:
             sync(handle)
 
         os.fsync = counting
+    # Who starts the tests in the background lets them ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["dicgrl", *words]
     with (
         Path(output).open("a", encoding="utf-8") as file,
