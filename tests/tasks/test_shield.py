@@ -132,11 +132,12 @@ def test_blocks_keep_to_the_memory_bound(
         return score(triples, *others)
 
     monkeypatch.setattr(model, "score_links", watched)
-    monkeypatch.setattr("dicgrl.tasks.shield.MEMORY_BOUND", 1 << 26)  # a CPU takes a sixteenth
-    many = KNOWN.repeat(20, 1)
-    bars_of(model, many, 3)
-    assert sum(heights) == len(many)
-    assert 1 < max(heights) <= (1 << 22) / (2 * (512 + ENTITIES) * needed)
+    monkeypatch.setattr("dicgrl.tasks.shield.MEMORY_BOUND", 1 << 23)  # a CPU takes a sixteenth
+    questions = 2 * ENTITIES  # of each side
+    many = rows_of([(i, r, (i + r) % ENTITIES) for i in range(ENTITIES) for r in range(2)])
+    bars_of(model, many.repeat(20, 1), 3)
+    assert sum(heights) == 2 * questions  # one that is asked often is ranked once
+    assert 1 < max(heights) <= (1 << 19) / ((512 + ENTITIES) * needed)
 
 
 def test_what_every_old_entity_answers_is_open_to_newcomers() -> None:

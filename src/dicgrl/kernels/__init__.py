@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 _FOUND = importlib.util.find_spec("triton") is not None
-_ANYWHERE = False  # for a test that only compiles
+_ANYWHERE = False  # for tests that run none of them; TRITON_INTERPRET would change Triton itself
 
 
 def available(*tensors: Tensor) -> bool:

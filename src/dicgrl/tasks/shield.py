@@ -2,7 +2,7 @@
 
 A triple asks for its head and for its tail. Old entities that are not known to answer are ranked by
 the model as it was, and the score of the given rank is the question's bar: a newcomer behind it
-leaves the first answers as they are.
+leaves the first answers as they are. A question that many triples ask is ranked once.
 
 The rank is estimated from a sample that all questions of a relation share. Half of it are entities
 that the relation is known to have at that end, where the first answers come from; the rest are
@@ -12,8 +12,9 @@ triples and not the number of entities, and first ranks are told apart on large 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -48,42 +49,51 @@ def bars(
         generator: Source of randomness, on the device of the triples.
     """
     found = triples.new_empty(len(triples), 2, dtype=model.entities.rows.dtype)
-    relations, number = torch.unique(triples[:, RELATION], return_inverse=True)
-    order = number.argsort()
     with evaluating(model):
-        for first in range(0, len(relations), _RELATIONS):
-            here = (number[order] >= first) & (number[order] < first + _RELATIONS)
-            chosen = order[here]
-            some = triples[chosen]
-            sides = [_Side.of(some, known, asked, entities, generator) for asked in (HEAD, TAIL)]
-            # One relation after the other: its sample is read again while it is in the cache.
-            every = torch.arange(len(some), device=some.device)
-            for rows in torch.split(every, _height(model, sides)):
-                at_rank = _score_ranks(model, some[rows], rows, sides, rank)
-                found[chosen[rows]] = torch.stack(at_rank, 1)
+        for column, asked in enumerate((HEAD, TAIL)):
+            asking, question = _questions(triples, asked, model.num_entities)
+            of_each = found.new_empty(len(asking))
+            for rows in _by_relation(asking):
+                side = _Side.of(asking[rows], known, asked, entities, generator)
+                of_each[rows] = _side_bars(model, asking[rows], side, rank)
+            found[:, column] = of_each[question]
     return found
 
 
-def _height(model: KnowledgeModel, sides: Sequence[_Side]) -> int:
-    """Triples whose questions are ranked at a time."""
+def _questions(triples: Tensor, asked: int, entities: int) -> tuple[Tensor, Tensor]:
+    """A triple for each question of one side, by relation, and the question of each triple."""
+    given = triples[:, HEAD if asked == TAIL else TAIL]
+    each, question = torch.unique(triples[:, RELATION] * entities + given, return_inverse=True)
+    one = torch.empty_like(each)
+    one[question] = torch.arange(len(triples), device=triples.device)  # any of those that ask it
+    return triples[one], question
+
+
+def _by_relation(triples: Tensor) -> Iterator[slice]:
+    """Runs of triples, sorted by relation, that have so many relations at most."""
+    _, counts = torch.unique_consecutive(triples[:, RELATION], return_counts=True)
+    ends = counts.cumsum(0)[_RELATIONS - 1 :: _RELATIONS].tolist()
+    for first, last in pairwise([0, *ends, len(triples)]):
+        if last > first:
+            yield slice(first, last)
+
+
+def _side_bars(model: KnowledgeModel, triples: Tensor, side: _Side, rank: int) -> Tensor:
+    """The scores of that rank in the questions that a side was made of, [n]."""
     bound = MEMORY_BOUND
-    if not sides[0].sample.is_cuda:
+    if not triples.is_cuda:
         bound >>= 4  # a CPU would leave its cache
-    columns = sum(side.sample.shape[1] for side in sides)
-    return max(bound // (columns * (model.link_bytes() + 24)), 1)
-
-
-def _score_ranks(
-    model: KnowledgeModel, triples: Tensor, rows: Tensor, sides: Sequence[_Side], rank: int
-) -> list[Tensor]:
-    """The scores of that rank for some of the triples that the sides were made of, by side."""
-    asked_about = [side.asked_about(rows) for side in sides]
-    _, scores, _ = model.score_links(triples, *asked_about)
-    by_side = torch.split(scores, [ids.shape[1] for ids in asked_about], dim=1)
-    return [
-        _at_rank(of_side, side.stand_for(triples, rows), rank)
-        for of_side, side in zip(by_side, sides, strict=True)
-    ]
+    height = max(bound // (side.sample.shape[1] * (model.link_bytes() + 24)), 1)
+    none = triples.new_empty(0)
+    found = []
+    # One relation after the other: its sample is read again while it is in the cache.
+    for rows in torch.split(torch.arange(len(triples), device=triples.device), height):
+        others = [side.asked_about(rows), none.expand(len(rows), 0)]
+        if side.asked == TAIL:
+            others.reverse()
+        _, scores, _ = model.score_links(triples[rows], *others)
+        found.append(_at_rank(scores, side.stand_for(triples[rows], rows), rank))
+    return torch.cat(found)
 
 
 @dataclass(frozen=True, slots=True)
