@@ -120,6 +120,7 @@ _ALL = (
             "transe",
             "dicgrl",
             "disentangled",
+            changes=("orders=2",),  # what the paper's figure shows
             case=("Robert Clohessy", "United Kingdom", "Jack Huston", "Dominic Chianese"),
         ),
     ),

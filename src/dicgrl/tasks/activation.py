@@ -167,9 +167,8 @@ def activate(graph: Links, ends: IntArray, bits: IntArray, orders: int = 2) -> A
     strength = np.ones(len(ends))
     for order in range(1, orders + 1):
         nodes, concerned, evidence = _gather(ends, bits, strength)
-        step, near = _neighbours(graph, nodes, concerned, evidence, order)
+        step, near = _neighbours(graph, nodes, concerned, evidence, order, seen)
         looked = distinct(looked, near)
-        step = step.at(~np.isin(step.rows, seen))
         seen = np.concatenate([seen, step.rows])
         found.append(step)
         ends, bits, strength = graph.ends(step.rows), step.common, step.merit
@@ -209,8 +208,9 @@ def _neighbours(
     concerned: IntArray,
     evidence: npt.NDArray[np.float64],
     order: int,
+    seen: IntArray,
 ) -> tuple[Activation, IntArray]:
-    """Old links that nodes concern, and all those at the nodes."""
+    """Old links that nodes concern and that were not seen before, and all those at the nodes."""
     degree = graph.degree(nodes)
     at, rows = graph.links_of(nodes, degree)
     links = Groups(rows)
@@ -219,7 +219,7 @@ def _neighbours(
     overlap = np.bitwise_count(common) / np.maximum(np.bitwise_count(own), 1)
     spoken = (evidence / np.maximum(degree, 1))[at]
     merit, shared = links.sum(overlap * spoken), links.union(common)
-    active = shared != 0
+    active = (shared != 0) & ~np.isin(links.values, seen)
     found = Activation(
         links.values[active],
         np.full(int(active.sum()), order),
