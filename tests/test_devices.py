@@ -55,7 +55,23 @@ def test_a_refused_part_leaves_the_learner_as_it_was(
     [
         ("MemAvailable: 10 kB\nSwapFree: 4 kB\n", {}, 14 << 10),
         ("MemAvailable: 10 kB\n", {"memory.max": "2048", "memory.swap.max": "1024"}, 3072),
-        ("MemAvailable: 10 kB\n", {"memory.max": "2048", "memory.swap.max": "max"}, 10 << 10),
+        ("MemAvailable: 10 kB\n", {"memory.max": "2048", "memory.swap.max": "max"}, 2048),
+        (
+            "MemAvailable: 10 kB\nSwapFree: 4 kB\n",
+            {"memory.max": "2048", "memory.swap.max": "max"},
+            2048 + (4 << 10),
+        ),
+        (
+            "MemAvailable: 10 kB\n",
+            {
+                "memory.max": "2048",
+                "memory.current": "1800",
+                "memory.stat": "anon 5\ninactive_file 300",
+                "memory.swap.max": "100",
+                "memory.swap.current": "30",
+            },
+            548 + 70,
+        ),
         ("MemAvailable: 10 kB\n", {"memory.max": "max", "memory.swap.max": "0"}, 10 << 10),
     ],
 )

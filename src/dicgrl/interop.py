@@ -12,7 +12,7 @@ import numpy as np
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, NetworkStream
 from dicgrl.graph.arrays import IntArray
-from dicgrl.graph.labels import check_labels
+from dicgrl.graph.labels import as_label, check_labels
 from dicgrl.readers.network_table import SetAside, checked_table
 
 if TYPE_CHECKING:
@@ -102,8 +102,9 @@ def from_pyg(
     if data.y.ndim != 1:
         raise UserError(f"y has shape {list(data.y.shape)}; expected one class for each node")
     count = int(data.num_nodes)
-    labels = getattr(data, "node_labels", None) or [str(i) for i in range(count)]
-    check_labels(map(str, labels))
+    given = getattr(data, "node_labels", None)
+    labels = [as_label(label) for label in (range(count) if given is None else given)]
+    check_labels(labels)
     classes = [str(c) if c >= 0 else "" for c in data.y.cpu().tolist()]
     edges = data.edge_index.cpu().numpy().T
     if data.is_undirected():

@@ -17,6 +17,7 @@ from dicgrl.datasets import datasets, registered
 from dicgrl.devices import pick_device
 from dicgrl.errors import UserError, shown, unknown_name
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
+from dicgrl.evaluation.ranks import MEMORY_BOUND
 from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Task, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.graph.labels import Triples, as_label, as_labels, check_labels
@@ -239,11 +240,10 @@ class Learner:
             raise UserError("nothing was learned yet: call learn first")
         started = time.perf_counter()
         tests: list[Tested] = []
-        for part in range(run.num_parts):
-            examples = run.examples("test", part, part + 1)
-            if not len(examples):
-                continue
-            metrics, answered = run.outcome(examples)
+        sets = {part: run.examples("test", part, part + 1) for part in range(run.num_parts)}
+        sets = {part: examples for part, examples in sets.items() if len(examples)}
+        outcomes = run.outcomes(list(sets.values())) if sets else []
+        for (part, examples), (metrics, answered) in zip(sets.items(), outcomes, strict=True):
             metrics.pop("loss", None)
             tests.append({"part": part, "count": len(examples), **metrics})
             if part == 0:
@@ -277,6 +277,7 @@ class Learner:
         answer only where some entity is known to have the relation to itself.
         """
         k = _whole_number("k", k, 1)
+        self.check_whole()
         if not self.reports:
             raise UserError("nothing was learned yet: call learn first")
         if isinstance(self.run, NodeRun):
@@ -294,6 +295,7 @@ class Learner:
 
     def score_rows(self, rows: IntArray) -> list[float]:
         """Scores of triples by ids, [n, 3]."""
+        self.check_whole()
         scores: list[float] = self._scores(self._links("score"), rows).tolist()
         return scores
 
@@ -302,7 +304,8 @@ class Learner:
     def _scores(run: LinkRun, rows: IntArray) -> torch.Tensor:
         if not len(rows):
             return torch.empty(0)
-        blocks = torch.split(torch.from_numpy(rows).to(run.device), 1 << 14)
+        height = min(max(MEMORY_BOUND // run.model.link_bytes(), 1), 1 << 14)
+        blocks = torch.split(torch.from_numpy(rows).to(run.device), height)
         with evaluating(run.model):
             return torch.cat([run.model.score(*block.unbind(1)) for block in blocks]).cpu()
 
@@ -332,11 +335,12 @@ class Learner:
         differs = [key for key in theirs if key not in LATER and mine.get(key) != theirs[key]]
         if differs or self.strategy.keeps_state:
             raise UserError(f"the first part cannot be shared: {', '.join(differs) or 'its state'}")
+        strategy = make_strategy(settings)  # before anything changes: it may refuse
+        self.strategy = strategy
         self.settings = self.run.settings = settings
         self.identity = secrets.token_hex(8)
         self.stored = {}
-        self.strategy = make_strategy(settings)
-        self.strategy.remember(self.run)
+        strategy.conclude(self.run)
         return self
 
     def save(self, folder: str | Path, *, keep: str = "all") -> None:

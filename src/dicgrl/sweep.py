@@ -184,6 +184,8 @@ def run_sweep(
         values = {key: trial.suggest_categorical(key, list(grid[key])) for key in grid}
         try:
             settings = recipe.settings.parsed(f"{k}={v}" for k, v in values.items())
+            if not whole:
+                make_strategy(settings)
         except UserError as error:  # such as 8 of 4 components
             trial.set_user_attr("state", "impossible")
             raise engine.TrialPruned from error

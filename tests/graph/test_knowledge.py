@@ -28,9 +28,9 @@ def check(graph: KnowledgeGraph, parts: KnowledgeLists) -> None:
     for split in ("valid", "test"):
         assert words(graph, getattr(graph, split)) == [t for part in parts for t in part[split]]
     for i, part in enumerate(parts):
-        assert words(graph, graph.part_rows("train", i)) == by_part[i]
-        assert words(graph, graph.part_rows("valid", i)) == part["valid"]
-        assert words(graph, graph.part_rows("test", i)) == part["test"]
+        assert words(graph, graph.rows("train", i, i + 1)) == by_part[i]
+        assert words(graph, graph.rows("valid", i, i + 1)) == part["valid"]
+        assert words(graph, graph.rows("test", i, i + 1)) == part["test"]
     assert graph.num_parts == len(parts)
 
     mentioned = {

@@ -165,5 +165,7 @@ def test_weights_are_averaged_by_training_nodes_and_new_classes_keep_theirs(form
     assert share == mean.count("train", 0, 1) / mean.count("train")
     for name, values in before.items():
         expected = share * values + (1 - share) * learned[name]
+        if name in ("class_weight", "class_bias"):
+            expected[2:] = learned[name][2:]
         assert torch.allclose(averaged[name], expected, atol=1e-6), name
     assert mean.model.num_classes == 3

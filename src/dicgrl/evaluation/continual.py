@@ -91,18 +91,16 @@ def evaluation(
     whole = {n: sum(t[n] * t["count"] for t in tests) / total for n in names if total}
     average = {n: sum(t[n] for t in tests) / len(tests) for n in names}
     now = {test["part"]: test[metric] for test in tests}
-    lost, moved = [], []
-    newest = len(history) - 1
-    for part, value in now.items():
-        if part == newest:
-            continue
-        earlier = {
-            i: test[metric] for i in range(newest) for test in history[i] if test["part"] == part
-        }
-        if earlier:
-            lost.append(max(earlier.values()) - value)
-        if part in earlier:
-            moved.append(value - earlier[part])
+    best: dict[int, float] = {}
+    at_first: dict[int, float] = {}
+    for after, tested in enumerate(history[:-1]):
+        for test in tested:
+            part, value = test["part"], test[metric]
+            best[part] = max(best.get(part, value), value)
+            if part == after:
+                at_first[part] = value
+    lost = [best[part] - value for part, value in now.items() if part in best]
+    moved = [value - at_first[part] for part, value in now.items() if part in at_first]
     ahead = [value for value in before[1:] if value is not None]
     return Evaluation(
         metric, tests, whole, average, _mean(lost), _mean(moved), _mean(ahead), retention

@@ -63,6 +63,7 @@ class KnowledgeGraph:
         self._rows = {split: GrowingArray((3,), np.dtype(np.int64)) for split in SPLITS}
         self._starts: dict[str, list[int]] = {split: [0] for split in SPLITS}
         self._relation_counts = np.zeros(0, np.int64)
+        self._reflexive: set[int] = set()
         self._by_entity = SegmentIndex()
         self._by_triple = SegmentIndex()
         self._by_question = {"tail": SegmentIndex(), "head": SegmentIndex()}
@@ -138,8 +139,7 @@ class KnowledgeGraph:
 
     def is_reflexive(self, relation: int) -> bool:
         """Whether some training triple has the same entity at both ends of a relation."""
-        loops = self.train[:, 0] == self.train[:, 2]
-        return bool((loops & (self.train[:, 1] == relation)).any())
+        return relation in self._reflexive
 
     def degree(self, entities: IntArray) -> IntArray:
         """How many training triples mention each entity."""
@@ -171,10 +171,6 @@ class KnowledgeGraph:
         aside = triple_keys(np.concatenate([self.rows("valid"), self.rows("test")]))
         stale = self.contains(rows[old]) | np.isin(triple_keys(rows[old]), aside)
         return replace(part, train=np.delete(part.train, old[stale], axis=0))
-
-    def part_rows(self, split: str, part: int) -> IntArray:
-        """The triples of one split that arrived with one part."""
-        return self.rows(split, part, part + 1)
 
     def rows(self, split: str, first: int = 0, last: int | None = None) -> IntArray:
         """The triples of one split that arrived with parts [first, last)."""
@@ -217,6 +213,7 @@ class KnowledgeGraph:
         counts[: len(self._relation_counts)] += self._relation_counts
         self._relation_counts = counts
         not_loop = triples[:, 0] != triples[:, 2]
+        self._reflexive.update(np.unique(triples[~not_loop, 1]).tolist())
         self._by_entity.add(mentions(triples[:, [0, 2]]), np.concatenate([rows, rows[not_loop]]))
 
     def _check_room(self, entities: int, relations: int) -> None:

@@ -8,7 +8,7 @@ A node is its own neighbour in every component, whatever the routing: otherwise 
 edge chooses would be empty.
 
 A large network is worked off in blocks of nodes (`models/blockwise.py`), as large as
-`ComponentLayer.block_bytes` allows; memory then follows N K, not E K.
+`ComponentLayer.block_bytes` allows; memory then follows N K, and a byte for each of E K choices.
 """
 
 from __future__ import annotations

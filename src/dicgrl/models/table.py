@@ -152,12 +152,12 @@ class Table:
         """Copies of the rows and the optimiser's state."""
         return self.read(None)
 
-    def read(self, ids: Tensor | None) -> dict[str, Tensor]:
-        """Copies of some rows and their state by buffer; of all rows for None."""
+    def read(self, ids: Tensor | None, *, state: bool = True) -> dict[str, Tensor]:
+        """Copies of some rows, and their state, by buffer; of all rows for None."""
         return {
             name: buffer[: self._length].clone() if ids is None else buffer[ids]
             for name, buffer in self._buffers.items()
-            if name not in ("gradient", "pace")
+            if name == "rows" or (state and name not in ("gradient", "pace"))
         }
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
@@ -210,10 +210,12 @@ class RowCopies:
 
     Args:
         table: The table.
+        state: Copy the optimiser's state as well, for `restore`.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, *, state: bool = True) -> None:
         self.table = table
+        self._state = state
         self._none = torch.empty(0, dtype=torch.long, device=table.rows.device)
         self._open: Tensor | None = self._none
         self.copies: list[tuple[Tensor, dict[str, Tensor]]] = []
@@ -229,7 +231,7 @@ class RowCopies:
             ids = torch.arange(len(table), device=self._none.device)
         if self.copies:
             ids = ids[~torch.isin(ids, torch.cat([copied for copied, _ in self.copies]))]
-        self.copies.append((ids, table.read(ids)))
+        self.copies.append((ids, table.read(ids, state=self._state)))
 
     def retake(self) -> None:
         """Forget the copies and copy the rows that may change as they are now."""

@@ -82,6 +82,8 @@ def load_recipe(
     own = content.get("continual", {}) | content.get("strategies", {}).get(later, {})
     if strategy is None:
         own = {key: value for key, value in own.items() if key in LATER}
+    if not disentangled:  # a strategy may have a division of its own
+        own = {key: value for key, value in own.items() if key not in ("components", "top")}
     settings = settings.changed(own).changed({"strategy": later})
     return Recipe(name, settings, content.get("published", {}).get(strategy or form, {}))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +36,7 @@ class Outcome:
     failed: dict[Cell, str] = field(default_factory=dict)
 
 
+_LONGEST = 4000  # characters of a reason: a pipe takes no more than a page before it is read
 Hear = Callable[[object], None]
 Watch = Callable[[int], contextlib.AbstractContextManager[tuple[Hear, Hear]]]
 
@@ -150,8 +150,9 @@ def _side_by_side(
 def _child(
     reply: Connection, run: RunCell, folder: Path, cell: Cell, device: str, at_once: int
 ) -> None:
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // at_once))
-    reply.send(_attempt(run, folder, cell, device, at_once))
+    torch.set_num_threads(max(1, torch.get_num_threads() // at_once))
+    reason = _attempt(run, folder, cell, device, at_once)
+    reply.send(reason and reason[:_LONGEST])
 
 
 def _last_words(process: BaseProcess, reply: Connection) -> str | None:

@@ -56,8 +56,13 @@ class Strategy:
     def learn(self, run: Run, monitor: Monitor | None = None) -> Learned:
         """Learn the newest part, which the run has taken in already."""
         learned = self.first(run, monitor) if run.newest == 0 else self.later(run, monitor)
-        self.remember(run)
+        self.conclude(run)
         return learned
+
+    def conclude(self, run: Run) -> None:
+        """Remember a part that was learned here, or that another strategy learned alike."""
+        run.reseed()  # the same numbers whether or not the part was learned in this process
+        self.remember(run)
 
     def first(self, run: Run, monitor: Monitor | None) -> Learned:
         """Learn the first part."""

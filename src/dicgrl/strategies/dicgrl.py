@@ -65,6 +65,9 @@ class DiCGRL(Strategy, name="dicgrl"):
         learned.replayed = len(part.replayed)
         if settings.average:
             before.average()
+            validate = run.validator()
+            if validate is not None and learned.fits:
+                learned.fits[-1].best = validate()  # of the weights that are kept
         learned.details["drift"] = before.drift()
         return learned
 
@@ -205,7 +208,7 @@ class _Before:
         self._run = run
         self._old = run.old_rows()
         tables = run.model.tables()
-        self._rows = {name: RowCopies(table) for name, table in tables.items()}
+        self._rows = {name: RowCopies(table, state=False) for name, table in tables.items()}
         self._dense = {n: p.detach().clone() for n, p in run.model.named_parameters()}
 
     def cover(self) -> None:
@@ -247,10 +250,16 @@ class _Before:
 
     @torch.no_grad()
     def average(self) -> None:
-        """Average dense weights with those of before, by the training examples behind each."""
+        """Average dense weights with those of before, by the training examples behind each.
+
+        What came with the part, such as the weights of a new class, has none of before.
+        """
         run = self._run
         old = run.count("train", 0, run.newest) / max(run.count("train"), 1)
+        rows = run.old_weights()
         for name, parameter in run.model.named_parameters():
             before = self._dense[name]
-            kept = parameter[: len(before)] if before.dim() else parameter  # classes may have grown
-            kept.lerp_(before, old)
+            if name in rows:
+                parameter[: rows[name]].lerp_(before[: rows[name]], old)
+            else:
+                parameter.lerp_(before, old)

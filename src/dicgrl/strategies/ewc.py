@@ -92,7 +92,7 @@ class EWC(Strategy, name="ewc"):
         for values, key in ((fisher, f"fisher/{name}"), (anchor, f"anchor/{name}")):
             if key in self._dense:
                 stored = self._dense[key]
-                values[: len(stored)] = stored
+                (values[: len(stored)] if stored.dim() else values).copy_(stored)
         return fisher, anchor
 
     def state(self) -> dict[str, Tensor]:

@@ -45,7 +45,8 @@ class Links(ABC):
         lookup: Gives all links at nodes: positions in the nodes and rows, one pair per mention.
         old: Rows below are those of before.
         new_ends: The two nodes of each newer link, [m, 2].
-        fan: Old links looked at per node; 0 for all.
+        fan: Old links looked at per node; 0 for all. One that was not looked at from its own node
+            may be found from the next, and then counts as of order 2.
         generator: Draws them.
     """
 

@@ -7,7 +7,7 @@ node), how it is scored and which old ones a part concerns is known here and bel
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -93,6 +93,7 @@ class Run(ABC):
         check_memory(numbers * _BYTES, self.device, f"{self.settings.model} with {setting}")
         self.reseed()
         self.taken.append(self._add(part))
+        self._prepare()
         self._grow()
         self.num_parts += 1
 
@@ -101,6 +102,7 @@ class Run(ABC):
         for part in parts:
             self.taken.append(self._add(part))
             self.num_parts += 1
+        self._prepare()
         self.model = model
 
     @property
@@ -115,6 +117,9 @@ class Run(ABC):
     @abstractmethod
     def _add(self, part: Part) -> Part:
         """Let the graph grow; gives the part in the graph's own ids."""
+
+    def _prepare(self) -> None:  # noqa: B027  # a model of triples sees the graph itself
+        """Make what models see of the graph as it is now."""
 
     @abstractmethod
     def _grow(self) -> None:
@@ -181,6 +186,10 @@ class Run(ABC):
     def old_rows(self) -> dict[str, int]:
         """How many rows each of the model's tables had before the newest part."""
 
+    def old_weights(self) -> dict[str, int]:
+        """Of dense weights that grow, how many rows were there before the newest part, by name."""
+        return {}
+
     @abstractmethod
     def open_new(self) -> None:
         """Let only what arrived with the newest part change."""
@@ -192,6 +201,10 @@ class Run(ABC):
     @abstractmethod
     def outcome(self, examples: Tensor) -> tuple[dict[str, float], Tensor]:
         """Metrics of examples, and for each question whether it was answered (top 10, class)."""
+
+    def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
+        """The same for each of several sets of examples."""
+        return [self.outcome(examples) for examples in sets]
 
     def measure(self, examples: Tensor) -> dict[str, float]:
         """Metrics of examples."""
@@ -228,8 +241,6 @@ class Run(ABC):
         schedule: Schedule | None = None,
     ) -> FitReport:
         """Train with early stopping on validation data."""
-        first = self.newest == 0 or self.settings.validate_on == "seen"
-        watched = self._watched(self.examples("valid", 0 if first else self.newest))
         if schedule is None:
             later = self.newest > 0
             schedule = self.settings.later_schedule() if later else self.settings.schedule()
@@ -240,9 +251,15 @@ class Run(ABC):
             lesson,
             schedule,
             self.generator,
-            validate=(lambda: self.judge(watched)) if len(watched) else None,
+            validate=self.validator(),
             monitor=monitor,
         )
+
+    def validator(self) -> Callable[[], float] | None:
+        """What training is stopped by: the model judged on validation data; None without any."""
+        since = 0 if self.settings.validate_on == "seen" else self.newest
+        watched = self._watched(self.examples("valid", since))
+        return (lambda: self.judge(watched)) if len(watched) else None
 
     def _watched(self, valid: Tensor) -> Tensor:
         """The validation examples that are looked at in training."""

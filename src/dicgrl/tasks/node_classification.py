@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -111,10 +112,14 @@ class NodeRun(Run):
             raise UserError(
                 f"this network's nodes have no features; {self.settings.model} needs them"
             )
-        if self.graph is None:
-            self.graph = NetworkGraph(num_features)
-        graph = self.graph
+        graph = self.graph or NetworkGraph(num_features)
         self.part = graph.add(part)
+        self.graph = graph
+        return self.part
+
+    def _prepare(self) -> None:
+        graph = self.graph
+        assert graph is not None
         features = torch.from_numpy(graph.features.copy())
         self.x = scaled(features, self.settings.features).to(self.device)
         self.inputs: Tensor | SparseRows = self.x
@@ -126,7 +131,6 @@ class NodeRun(Run):
         self.edges = PreparedEdges(edge_index, len(self.x))
         self.labels = torch.from_numpy(graph.labels.copy()).to(self.device)
         self._open = None
-        return self.part
 
     def _grow(self) -> None:
         assert self.part is not None
@@ -220,6 +224,11 @@ class NodeRun(Run):
         """See `Run`."""
         return {}
 
+    def old_weights(self) -> dict[str, int]:
+        """See `Run`: the layer of classes has a row for each."""
+        assert self.part is not None
+        return dict.fromkeys(("class_weight", "class_bias"), self.part.new_classes.start)
+
     def open_new(self) -> None:
         """See `Run`; a network's nodes have no rows of their own: there is nothing to close."""
 
@@ -229,9 +238,16 @@ class NodeRun(Run):
 
     def outcome(self, examples: Tensor) -> tuple[dict[str, float], Tensor]:
         """See `Run`; a question is answered when the true class scores highest."""
-        scores = self.scores(examples)
-        labels = self.labels[examples]
-        return accuracy_metrics(scores, labels), scores.argmax(1) == labels
+        return self.outcomes([examples])[0]
+
+    def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
+        """See `Run`; the network is passed once for all of them."""
+        scores = torch.split(self.scores(torch.cat(list(sets))), [len(nodes) for nodes in sets])
+        labels = [self.labels[nodes] for nodes in sets]
+        return [
+            (accuracy_metrics(found, true), found.argmax(1) == true)
+            for found, true in zip(scores, labels, strict=True)
+        ]
 
     @torch.no_grad()
     def scores(self, nodes: Tensor) -> Tensor:

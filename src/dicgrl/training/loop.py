@@ -248,6 +248,7 @@ def _fit(
             losses.append(stepper(objective, examples, weight))
             sizes.append(len(examples))
         lesson.settle(epoch)
+        stepper.settle()
         mean, bad = _summed(losses, sizes)
         bad += begun
         seconds = time.perf_counter() - started

@@ -50,7 +50,9 @@ class LinkObjective:
         mask = None
         if self.sampler.saturated:
             mask = torch.cat([other_heads >= 0, other_tails >= 0], 1)
-            other_heads, other_tails = other_heads.clamp(min=0), other_tails.clamp(min=0)
+            heads, _, tails = torch.split(triples, 1, dim=1)  # rows that the batch touches anyway
+            other_heads = torch.where(other_heads >= 0, other_heads, heads)
+            other_tails = torch.where(other_tails >= 0, other_tails, tails)
         positive, negative, route = model.score_links(triples, other_heads, other_tails)
         if bars is not None:
             of_head, of_tail = torch.split(bars, 1, 1)

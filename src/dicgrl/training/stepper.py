@@ -42,6 +42,7 @@ class Stepper:
         self._generator = generator
         self._seen: dict[tuple[object, ...], int] = {}
         self._records: dict[tuple[object, ...], _Record] = {}
+        self._used: set[tuple[object, ...]] = set()  # kinds of steps since `settle`
         self._open: tuple[Tensor | None, ...] = ()
 
     def __call__(self, objective: Objective, examples: Tensor, weight: Tensor) -> Tensor:
@@ -53,6 +54,7 @@ class Stepper:
             self._seen, self._records = {}, {}  # never needed again, and each holds memory
         self._open = opened
         key = (objective, examples.shape)
+        self._used.add(key)
         self._seen[key] = self._seen.get(key, 0) + 1
         if self._seen[key] < _WARM_UP:  # also compiles kernels and makes the optimiser's state
             return self._step(objective, examples, weight)
@@ -69,6 +71,12 @@ class Stepper:
         record.weight.copy_(weight)
         record.graph.replay()
         return record.loss.clone()
+
+    def settle(self) -> None:
+        """Forget, when an epoch is over, steps that it did not take: each record holds memory."""
+        self._seen = {key: count for key, count in self._seen.items() if key in self._used}
+        self._records = {key: record for key, record in self._records.items() if key in self._used}
+        self._used = set()
 
     def _step(self, objective: Objective, examples: Tensor, weight: Tensor) -> Tensor:
         loss = objective(examples, weight)
