@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import tarfile
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from dicgrl import Learner, NetworkGraph, load_stream
@@ -321,7 +323,7 @@ def test_predict_answers_with_names_scores_and_what_is_known(cli: Cli) -> None:
     answers = json.loads(out)
     expected = Learner.load("divided", device="cpu").predict(head="e1", relation="plus 2", k=3)
     assert [a["label"] for a in answers] == [a.label for a in expected]
-    assert all(a.keys() == {"label", "name", "score", "known"} for a in answers)
+    assert all(a.keys() == {"label", "name", "score", "known", "aside"} for a in answers)
     assert [a["score"] for a in answers] == sorted((a["score"] for a in answers), reverse=True)
     code, out, err = cli(*question, "-k", "99")
     assert (code, err) == (0, "")
@@ -390,7 +392,8 @@ ASKED_WRONG = {
         ("unknown relation 'plus'", "'plus 1'"),
     ),
     "none at all": (("predict", "plain", "--head", "e1", "--relation", "plus 1", "-k", "0"), "-k"),
-    "node of links": (("predict", "plain", "--node", "e1"), ("exactly one",)),
+    "node of links": (("predict", "plain", "--node", "e1"), ("node is for networks",)),
+    "new classes": (("predict", "nodes", "--node", "n1", "--new"), ("node alone",)),
     "head of nodes": (("predict", "nodes", "--head", "n1"), ("node alone",)),
     "unknown node": (("predict", "nodes", "--node", "n77"), ("unknown node 'n77'", "'n7'")),
     "no run": (("predict", "ring", "--head", "e1"), ("ring: no run here",)),
@@ -484,6 +487,55 @@ def test_score_gives_every_line_its_score(cli: Cli) -> None:
     expected = Learner.load("divided", device="cpu").score(triples)  # type: ignore[arg-type]
     found = [float(line.rpartition("\t")[2]) for line in out.splitlines()]
     assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_edges_that_are_all_known_are_no_part(cli: Cli) -> None:
+    shutil.copytree("begun/", "run")
+    more = ("learn", "run", "growing/more", "--device", "cpu")
+    assert "arrived" in cli(*more).out
+    held = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+    graph = Learner.load("run", device="cpu").run.graph
+    assert isinstance(graph, NetworkGraph)
+    ends = graph.nodes.labels(graph.edges[:3].ravel())
+    Path("again").mkdir()
+    pairs = [f"{a},{b}\n" for a, b in zip(ends[::2], ends[1::2], strict=True)]
+    Path("again/edges.csv").write_text("source,target\n" + "".join(pairs))
+    assert cli("learn", "run", "again").out == "nothing new: all 3 facts are known\n"
+    assert held == {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+
+
+def test_a_new_label_that_is_the_name_of_another_is_mentioned(cli: Cli) -> None:
+    shutil.copytree("divided/", "run")
+    Path("facts.tsv").write_text("Number One\tplus 1\te2\ne100\tplus 1\te3\n")
+    code, out, err = cli("learn", "run", "facts.tsv", "--device", "cpu")
+    assert code == 0 and "2 entities arrived; learned 2 new" in out
+    assert err.startswith("warning: 'Number One': learned as new") and err.count("\n") == 1
+
+
+def test_what_cannot_be_written_is_one_message(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise SafetensorError("No space left on device (os error 28)")
+
+    monkeypatch.setattr("dicgrl.checkpoint.save_file", full)
+    code, _, err = cli("export", "divided", "--to", "vectors")
+    assert code == 1 and "vectors.safetensors: cannot be written (No space left" in err
+    assert err.count("\n") == 1 and not Path("vectors").exists()
+
+
+def test_arrays_are_for_everyone_whom_the_umask_allows(cli: Cli) -> None:
+    before = os.umask(0o027)
+    try:
+        assert cli("export", "divided", "--to", "vectors").code == 0
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in Path("vectors").iterdir()} == {0o640}
+
+
+def test_a_file_whose_name_is_no_text(cli: Cli) -> None:
+    name = os.fsdecode(b"caf\xe9.tsv")
+    Path(name).write_text("a\tr\tb\nb\tr\tc\n")
+    assert cli("run", name, *DIVIDED, "--out", "run", "--json").code == 0
+    assert json.loads(cli("info", "run", "--json").out)["dataset"] == "caf\ufffd"
 
 
 def test_facts_that_are_all_known_are_no_part(cli: Cli) -> None:

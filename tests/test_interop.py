@@ -153,11 +153,11 @@ class TestPyg:
         data = self.tiny(
             part=torch.tensor([1, 0, 0, 1]),
             y=torch.tensor([3, -1, 10, 9]),
-            node_labels=["a", "b", "c", "d"],
+            node_labels=["a", "b", "c", 4],
         )
         stream = from_pyg(data, name="mine")
         assert isinstance(stream, NetworkStream) and stream.name == "mine"
-        assert list(stream.nodes) == ["b", "c", "a", "d"]
+        assert list(stream.nodes) == ["b", "c", "a", "4"]
         assert list(stream.classes) == ["10", "3", "9"]
         assert stream[0].labels.tolist() == [-1, 0]
         assert stream[1].labels.tolist() == [1, 2]

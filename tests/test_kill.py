@@ -155,7 +155,7 @@ def test_killed_as_soon_as_a_part_is_there(
 
 
 def test_interrupted_by_the_user(tmp_path: Path) -> None:
-    """Ctrl-C: no traceback, and the run can be gone on with."""
+    """Ctrl-C: no traceback, and a word on what there is to go on with."""
     out, log = tmp_path / "run", tmp_path / "log"
     words = (*RING, "--set", "epochs=100000", "--set", "patience=0", "--out", str(out))
     child = start(log, *words)
@@ -168,4 +168,4 @@ def test_interrupted_by_the_user(tmp_path: Path) -> None:
     assert ended(child) == 130
     said = log.read_text()
     assert "Traceback" not in said
-    assert "interrupted; finished parts are in" in said and "--resume" in said
+    assert "interrupted; no part was finished yet, and nothing is kept" in said

@@ -13,7 +13,7 @@ import torch
 
 from dicgrl import KnowledgeStream, Learner, NetworkFacts, NetworkGraph
 from dicgrl.errors import UserError
-from dicgrl.graph import SPLITS
+from dicgrl.graph import SPLITS, KnowledgeGraph, NetworkPart
 from dicgrl.learner import PartReport
 from dicgrl.recipes import load_recipe
 from dicgrl.training import DivergedError
@@ -404,13 +404,59 @@ def test_an_entity_answers_its_own_question_only_if_the_relation_is_known_to_lea
         {},
         {"head": "e1"},
         {"head": "e1", "relation": "plus 1", "tail": "e2"},
-        {"node": "e1"},
-        {"head": "e1", "relation": "plus 1", "node": "e1"},
     ],
 )
 def test_exactly_one_is_left_out(question: dict[str, str]) -> None:
     with pytest.raises(UserError, match="exactly one of head, relation and tail"):
         taught(learner_of("links"), 1).predict(**question)
+
+
+@pytest.mark.parametrize("others", [{}, {"head": "e1", "relation": "plus 1"}])
+def test_a_knowledge_graph_has_no_nodes_to_ask_for(others: dict[str, str]) -> None:
+    with pytest.raises(UserError, match="node is for networks"):
+        taught(learner_of("links"), 1).predict(node="e1", **others)
+
+
+def test_new_answers_are_neither_learned_nor_set_aside() -> None:
+    learner = taught(learner_of("links"), 3)
+    graph = learner.run.graph
+    assert isinstance(graph, KnowledgeGraph)
+    held = graph.test[0]
+    head, tail = graph.entities.labels([int(held[0]), int(held[2])])
+    (relation,) = graph.relations.labels([int(held[1])])
+    every = learner.predict(head, relation, k=99)
+    assert {a.label for a in every if a.aside} >= {tail}
+    assert not any(a.known and a.aside for a in every)
+    fresh = learner.predict(head, relation, k=99, new=True)
+    assert fresh == [a for a in every if not (a.known or a.aside)]
+
+
+def test_a_half_learned_model_does_not_answer() -> None:
+    learner = taught(learner_of("links"), 1)
+    with pytest.raises(ZeroDivisionError):
+        learner.learn(stream_of("links")[1], monitor=lambda _: 1 // 0)
+    with pytest.raises(UserError, match="not learned to its end"):
+        learner.predict("e1", "plus 1")
+    with pytest.raises(UserError, match="not learned to its end"):
+        learner.score([("e1", "plus 1", "e2")])
+
+
+def test_what_ewc_remembers_is_the_same_after_a_first_part_from_disk(tmp_path: Path) -> None:
+    whole = taught(learner_of("links", "ewc"), 1, evaluate=False)
+    taught(learner_of("links"), 1, evaluate=False).save(tmp_path / "first")
+    shared = Learner.load(tmp_path / "first", device="cpu").fork(whole.settings)
+    for name, table in whole.run.model.tables().items():
+        fisher = shared.run.model.tables()[name].state("fisher")
+        assert torch.equal(table.state("fisher"), fisher) and fisher.any()
+
+
+def test_a_first_part_that_is_refused_leaves_no_network_behind() -> None:
+    learner, (first, later, _) = learner_of("nodes"), stream_of("nodes")
+    assert isinstance(later, NetworkPart)
+    wide = replace(later, features=np.concatenate([later.features] * 2, axis=1))
+    with pytest.raises(UserError, match="has not arrived"):
+        learner.learn(wide)
+    assert learner.learn(first).part == 0
 
 
 def test_the_classes_of_a_node_share_one() -> None:

@@ -114,6 +114,30 @@ def test_a_study_of_something_else_is_refused(objective: Objective, tmp_path: Pa
         sweep(study, grid, seeds=2)
     with pytest.raises(UserError, match="another grid"):
         sweep(study, {"lr": ["0.1"]})
+    other = KnowledgeStream.from_labels("two", [[("a", "r", "b")], [("c", "r", "b")]])
+    with pytest.raises(UserError, match="another data"):
+        run_sweep(other, BASE, grid, device="cpu", study=study)
+
+
+@pytest.mark.parametrize("what", ["text", "folder", "truncated", "question mark"])
+def test_what_is_no_study_is_one_message(what: str, objective: Objective, tmp_path: Path) -> None:
+    study = tmp_path / ("a?b.db" if what == "question mark" else "study.db")
+    if what == "text":
+        study.write_text("a\tr\tb\n" * 500)
+    elif what == "folder":
+        study.mkdir()
+    elif what == "truncated":
+        sweep(study, {"lr": ["0.1"]})
+        study.write_bytes(study.read_bytes()[:5000])
+    with pytest.raises(UserError, match="stud") as refused:
+        sweep(study)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_combination_that_a_strategy_refuses_is_impossible(objective: Objective) -> None:
+    base = Recipe("best", LinkSettings(strategy="dicgrl", components=2, top=2, dim=4))
+    found = run_sweep(STREAM, base, {"components": ["0", "2"]}, device="cpu")
+    assert [trial.state for trial in found.trials] == ["complete", "impossible"]
 
 
 def test_unknown_settings_are_refused_before_anything_is_learned(objective: Objective) -> None:

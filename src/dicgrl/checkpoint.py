@@ -5,6 +5,7 @@ No pickle anywhere: what is read is either plain numbers and texts or refused.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from pathlib import Path
@@ -39,7 +40,7 @@ def save_model(model: KnowledgeModel | NetworkModel, folder: Path, meta: dict[st
         tensors[f"parameter/{name}"] = parameter.detach().cpu().contiguous()
     arrays = folder / "model.safetensors"
     with replacing_file(arrays) as temporary:
-        save_file(tensors, temporary)
+        write_arrays(tensors, temporary)
     description = {
         "format": FORMAT,
         "sha256": checksum(arrays),
@@ -48,6 +49,21 @@ def save_model(model: KnowledgeModel | NetworkModel, folder: Path, meta: dict[st
     }
     with replacing_file(folder / "model.json") as temporary:
         temporary.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+
+
+def write_arrays(arrays: dict[str, Tensor], path: Path) -> None:
+    """Write arrays as safetensors, for everyone to read whom the user's umask allows to.
+
+    Raises:
+        OSError: It cannot be written, such as on a full disk.
+    """
+    path.touch()
+    mode = path.stat().st_mode
+    try:
+        save_file(arrays, path)
+    except SafetensorError as error:
+        raise OSError(errno.EIO, f"cannot be written ({error})", str(path)) from error
+    path.chmod(mode)  # else it is its owner's alone
 
 
 def load_model(

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +20,7 @@ from rich.text import Text
 import dicgrl
 from dicgrl.datasets import load_stream, paper_dataset, registered
 from dicgrl.datasets.fetch import fetch as fetch_dataset
-from dicgrl.errors import DicgrlError, UserError, unknown_name
+from dicgrl.errors import DicgrlError, UserError, shown, unknown_name
 from dicgrl.files import replacing_file
 from dicgrl.readers import read_timed, write_stream
 from dicgrl.report.datasets import (
@@ -254,7 +255,7 @@ def run(
             if not as_json:
                 _console().print(part_table(results))
 
-        with _interruptible(f"finished parts are in {place}; --resume goes on" if place else ""):
+        with _interruptible(partial(_kept_of, place)):
             results = _run_parts(stream, chosen, seed, device, place, resume, keep, show)
         every.append(results)
         if not shown:  # the run that was to be resumed had come to its end
@@ -268,7 +269,9 @@ def run(
         return
     if len(every) > 1:
         _console().print(comparison_table(every))
-    if out is not None:
+    if out is None:
+        _console().print("No model was kept; --out FOLDER keeps it.")
+    else:
         _console().print(f"The curves are in {out / 'curves.png'}", soft_wrap=True)
 
 
@@ -296,11 +299,21 @@ def learn(
     network = read_config(folder).get("model") in BACKBONES
     task = dicgrl.Task.NODE_CLASSIFICATION if network else dicgrl.Task.LINK_PREDICTION
     known: list[int] = []
+    named: list[str] = []
     bar = parts_bar(f"{folder} {facts.name}", 1, *_units(task))
-    with _interruptible(f"{folder} is as it was before"), bar as (on_epoch, _):
+    with _interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
         results = learn_more(
-            folder, facts, device=device, keep=keep, on_epoch=on_epoch, on_known=known.append
+            folder,
+            facts,
+            device=device,
+            keep=keep,
+            on_epoch=on_epoch,
+            on_known=known.append,
+            on_named=named.extend,
         )
+    if named:
+        some = ", ".join(map(shown, named[:5])) + (", ..." if len(named) > 5 else "")
+        _warn(f"{some}: learned as new, although others have these names; give labels to mean them")
     if as_json:
         typer.echo(json.dumps(results | ({"nothing_new": True} if known else {})))
     elif known:
@@ -317,6 +330,7 @@ def predict(
     tail: Annotated[str | None, typer.Option(help="Label or name of the tail.")] = None,
     node: Annotated[str | None, typer.Option(help="A network's node: what class?")] = None,
     k: Count = 10,
+    new: Annotated[bool, typer.Option("--new", help="Leave out facts that are known.")] = False,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -325,7 +339,7 @@ def predict(
     from dicgrl.report.continual import predictions_table
 
     learner = Learner.load(folder, device=device)
-    answers = learner.predict(head, relation, tail, node=node, k=k)
+    answers = learner.predict(head, relation, tail, node=node, k=k, new=new)
     if as_json:
         typer.echo(json.dumps([asdict(answer) for answer in answers]))
         return
@@ -455,7 +469,7 @@ def reproduce(
     from dicgrl.reproduce.targets import targets
 
     options = Options(recipe, seeds, tuple(changes or ()))
-    with _interruptible(f"finished runs are in {out}; the same command goes on"):
+    with _interruptible(lambda: f"finished runs are in {out}; the same command goes on"):
         outcome, reports = run_targets(
             targets(target), options, out, only=only, device=device, jobs=jobs, watch=runs_bar
         )
@@ -514,7 +528,7 @@ def sweep(
     model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
     chosen = _recipe(stream, source, model, recipe, disentangled, changes, strategy)
     kept = "" if study is None else f"finished trials are in {study}; the same command goes on"
-    with _interruptible(kept):
+    with _interruptible(lambda: kept):
         found = run_sweep(
             stream,
             chosen,
@@ -637,13 +651,22 @@ def _run_parts(
 
 
 @contextmanager
-def _interruptible(kept: str) -> Iterator[None]:
+def _interruptible(kept: Callable[[], str]) -> Iterator[None]:
     """Say what is kept, should someone interrupt the work."""
     try:
         yield
     except KeyboardInterrupt:
-        _complain(f"interrupted; {kept}" if kept else "interrupted")
+        _complain("; ".join(filter(None, ["interrupted", kept()])))
         raise
+
+
+def _kept_of(place: Path | None) -> str:
+    """What an interrupted run leaves."""
+    if place is None:
+        return ""
+    if not (place / "config.json").exists():
+        return "no part was finished yet, and nothing is kept"
+    return f"finished parts are in {place}; --resume goes on"
 
 
 def _units(task: dicgrl.Task) -> tuple[str, str]:

@@ -36,6 +36,7 @@ class Explanation:
         triple: Its labels, readable where there are names.
         score: The model's score.
         known: Whether it is a training fact already.
+        aside: Whether it is known, and set aside to measure with.
         components: Components that it uses, with their attention weights.
         candidates: Old triples in the neighbourhood.
         activated: How many of them share a component, by order.
@@ -45,6 +46,7 @@ class Explanation:
     triple: tuple[str, str, str]
     score: float
     known: bool
+    aside: bool
     components: dict[int, float]
     candidates: int
     activated: dict[int, int]
@@ -89,6 +91,7 @@ def explain(learner: Learner, head: str, relation: str, tail: str, k: int = 10) 
         learner.readable(row),
         learner.score_rows(row[None])[0],
         bool(graph.contains(row[None])[0]),
+        bool(graph.sets_aside(row[None])[0]),
         dict(zip(chosen.tolist(), alpha, strict=True)),
         found.candidates - int(itself.sum()),
         {order: int((found.order == order).sum()) for order in range(1, run.settings.orders + 1)},

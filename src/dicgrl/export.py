@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
+from dicgrl.checkpoint import write_arrays
 from dicgrl.errors import UserError
 from dicgrl.files import new_folder
 from dicgrl.graph import Vocabulary
@@ -61,7 +61,7 @@ def _write(
     learner: Learner, arrays: dict[str, Tensor], labels: dict[str, Vocabulary], place: Path
 ) -> None:
     held = {name: array.cpu().contiguous() for name, array in arrays.items()}
-    save_file(held, place / "vectors.safetensors")
+    write_arrays(held, place / "vectors.safetensors")
     for name, array in held.items():
         np.save(place / f"{name}.npy", array.numpy(), allow_pickle=False)
     for name, vocabulary in labels.items():

@@ -46,6 +46,7 @@ from dicgrl.training import EpochReport
 OnPart = Callable[[dict[str, Any]], None]
 OnEpoch = Callable[[int, EpochReport], None]
 OnKnown = Callable[[int], None]
+OnNamed = Callable[[list[str]], None]
 
 
 def run_stream(
@@ -157,11 +158,12 @@ def learn_more(
     keep: str | None = None,
     on_epoch: OnEpoch | None = None,
     on_known: OnKnown | None = None,
+    on_named: OnNamed | None = None,
 ) -> dict[str, Any]:
     """Learn what arrived after a run, and write it to the run's folder as its next part.
 
-    Triples that are known already, or that the run has set aside to measure with, are left out;
-    where nothing is left, the run stays as it is.
+    Triples that are known already, or that the run has set aside to measure with, are left out, and
+    so are known edges; where nothing is left, the run stays as it is.
 
     Args:
         out: The run folder.
@@ -171,6 +173,7 @@ def learn_more(
         keep: As of `run_stream`.
         on_epoch: Told the part and the report of every epoch.
         on_known: Told how many facts there are where all of them are known.
+        on_named: Told labels that are new, but are the readable names of others.
 
     Returns:
         The results, as written to `results.json`.
@@ -191,13 +194,31 @@ def learn_more(
             "published": {},
         }
         part = learner.as_part(facts)
-        if learner.num_parts and isinstance(part, KnowledgePart):
-            given, part = len(part.train), learner.news(part)
-            if not any(len(getattr(part, split)) for split in SPLITS):
-                if on_known:
-                    on_known(given)
-                return results(learner, about | {"published": config.get("published", {})})
-        return _learn_part(learner, part, about, out, keep, on_epoch)
+        given = len(part.train if isinstance(part, KnowledgePart) else part.edges)
+        part = learner.news(part)
+        if learner.num_parts and not _brings_something(learner, part):
+            if on_known:
+                on_known(given)
+            return results(learner, about | {"published": config.get("published", {})})
+        found = _learn_part(learner, part, about, out, keep, on_epoch)
+        named = _named(learner)
+        if named and on_named:
+            on_named(named)
+        return found
+
+
+def _brings_something(learner: Learner, part: Part) -> bool:
+    graph = learner.run.graph
+    if isinstance(part, NetworkPart) and isinstance(graph, NetworkGraph):
+        return not graph.is_known(part)
+    return any(len(getattr(part, split)) for split in SPLITS)
+
+
+def _named(learner: Learner) -> list[str]:
+    """Labels that came with the newest part and are the readable names of others."""
+    names = {name for label, name in learner.names.items() if name != label}
+    _, labels = part_content(learner.run.taken[-1])
+    return [label for new in labels.values() for label in new if label in names]
 
 
 def _share(learner: Learner, first: Path) -> None:

@@ -70,12 +70,14 @@ class Prediction:
         name: Its readable name; the label where there is none.
         score: The model's score; higher means more likely. For classes a probability.
         known: Whether it is a training fact already.
+        aside: Whether it is known, and set aside to measure with: it was not learned.
     """
 
     label: str
     name: str
     score: float
     known: bool
+    aside: bool = False
 
 
 class Learner:
@@ -225,7 +227,7 @@ class Learner:
             sum(fit.epochs for fit in learned.fits),
             validation=bests[-1] if bests else None,
             best_epoch=learned.fits[-1].best_epoch if learned.fits else 0,
-            details=learned.details,
+            details=learned.details | {"arrived": self._arrived()},
         )
         self.reports.append(report)
         self.tests.append([])
@@ -269,25 +271,36 @@ class Learner:
         *,
         node: str | None = None,
         k: int = 10,
+        new: bool = False,
     ) -> list[Prediction]:
         """Answer a question, best first.
 
         Exactly one of head, relation and tail is left out and asked for; for a network, `node` asks
         for its class. Labels and readable names are understood. The entity of the question is an
         answer only where some entity is known to have the relation to itself.
+
+        Args:
+            head: The head.
+            relation: The relation.
+            tail: The tail.
+            node: A node of a network.
+            k: How many answers, at most.
+            new: Leave out facts that are known, learned or set aside.
         """
         k = _whole_number("k", k, 1)
         self.check_whole()
         if not self.reports:
             raise UserError("nothing was learned yet: call learn first")
         if isinstance(self.run, NodeRun):
-            if node is None or (head, relation, tail) != (None, None, None):
+            if node is None or (head, relation, tail) != (None, None, None) or new:
                 raise UserError("a network answers what class a node has: give node alone")
             return self._predict_class(self.run, as_label(node), k)
-        if node is not None or (head, relation, tail).count(None) != 1:
+        if node is not None:
+            raise UserError("node is for networks; ask a knowledge graph by head, relation, tail")
+        if (head, relation, tail).count(None) != 1:
             raise UserError("leave out exactly one of head, relation and tail")
         question = [None if x is None else as_label(x) for x in (head, relation, tail)]
-        return self._predict_link(self.run, question, k)
+        return self._predict_link(self.run, question, k, new)
 
     def score(self, triples: Triples) -> list[float]:
         """Scores of labelled triples, as `learn` takes them; higher means more likely."""
@@ -398,7 +411,9 @@ class Learner:
             text = matches[0]
         return int(vocabulary.ids([text])[0])
 
-    def _predict_link(self, run: LinkRun, question: list[str | None], k: int) -> list[Prediction]:
+    def _predict_link(
+        self, run: LinkRun, question: list[str | None], k: int, new: bool
+    ) -> list[Prediction]:
         graph = run.graph
         asked = question.index(None)
         vocabularies = (graph.entities, graph.relations, graph.entities)
@@ -410,13 +425,20 @@ class Learner:
         rows[:, asked] = np.arange(len(rows))
         if asked != 1 and not graph.is_reflexive(given[1]):
             rows = np.delete(rows, given[2 - asked], axis=0)  # nothing answers its own question
+        if new:
+            rows = rows[~(graph.contains(rows) | graph.sets_aside(rows))]
         best = self._scores(run, rows).topk(min(k, len(rows)))
         answers = rows[best.indices.numpy()]
-        known = graph.contains(answers)
         labels = vocabularies[asked].labels(answers[:, asked])
         return [
-            Prediction(label, self.names.get(label, label), float(score), bool(is_known))
-            for label, score, is_known in zip(labels, best.values.tolist(), known, strict=True)
+            Prediction(label, self.names.get(label, label), score, bool(known), bool(aside))
+            for label, score, known, aside in zip(
+                labels,
+                best.values.tolist(),
+                graph.contains(answers),
+                graph.sets_aside(answers),
+                strict=True,
+            )
         ]
 
     def _predict_class(self, run: NodeRun, node: str, k: int) -> list[Prediction]:
@@ -433,6 +455,13 @@ class Learner:
                 labels, best.values.tolist(), best.indices.tolist(), strict=True
             )
         ]
+
+    def _arrived(self) -> dict[str, int]:
+        """What was new with the newest part, by kind."""
+        part = self.run.taken[-1]
+        if isinstance(part, KnowledgePart):
+            return {"entities": len(part.new_entities), "relations": len(part.new_relations)}
+        return {"nodes": len(part.new_nodes), "classes": len(part.new_classes)}
 
     def _probe(self) -> float | None:
         examples = self.run.examples("test", self.run.newest)

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
-from dicgrl.checkpoint import checksum, load_model, save_model
+from dicgrl.checkpoint import checksum, load_model, save_model, write_arrays
 from dicgrl.devices import pick_device
 from dicgrl.errors import DataError, UserError, unknown_name
 from dicgrl.files import new_folder, remove_leftovers, replacing_file
@@ -42,7 +42,7 @@ from dicgrl.models import BACKBONES
 from dicgrl.settings import LinkSettings, NodeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 FORMAT = "dicgrl-run-2"
 KEEP = ("all", "last")
@@ -290,12 +290,12 @@ def _key(learner: Learner, number: int) -> dict[str, Any]:
 
 def _write_part(learner: Learner, number: int, place: Path) -> None:
     arrays, labels = part_content(learner.run.taken[number])
-    save_file(arrays, place / "data.safetensors")
+    write_arrays(arrays, place / "data.safetensors")
     write_json(place / "labels.json", labels)
     if number == learner.num_parts - 1:
         save_model(learner.run.model, place, {"part": number})
         kept = {k: v.cpu().contiguous() for k, v in learner.strategy.state().items()}
-        save_file(kept, place / "strategy.safetensors")
+        write_arrays(kept, place / "strategy.safetensors")
     sums = {path.name: checksum(path) for path in sorted(place.iterdir())}
     described = {"format": FORMAT, **_key(learner, number), "files": sums}
     _write_sealed(place / "part.json", described)
@@ -359,6 +359,18 @@ def _check_same(learner: Learner, number: int, place: Path) -> None:
 
 
 Content = tuple[dict[str, Tensor], dict[str, Any]]
+
+
+def fingerprint(parts: Iterable[Part]) -> str:
+    """A checksum of what parts bring: their arrays and labels."""
+    digest = hashlib.sha256()
+    for part in parts:
+        arrays, labels = part_content(part)
+        for name, array in arrays.items():
+            digest.update(f"{name} {tuple(array.shape)} ".encode())
+            digest.update(array.contiguous().numpy().tobytes())
+        digest.update(json.dumps(labels).encode())
+    return digest.hexdigest()
 
 
 def same_content(one: Content, other: Content) -> bool:

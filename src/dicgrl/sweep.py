@@ -19,6 +19,7 @@ from dicgrl.errors import FailureError, UserError, unknown_name
 from dicgrl.graph import KnowledgeStream, Stream
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LATER, LinkSettings, NodeSettings
+from dicgrl.storage import fingerprint
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.strategies.bounds import Lower
 from dicgrl.tasks import LinkRun, NodeRun
@@ -200,6 +201,7 @@ def run_sweep(
 
     about = {
         "dataset": stream.name,
+        "data": fingerprint(hidden),
         "whole": whole,
         "seeds": seeds,
         "grid": {key: list(values) for key, values in grid.items()},
@@ -215,17 +217,25 @@ def run_sweep(
 
 def _open(engine: Any, study: Path | None, about: dict[str, Any]) -> optuna.Study:
     """A study, new or as it was left; trials that were interrupted wait to be tried again."""
+    from sqlalchemy.exc import SQLAlchemyError  # Optuna's own store
+
     storage = None
     if study is not None:
+        if study.is_dir() or "?" in str(study):
+            raise UserError(f"{study}: expected a file for the study, without '?' in its name")
         study.parent.mkdir(parents=True, exist_ok=True)
         storage = f"sqlite:///{study}"
-    kept: optuna.Study = engine.create_study(
-        study_name=_STUDY,
-        storage=storage,
-        sampler=engine.samplers.GridSampler(about["grid"], seed=0),  # it visits them at random
-        direction="maximize",
-        load_if_exists=True,
-    )
+    try:
+        kept: optuna.Study = engine.create_study(
+            study_name=_STUDY,
+            storage=storage,
+            sampler=engine.samplers.GridSampler(about["grid"], seed=0),  # it visits them at random
+            direction="maximize",
+            load_if_exists=True,
+        )
+    except (SQLAlchemyError, engine.exceptions.OptunaError) as error:
+        why = str(error.__cause__ or error).splitlines()[0]
+        raise UserError(f"{study}: no study of a sweep, or it cannot be written ({why})") from error
     told = json.loads(json.dumps(about))
     found = kept.user_attrs.get("about", told)
     for key, value in told.items():

@@ -21,6 +21,8 @@ def record(folder: Path, cell: Cell, device: str, at_once: int) -> None:
     del device
     if cell.seed == 99:
         os._exit(7)  # as the system ends a process that takes too much memory
+    if cell.seed == 98:
+        raise ValueError("unlucky " * 100_000)
     if cell.seed >= 90:
         raise ValueError(f"seed {cell.seed} is unlucky")
     path = cell_path(folder, cell)
@@ -66,6 +68,13 @@ def test_a_failing_cell_fails_alone(tmp_path: Path) -> None:
     assert [cell.seed for cell in outcome.ran] == [0, 1]
     assert list(outcome.failed.values()) == ["ValueError: seed 90 is unlucky"]
     assert next(iter(outcome.failed)).seed == 90
+
+
+def test_a_long_reason_is_cut_and_nobody_waits_for_its_end(tmp_path: Path) -> None:
+    outcome = run_cells(seeds(0, 98), tmp_path, device="cpu", jobs=2, run=record)
+    assert [cell.seed for cell in outcome.ran] == [0]
+    (reason,) = outcome.failed.values()
+    assert reason.startswith("ValueError: unlucky unlucky") and len(reason) < 10_000
 
 
 def test_several_at_a_time(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from torch import Tensor
 from dicgrl.models import Components, KnowledgeModel
 from dicgrl.training import LinkObjective, NegativeSampler, make_loss
 from dicgrl.training.known import HEAD, TAIL
+from dicgrl.training.losses import SelfAdversarial
 from tests.slow import rows_of, slow_score
 
 TRIPLES = rows_of([(0, 0, 1), (1, 1, 2), (3, 0, 4), (4, 1, 4)])
@@ -69,6 +70,17 @@ def test_a_saturated_question_has_its_negatives_masked() -> None:
     free = NegativeSampler(TRIPLES, 6, 2, torch.Generator().manual_seed(0))
     LinkObjective(free, recorded, 4)(model_of(None), TRIPLES, WEIGHT)
     assert recorded.mask is None
+
+
+def test_where_there_is_no_negative_no_other_row_is_touched() -> None:
+    known = rows_of([(1, 0, 0), (1, 0, 1), (1, 0, 2), (0, 0, 2), (2, 0, 2)])
+    model = KnowledgeModel("transe", 4)
+    model.grow(3, 1)
+    sampler = NegativeSampler(known, 3, 1, torch.Generator().manual_seed(0))
+    asked = rows_of([(1, 0, 2)])  # everybody answers both of its questions
+    LinkObjective(sampler, SelfAdversarial(), 4)(model, asked, torch.ones(1)).backward()  # type: ignore[no-untyped-call]
+    touched = model.entities.touched()
+    assert touched is not None and set(touched.tolist()) == {1, 2}
 
 
 def test_heads_come_first_and_none_is_known() -> None:

@@ -158,6 +158,11 @@ class KnowledgeGraph:
         """Which triples are known training triples."""
         return self._by_triple.contains(triple_keys(triples))
 
+    def sets_aside(self, triples: IntArray) -> BoolArray:
+        """Which triples are validation or test triples and no training triples."""
+        aside = triple_keys(np.concatenate([self.valid, self.test]))
+        return np.isin(triple_keys(triples), aside) & ~self.contains(triples)
+
     def news(self, part: KnowledgePart) -> KnowledgePart:
         """A part without training triples that are known, or that are set aside to measure with.
 
@@ -168,8 +173,7 @@ class KnowledgeGraph:
         relation = self.relations.found(part.relations, part.train[:, 1])
         rows = np.stack([entity[:, 0], relation, entity[:, 1]], axis=1)
         old = np.flatnonzero((rows >= 0).all(axis=1))
-        aside = triple_keys(np.concatenate([self.rows("valid"), self.rows("test")]))
-        stale = self.contains(rows[old]) | np.isin(triple_keys(rows[old]), aside)
+        stale = self.contains(rows[old]) | self.sets_aside(rows[old])
         return replace(part, train=np.delete(part.train, old[stale], axis=0))
 
     def rows(self, split: str, first: int = 0, last: int | None = None) -> IntArray:

@@ -94,6 +94,12 @@ class NetworkGraph:
             **sets,
         )
 
+    def is_known(self, part: NetworkPart) -> bool:
+        """Whether a part brings neither a node nor an edge that is not here already."""
+        edges = self.nodes.found(part.nodes, part.edges)
+        there = bool((edges >= 0).all()) and bool(self._by_edge.contains(_edge_keys(edges)).all())
+        return not len(part.new_nodes) and there
+
     def edges_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """Edges at the nodes: positions in `nodes` and rows of `edges`, one pair per edge end."""
         return self._by_node.lookup(nodes)

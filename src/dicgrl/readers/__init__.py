@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -130,4 +131,5 @@ def read_timed(
 
 def _stem(path: Path) -> str:
     """The name without its endings: `data/facts.tsv.gz` is `facts`."""
-    return path.resolve().name.split(".", 1)[0] or "stream"
+    name = path.resolve().name.split(".", 1)[0] or "stream"
+    return os.fsencode(name).decode("utf-8", "replace")  # results and run folders are UTF-8

@@ -53,6 +53,9 @@ def _caption(part: dict[str, Any]) -> str:
     replayed = part["replayed_examples"]
     learned = f"{part['new_examples']:,} new" + (f" and {replayed:,} old" if replayed else "")
     text = f"learned {learned} examples in {_seconds(part['learn_seconds'])} s"
+    arrived = [f"{count:,} {kind}" for kind, count in part.get("arrived", {}).items() if count]
+    if arrived:
+        text = f"{' and '.join(arrived)} arrived; {text}"
     if part["candidates"]:
         text += f", {part['activated']:,} of {part['candidates']:,} neighbours activated"
     if part["forgetting"] is not None:
@@ -169,7 +172,8 @@ def predictions_table(question: str, answers: Sequence[Any]) -> Group:
         table.add_column(heading, justify=side)  # type: ignore[arg-type]
     for number, answer in enumerate(answers, 1):
         shown = answer.name if answer.name == answer.label else f"{answer.name} ({answer.label})"
-        table.add_row(str(number), shown, f"{answer.score:.3f}", "known" if answer.known else "new")
+        state = "known" if answer.known else "set aside" if answer.aside else "new"
+        table.add_row(str(number), shown, f"{answer.score:.3f}", state)
     return titled(question, table)
 
 
