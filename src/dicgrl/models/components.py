@@ -69,7 +69,12 @@ class Components:
     def size(self, dim: int) -> int:
         """Length of one component of a vector of length `dim`."""
         if dim % self.count:
-            raise UserError(f"dim={dim} cannot be divided into components={self.count} of one size")
+            below = dim - dim % self.count
+            near = " or ".join(str(n) for n in (below, below + self.count) if n)
+            raise UserError(
+                f"dim={dim} cannot be divided into components={self.count} of one size; "
+                f"dim={near} can"
+            )
         return dim // self.count
 
     def route(self, logits: Tensor) -> Route:
