@@ -53,7 +53,7 @@ Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of every ran
 
 def main() -> None:
     """Run the command line; a user's mistake is one line and exit code 2, a failure exit code 1."""
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+    if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal has no signs for
     # Read when PyTorch is loaded: threads that wait must not burn the cores that others work on.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
