@@ -310,7 +310,10 @@ def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) 
         graph = NetworkGraph(first.features.shape[1])
     for number, taken in enumerate(learner.run.taken):
         if not same_content(part_content(graph.add(stream[number])), part_content(taken)):
-            raise UserError(f"{out}: part {number} of the run there is not that of this stream")
+            raise UserError(
+                f"{out}: part {number} of the run there is not that of this stream; it came by "
+                "`learn`, from other data or with another --valid or --test"
+            )
     return learner
 
 
