@@ -16,6 +16,7 @@ from dicgrl.report.terminal import titled
 
 SHOWN = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10", "accuracy": "accuracy"}
 _MAIN = ("hits@10", "mrr", "accuracy")
+_ONE = {"entities": "entity", "relations": "relation", "nodes": "node", "classes": "class"}
 
 Results = dict[str, Any]
 
@@ -53,7 +54,11 @@ def _caption(part: dict[str, Any]) -> str:
     replayed = part["replayed_examples"]
     learned = f"{part['new_examples']:,} new" + (f" and {replayed:,} old" if replayed else "")
     text = f"learned {learned} examples in {_seconds(part['learn_seconds'])} s"
-    arrived = [f"{count:,} {kind}" for kind, count in part.get("arrived", {}).items() if count]
+    arrived = [
+        f"1 {_ONE[kind]}" if count == 1 else f"{count:,} {kind}"
+        for kind, count in part.get("arrived", {}).items()
+        if count
+    ]
     if arrived:
         text = f"{' and '.join(arrived)} arrived; {text}"
     if part["candidates"]:
