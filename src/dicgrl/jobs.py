@@ -216,6 +216,8 @@ def _brings_something(learner: Learner, part: Part) -> bool:
 
 def _named(learner: Learner) -> list[str]:
     """Labels that came with the newest part and are the readable names of others."""
+    if not learner.names:
+        return []
     names = {name for label, name in learner.names.items() if name != label}
     _, labels = part_content(learner.run.taken[-1])
     return [label for new in labels.values() for label in new if label in names]
