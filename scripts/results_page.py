@@ -4,8 +4,8 @@
 
 Numbers come from the files; only what no file holds (the date, what was tried) is said here. Of the
 paper's tables and figures there is a section for each reproduce-*.json, which `dicgrl reproduce`
-writes: copy it with its SVG to docs/results. What is to be said about a target stands in
-notes-TARGET.md beside it.
+writes: copy it with its SVG to docs/results. What is to be said about reproduce-X.json stands in
+notes-X.md beside it.
 """
 
 from __future__ import annotations
@@ -328,9 +328,9 @@ def reproduced_sections(folder: Path) -> list[str]:
         for report in sorted(reports, key=lambda report: report["name"]):
             drawn = [f for f in report["figures"] if (folder / f"{f['file']}.svg").is_file()]
             sections.append(markdown(report | {"figures": drawn}, level=3, pictures="results/"))
-        notes = folder / f"notes-{target}.md"
-        if reports and notes.is_file():
-            sections.append(notes.read_text(encoding="utf-8").strip())
+            notes = folder / f"{report['name'].replace('reproduce', 'notes', 1)}.md"
+            if notes.is_file():
+                sections.append(notes.read_text(encoding="utf-8").strip())
     return sections
 
 

@@ -138,8 +138,8 @@ def test_a_reproduced_target_has_its_section(tmp_path: Path) -> None:
     }
     (tmp_path / "reproduce-time-best.json").write_text(json.dumps(report))
     (tmp_path / "reproduce-time-best.svg").write_text("<?xml")
-    (tmp_path / "notes-time.md").write_text("Slower than light.\n")
-    (tmp_path / "notes-table1.md").write_text("There is no table 1 yet.\n")
+    (tmp_path / "notes-time-best.md").write_text("Slower than light.\n")
+    (tmp_path / "notes-table1-best.md").write_text("There is no table 1 yet.\n")
     page = script["page"](tmp_path)
     section = page.partition(REPRODUCED)[2]
     assert page.startswith(OWN.rstrip())

@@ -151,8 +151,25 @@ def test_a_real_cell(links: str, tmp_path: Path, strategy: str) -> None:
     done = load_cell(tmp_path, cell)
     assert done is not None
     assert [part["part"] for part in done.results["parts"]] == [0, 1, 2]
-    assert done.results["settings"] == cell.identity()["settings"]
+    assert done.results["settings"] == cell.effective()
     assert [path.suffix for path in (tmp_path / "cells").iterdir()] == [".json"]
+
+
+def test_a_setting_that_a_later_version_adds_leaves_what_is_finished(tmp_path: Path) -> None:
+    cell = Cell("films", "transe", "dicgrl", "disentangled", changes=("shield_rank=0",))
+    record(tmp_path, cell, "cpu", 1)
+    path = cell_path(tmp_path, cell)
+    stored = json.loads(path.read_text())
+
+    def load_with(settings: dict[str, object]) -> bool:
+        path.write_text(json.dumps(stored | {"results": {"settings": settings}}))
+        return load_cell(tmp_path, cell) is not None
+
+    before = {name: value for name, value in cell.effective().items() if name != "shield_rank"}
+    assert "shield_rank" not in stored["identity"]["settings"]
+    assert load_with(before) and load_with(cell.effective())
+    assert not load_with(before | {"shield_rank": 5})  # the default was another one then
+    assert replace(cell, changes=("shield_rank=5",)).key() != cell.key()
 
 
 def test_parts_of_an_interrupted_cell_are_not_learned_again(

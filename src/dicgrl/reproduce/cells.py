@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from dicgrl.datasets import load_stream, registered
 from dicgrl.errors import BusyError, UserError
@@ -87,21 +87,28 @@ class Cell:
         )
         return Recipe(chosen.name, chosen.settings.parsed(self.changes), chosen.published)
 
-    def identity(self) -> dict[str, Any]:
-        """All that its results depend on, as JSON would give it back."""
+    def effective(self) -> dict[str, Any]:
+        """The settings that its results depend on, as JSON would give them back."""
         settings = self.settings().settings
         idle = {*settings.without_effect, *(() if self.strategy else LATER)}
-        effective = {k: v for k, v in settings.as_dict().items() if k not in idle}
-        known = {
+        found = {k: v for k, v in settings.as_dict().items() if k not in idle}
+        return cast(dict[str, Any], json.loads(json.dumps(found)))
+
+    def identity(self) -> dict[str, Any]:
+        """All that its results depend on, as JSON would give it back.
+
+        Settings with their default are left out: one that a later version adds leaves what is
+        finished as it is.
+        """
+        usual = type(self.settings().settings)().as_dict()
+        return {
             "dataset": self.stream_name,
             "recipe": self.recipe,
             "seed": self.seed,
             "setting": "case" if self.case else "parts" if self.strategy else "whole",
             "case": list(self.case),
-            "settings": effective,
+            "settings": {k: v for k, v in self.effective().items() if v != usual[k]},
         }
-        found: dict[str, Any] = json.loads(json.dumps(known))
-        return found
 
     def key(self) -> str:
         """Its file's name: readable, and another one when any setting is another."""
@@ -151,6 +158,9 @@ def load_cell(folder: Path, cell: Cell) -> Finished | None:
     if not isinstance(stored, Mapping) or stored.get("format") != FORMAT:
         return None
     if stored.get("identity") != cell.identity():
+        return None
+    settings = stored["results"].get("settings", {})
+    if any(settings.get(k, v) != v for k, v in cell.effective().items()):  # a default was another
         return None
     return Finished(stored["results"], stored["finished"], stored["at_once"])
 

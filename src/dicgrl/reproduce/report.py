@@ -65,7 +65,7 @@ def describe_report(
         "date": days or [datetime.now(UTC).date().isoformat()],
         "devices": sorted({done.results["device"] for done in found.values()}),
         "at_once": sorted({done.at_once for done in found.values()}),
-        "missing": [str(cell) for cell in cells if cell not in found],
+        "missing": list(dict.fromkeys(str(cell) for cell in cells if cell not in found)),
         "tables": [
             {"title": t.title, "markdown": t.markdown(), "rows": t.data} for t in content.tables
         ],
