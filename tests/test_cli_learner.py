@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -112,7 +113,7 @@ def test_a_run_prints_a_table_after_every_part(cli: Cli) -> None:
         assert len(rows) == number + 1
         assert "whole" in table and "average" in table
         assert ("forgetting" in table) == (number > 0)
-        assert "learned" in table and ("neighbours activated" in table) == (number > 0)
+        assert "learned" in table and ("neighbours share" in table) == (number > 0)
     for heading in ("MRR", "H@1", "H@3", "H@10", "count"):
         assert heading in tables[0]
     assert "run/curves.png" in out
@@ -449,7 +450,7 @@ def test_a_wrong_question_is_one_message(cli: Cli, name: str) -> None:
     [
         (verb, name)
         for verb in ("predict", "score", "export", "explain", "run")
-        for name in ("config.json", "part-1/report.json", "part-0/model.safetensors")
+        for name in ("config.json", "part-1/report.json", "part-2/model.safetensors")
     ]
     + [("compare", "config.json")],  # which reads the results alone
 )
@@ -500,7 +501,7 @@ def test_edges_that_are_all_known_are_no_part(cli: Cli) -> None:
     Path("again").mkdir()
     pairs = [f"{a},{b}\n" for a, b in zip(ends[::2], ends[1::2], strict=True)]
     Path("again/edges.csv").write_text("source,target\n" + "".join(pairs))
-    assert cli("learn", "run", "again").out == "nothing new: all 3 facts are known\n"
+    assert cli("learn", "run", "again").out == "nothing new: 3 facts, 3 known already\n"
     assert held == {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
 
 
@@ -544,7 +545,7 @@ def test_facts_that_are_all_known_are_no_part(cli: Cli) -> None:
     known = Path("ring/1/train.txt").read_text(encoding="utf-8").splitlines(keepends=True)[:3]
     Path("facts.tsv").write_text("".join(known))
     words = ("learn", "run", "facts.tsv", "--device", "cpu")
-    assert cli(*words) == (0, "nothing new: all 3 facts are known\n", "")
+    assert cli(*words) == (0, "nothing new: 3 facts, 3 known already\n", "")
     before = json.loads(Path("run/results.json").read_text(encoding="utf-8"))
     assert json.loads(cli(*words, "--json").out)["parts"] == before["parts"]
     assert held == {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
@@ -588,6 +589,88 @@ def test_a_line_that_cannot_be_scored_is_named_before_anything_is_printed(
 ) -> None:
     Path("triples.tsv").write_text("e1\tplus 1\te2\n" * 4 + line + "e2\tplus 1\te3\n")
     refused(cli("score", "plain", "triples.tsv"), "triples.tsv:5:", *mentioned)
+
+
+def test_triples_come_from_standard_input_as_well(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = b"e1\tplus 1\te2\ne1\tplus 1\te99\nNumber One\tplus 2\te3\n"
+    Path("own.tsv").write_bytes(content)
+    expected = cli("score", "plain", "own.tsv", "--skip-unknown")
+    assert expected.code == 0 and len(expected.out.splitlines()) == 2
+    assert expected.err == "warning: 1 line has an unknown label and is left out\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert cli("score", "plain", "-", "--skip-unknown") == expected
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    refused(cli("score", "plain", "-"), "standard input:2: unknown entity 'e99'")
+    refused(cli("score", "plain", "ring"), "ring: is a folder")
+
+
+def test_triples_of_ones_own_are_measured_like_a_test_set(cli: Cli) -> None:
+    learner = Learner.load("plain", device="cpu")
+    expected = learner.evaluation().tests[0]
+    found = json.loads(cli("evaluate", "plain", "ring/0/test.txt", "--json", "--by-relation").out)
+    names = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "count")
+    assert {name: found[name] for name in names} == pytest.approx(
+        {name: expected[name] for name in names}
+    )
+    assert (found["known"], found["unknown"]) == (0, 0)
+    sides = found["relations"]
+    assert sum(side["count"] for side in sides) == 2 * found["count"]
+    mean = sum(side["mrr"] * side["count"] for side in sides) / (2 * found["count"])
+    assert mean == pytest.approx(found["mrr"])
+    learned = json.loads(cli("evaluate", "plain", "ring/0/train.txt", "--json").out)
+    assert learned["known"] == learned["count"] > 0 and "relations" not in learned
+    table = cli("evaluate", "plain", "ring/0/test.txt", "--by-relation").out
+    assert "plus 1" in table and "all" in table
+    Path("none.tsv").write_text("nobody\tplus 1\te2\n")
+    refused(cli("evaluate", "plain", "none.tsv", "--skip-unknown"), "no triple to measure with")
+    refused(cli("evaluate", "nodes", "ring/0/test.txt"), "about triples")
+
+
+def test_triples_that_are_measured_filter_each_other(cli: Cli) -> None:
+    """Two answers to one question that nobody knew of: each is ranked as if alone."""
+    both, one = (
+        json.loads(cli("evaluate", "plain", name, "--json").out)["mean_rank"]
+        for name in _written({"both": ["e1", "e2"], "one": ["e1"]})
+    )
+    other = json.loads(cli("evaluate", "plain", *_written({"other": ["e2"]}), "--json").out)
+    assert both <= (one + other["mean_rank"]) / 2
+    learner = Learner.load("plain", device="cpu")
+    scores = learner.score([("e9", "plus 5", "e1"), ("e9", "plus 5", "e2")])
+    assert scores[0] != scores[1]  # one stands before the other, and is taken out
+    assert both < (one + other["mean_rank"]) / 2
+
+
+def _written(files: dict[str, list[str]]) -> list[str]:
+    for name, tails in files.items():
+        Path(name).write_text("".join(f"e9\tplus 5\t{tail}\n" for tail in tails))
+    return list(files)
+
+
+@pytest.mark.parametrize(("run", "label"), [("divided", "Number One"), ("nodes", "n3")])
+def test_what_is_similar_points_in_the_same_direction(cli: Cli, run: str, label: str) -> None:
+    assert cli("export", run, "--to", "vectors").code == 0
+    name = "entities" if run == "divided" else "nodes"
+    lines = Path(f"vectors/{name}.tsv").read_text(encoding="utf-8").splitlines()
+    labels, names = zip(*(line.split("\t") for line in lines), strict=True)
+    vectors = np.load(f"vectors/{name}.npy")
+    for words, of in (((), vectors), (("--component", "0"), vectors[:, :1])):
+        if words and run == "nodes":
+            continue
+        flat = of.reshape(len(of), -1)
+        flat = flat / np.linalg.norm(flat, axis=1, keepdims=True)
+        me = names.index(label)
+        cosine = flat @ flat[me]
+        best = np.sort(np.delete(cosine, me))[::-1][:3]
+        found = json.loads(cli("similar", run, label, "-k", "3", *words, "--json").out)
+        theirs = [cosine[labels.index(each["label"])] for each in found]
+        assert [each["cosine"] for each in found] == pytest.approx(theirs, abs=1e-5)
+        assert theirs == pytest.approx(best, abs=1e-5)  # nodes may have the same vectors
+        assert len({me, *(labels.index(each["label"]) for each in found)}) == 4
+    assert label in cli("similar", run, label).out
+    refused(cli("similar", run, label, "--component", "9"), "component=9")
+    refused(cli("similar", run, "nobody"), "'nobody'")
 
 
 def test_exported_vectors_give_the_models_scores(cli: Cli) -> None:
@@ -1002,15 +1085,17 @@ def test_facts_that_were_set_aside_are_not_learned_later(cli: Cli) -> None:
     words = ("--valid", "0.1", "--test", "0.2", "--out", "mine", "--json")
     assert cli("run", "facts.tsv", *DIVIDED, *words).code == 0
     before = {p: p.read_bytes() for p in Path("mine").rglob("*") if p.is_file()}
-    assert cli("learn", "mine", "facts.tsv").out == "nothing new: all 60 facts are known\n"
+    told = "nothing new: 60 facts, 42 known already, 18 set aside to measure with\n"
+    assert cli("learn", "mine", "facts.tsv").out == told
     assert before == {p: p.read_bytes() for p in Path("mine").rglob("*") if p.is_file()}
     Path("facts.tsv").write_text("\n".join([*facts, "e1\tplus 1\tnobody"]), encoding="utf-8")
     results = json.loads(cli("learn", "mine", "facts.tsv", "--json").out)
     assert results["parts"][1]["new_examples"] == 1 and "nothing_new" not in results
+    assert results["facts"] == {"given": 61, "known": 42, "set_aside": 18}
     assert json.loads(cli("learn", "mine", "facts.tsv", "--json").out)["nothing_new"]
     learner = Learner.load("mine", device="cpu")
-    learner.learn([tuple(line.split("\t")) for line in facts])
-    assert learner.reports[-1].new_examples == 0
+    assert learner.learn([tuple(line.split("\t")) for line in facts]).new_examples == 0
+    assert learner.num_parts == 2
 
 
 def test_info_on_a_run_that_python_saved(cli: Cli) -> None:

@@ -8,11 +8,19 @@ import pytest
 import torch
 
 from dicgrl import devices
-from dicgrl.devices import check_memory, free_memory
+from dicgrl.devices import check_memory, free_memory, pick_device
 from dicgrl.errors import UserError
 from tests.tiny import learner_of, taught
 
 CPU = torch.device("cpu")
+
+
+def test_devices_are_named_or_given() -> None:
+    assert pick_device("cpu") == pick_device(CPU) == pick_device("cpu:0") == CPU
+    with pytest.raises(UserError, match="CUDA_VISIBLE_DEVICES chooses another"):
+        pick_device("cuda:1")
+    with pytest.raises(UserError, match=r"expected auto, cpu or cuda$"):
+        pick_device("tpu")
 
 
 def test_free_memory_is_plausible() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,31 @@ class TestPykeen:
 
         with pytest.raises(UserError, match="different ids"):
             from_pykeen(factory(("a", "r", "b"), ("c", "r", "a")), factory(("c", "r", "b")))
+
+    @pytest.mark.parametrize(
+        ("entities", "relations", "message"),
+        [
+            ({"a": 0, "b": 7}, {"r": 0}, "entity 'b' has id 7; the ids of 2 labels must be 0 to 1"),
+            ({"a": 0, "b": 1}, {"r": 1}, "relation 'r' has id 1"),
+            ({"a": -1, "b": 0}, {"r": 0}, "entity 'a' has id -1"),
+            ({"a": 0, "b": 0}, {"r": 0}, "entity 'b' has id 0"),
+        ],
+    )
+    def test_ids_with_gaps_are_refused(
+        self, entities: dict[str, int], relations: dict[str, int], message: str
+    ) -> None:
+        rows = torch.tensor([[0, 0, entities["b"]]])
+        factory = SimpleNamespace(
+            entity_to_id=entities, relation_to_id=relations, mapped_triples=rows
+        )
+        with pytest.raises(UserError, match=message):
+            from_pykeen(factory)
+
+    def test_a_triple_beyond_the_labels_is_refused(self) -> None:
+        training, _, testing = to_pykeen(KnowledgeStream.from_labels("s", TRIPLES))
+        testing.mapped_triples = torch.tensor([[0, 0, 1], [0, 0, 4]])
+        with pytest.raises(UserError, match=r"test triples of part 0: row 1 has entity id 4"):
+            from_pykeen(training, testing=testing)
 
 
 class TestPyg:
@@ -183,6 +209,8 @@ class TestPyg:
             ),
             ({"node_labels": ["a", "b", "a", "c"]}, "duplicate node 'a'"),
             ({"x": torch.full((4, 1), float("nan"))}, "feature 0 of node '0' is nan"),
+            ({"edge_index": torch.tensor([[0.5], [1]])}, "edges must be whole numbers"),
+            ({"part": torch.tensor([0, 0.5, 1, 1])}, "part must be whole numbers.*row 1 is 0.5"),
             ({"edge_index": torch.tensor([[0], [7]])}, r"edge 0 \[0, 7\] mentions an unknown node"),
         ],
     )

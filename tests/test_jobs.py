@@ -17,7 +17,7 @@ from dicgrl.graph import Stream
 from dicgrl.jobs import OnEpoch, learn_more, run_stream
 from dicgrl.readers import read_stream
 from dicgrl.recipes import Recipe
-from dicgrl.storage import _write_sealed
+from dicgrl.storage import _write_sealed, read_results
 from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, write_ring
 
 KEYS = {
@@ -353,3 +353,21 @@ def test_a_first_part_of_other_settings_is_not_taken_over(tmp_path: Path) -> Non
     run(ring(), recipe_of("links", "lower"), first=tmp_path / "first")
     with pytest.raises(UserError, match="cannot be shared: lr"):
         run(ring(), recipe_of("links", "emr", lr=0.5), first=tmp_path / "first")
+
+
+def test_results_that_fell_behind_are_told_and_written_anew(tmp_path: Path) -> None:
+    """As where a process is killed in between, or a program went on with the folder."""
+    out, facts = tmp_path / "run", tmp_path / "facts.tsv"
+    run(ring()[:1], recipe_of("links", "lower"), out=out)
+    learner = Learner.load(out, device="cpu")
+    learner.learn(ring()[1])
+    learner.evaluate()
+    learner.save(out)
+    with pytest.raises(DataError, match="of 1 parts where the run has 2"):
+        read_results(out)
+    known = ring()[0].train[:1]
+    labels = (ring().entities.labels(known[:, 0]), ring().relations.labels(known[:, 1]))
+    tails = ring().entities.labels(known[:, 2])
+    facts.write_text("\t".join([labels[0][0], labels[1][0], tails[0]]) + "\n")
+    learn_more(out, facts, device="cpu")
+    assert len(read_results(out)["parts"]) == 2

@@ -16,8 +16,18 @@ from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, KnowledgeGraph, NetworkPart
 from dicgrl.learner import PartReport
 from dicgrl.recipes import load_recipe
+from dicgrl.strategies import Strategy
 from dicgrl.training import DivergedError
-from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, taught, write_ring
+from tests.tiny import (
+    DIVIDED,
+    STRATEGIES,
+    circles,
+    learner_of,
+    ring,
+    stream_of,
+    taught,
+    write_ring,
+)
 
 FILMS = [
     ("Alien", "genre", "horror"),
@@ -588,3 +598,79 @@ def test_a_learner_that_failed_goes_no_further_and_the_saved_one_does(tmp_path: 
         wild.learn(ring()[0])
     with pytest.raises(UserError, match="part 0"):
         wild.evaluate()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES[1:])
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_a_part_that_nothing_validates_is_learned_to_the_end(kind: str, strategy: str) -> None:
+    """Older validation data would choose the epoch that learned least of it."""
+    learner = taught(learner_of(kind, strategy, epochs=4, later_epochs=3, patience=1), 1)
+    part = stream_of(kind)[1]
+    report = learner.learn(replace(part, valid=part.valid[:0]))
+    if strategy == "upper":  # all that it learns is new to it
+        assert report.validation is not None
+    else:
+        assert report.validation is None and report.best_epoch == 3
+
+
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_what_was_learned_is_looked_at_as_it_is(kind: str) -> None:
+    """In training mode it would drop neurons for threads that ask at the same time."""
+    assert not taught(learner_of(kind), 2).run.model.training
+
+
+def test_facts_that_are_known_are_no_part() -> None:
+    learner = learner_of("links", "emr")
+    learner.learn(FILMS)
+    before = learner.run.model.entities.rows.clone()
+    assert learner.learn([*FILMS, FILMS[0]]) == PartReport(0, 0.0, 0)
+    assert learner.num_parts == len(learner.reports) == 1
+    assert torch.equal(before, learner.run.model.entities.rows)
+
+
+def test_a_new_label_that_is_a_name_is_told() -> None:
+    learner = Learner("transe", "lower", dim=4, epochs=1, device="cpu", names={"Q1": "Alien"})
+    learner.learn([("Q1", "genre", "horror")])
+    with pytest.warns(UserWarning, match="names of others: 'Alien'"):
+        learner.learn([("Alien", "director", "Scott")])
+    assert len(learner.run.graph.entities) == 4
+    learner.learn([("Alien", "genre", "horror")])  # known by now: no warning
+
+
+def test_settings_leave_nothing_to_name() -> None:
+    settings = learner_of("links").settings
+    with pytest.raises(UserError, match="instead of giving model, strategy"):
+        Learner("gat", "gem", settings=settings)
+
+
+def test_parts_that_were_not_learned_have_no_evaluation() -> None:
+    with pytest.raises(UserError, match="0 parts were learned"):
+        learner_of("links").evaluation()
+    with pytest.raises(UserError, match="1 parts were learned, not 2"):
+        taught(learner_of("links"), 1).evaluation(2)
+
+
+def test_the_class_of_a_test_node_was_set_aside() -> None:
+    learner = taught(learner_of("nodes"), 1)
+    part = circles()[0]
+    for split, state in (("train", (True, False)), ("test", (False, True))):
+        number = int(getattr(part, split)[0])
+        answers = learner.predict(node=part.nodes.labels([number])[0])
+        true = part.classes.labels([int(part.labels[number - part.new_nodes.start])])[0]
+        for answer in answers:
+            expected = state if answer.label == true else (False, False)
+            assert (answer.known, answer.aside) == expected
+
+
+def test_a_kind_of_dicgrl_has_its_recipe() -> None:
+    class Mine(Strategy.registry["dicgrl"], name="mine"):  # type: ignore[misc]
+        """Another one."""
+
+    try:
+        mine, theirs = (
+            Learner("transe", name, device="cpu").settings for name in ("mine", "dicgrl")
+        )
+        assert mine == replace(theirs, strategy="mine")
+        taught(learner_of("links", "mine", **DIVIDED), 2)
+    finally:
+        del Strategy.registry["mine"]

@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from dicgrl import Learner
 from dicgrl.errors import BusyError, UserError
 from dicgrl.locks import locked
 from dicgrl.reproduce.cells import Cell, cell_path, load_cell, run_cell
@@ -18,7 +20,7 @@ from dicgrl.reproduce.kinds import PartsTable, strategy_cells
 from dicgrl.reproduce.target import Options
 from tests.children import ended, start
 from tests.local_server import serving
-from tests.tiny import write_ring
+from tests.tiny import learner_of, taught, write_ring
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
 
@@ -147,3 +149,30 @@ def test_a_folder_that_stayed_empty_is_gone_again(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="expected a folder"), locked(tmp_path / "file"):
         pass
+
+
+def test_a_thread_may_ask_again_and_others_may_not(tmp_path: Path) -> None:
+    with locked(tmp_path), locked(tmp_path), ThreadPoolExecutor(1) as pool:
+        assert isinstance(pool.submit(_ask, tmp_path).exception(), BusyError)
+        with pytest.raises(BusyError):
+            pool.submit(_ask, tmp_path).result()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(_ask, tmp_path).result()
+
+
+def _ask(folder: Path) -> None:
+    with locked(folder):
+        pass
+
+
+def test_a_learner_is_not_saved_where_another_process_writes(hold: Hold, tmp_path: Path) -> None:
+    learner = taught(learner_of("links"), 1)
+    learner.save(tmp_path / "run")
+    taught(learner, 2)
+    holder = hold(tmp_path / "run")
+    with pytest.raises(BusyError):
+        learner.save(tmp_path / "run")
+    holder.kill()
+    holder.wait()
+    learner.save(tmp_path / "run")
+    assert Learner.load(tmp_path / "run").num_parts == 2

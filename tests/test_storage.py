@@ -13,6 +13,7 @@ import pytest
 from safetensors.torch import load_file
 
 from dicgrl import Learner
+from dicgrl.checkpoint import load_model
 from dicgrl.errors import DataError, UserError
 from dicgrl.storage import read_config
 from tests.tiny import learner_of, ring, taught
@@ -42,6 +43,13 @@ def run(saved: Path, tmp_path: Path) -> Path:
 
 def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def needed(folder: Path) -> list[Path]:
+    """The files that loading reads: all but the models of parts before the newest."""
+    before = files_of(folder / "part-0")
+    unread = {path for path in before if path.name.startswith(("model.", "strategy."))}
+    return [path for path in files_of(folder) if path not in unread]
 
 
 def refused(folder: Path, *mentioned: object) -> None:
@@ -86,7 +94,7 @@ def test_the_folder_holds_what_the_documentation_says(saved: Path) -> None:
 
 def test_a_changed_byte_in_any_file_is_found(run: Path) -> None:
     chance = random.Random(0)
-    for path in files_of(run):
+    for path in needed(run):
         content = path.read_bytes()
         inside = chance.sample(range(len(content)), min(6, len(content)))
         for position in {0, len(content) - 1, *inside}:
@@ -112,7 +120,7 @@ def test_white_space_of_the_configuration_counts_as_well(run: Path) -> None:
 
 
 def test_a_file_that_was_cut_off_or_is_missing_or_longer_is_found(run: Path) -> None:
-    for path in files_of(run):
+    for path in needed(run):
         content = path.read_bytes()
         for size in {0, 1, len(content) // 2, len(content) - 1}:
             with holding(path, content[:size]):
@@ -123,6 +131,16 @@ def test_a_file_that_was_cut_off_or_is_missing_or_longer_is_found(run: Path) -> 
         refused(run)
         path.write_bytes(content)
     Learner.load(run, device="cpu")
+
+
+def test_a_model_of_an_earlier_part_is_not_needed_and_tells_that_it_is_damaged(run: Path) -> None:
+    part = run / "part-0"
+    load_model(part)
+    arrays = part / "model.safetensors"
+    arrays.write_bytes(arrays.read_bytes()[:-1])
+    Learner.load(run, device="cpu")
+    with pytest.raises(DataError, match="part-0"):
+        load_model(part)
 
 
 def test_a_missing_part_is_found(run: Path) -> None:

@@ -292,7 +292,7 @@ def learn(
     """Learn new facts as the next part of a run; entities, relations and nodes may be new."""
     from dicgrl.jobs import learn_more
     from dicgrl.models import BACKBONES
-    from dicgrl.report.continual import part_table
+    from dicgrl.report.continual import draw_curves, part_table
     from dicgrl.report.progress import parts_bar
     from dicgrl.storage import read_config
 
@@ -300,6 +300,7 @@ def learn(
     task = dicgrl.Task.NODE_CLASSIFICATION if network else dicgrl.Task.LINK_PREDICTION
     known: list[int] = []
     named: list[str] = []
+    stale: dict[str, int] = {}
     bar = parts_bar(f"{folder} {facts.name}", 1, *_units(task))
     with _interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
         results = learn_more(
@@ -310,16 +311,34 @@ def learn(
             on_epoch=on_epoch,
             on_known=known.append,
             on_named=named.extend,
+            on_stale=lambda *counts: stale.update(zip(_FACTS, counts, strict=True)),
         )
+    if (folder / "curves.png").exists() and not known:
+        draw_curves([results], folder / "curves.png")
     if named:
         some = ", ".join(map(shown, named[:5])) + (", ..." if len(named) > 5 else "")
         _warn(f"{some}: learned as new, although others have these names; give labels to mean them")
+    left_out = [f"{stale[kind]:,} {words}" for kind, words in _STALE.items() if stale.get(kind)]
     if as_json:
-        typer.echo(json.dumps(results | ({"nothing_new": True} if known else {})))
-    elif known:
-        _console().print(f"nothing new: all {known[0]:,} facts are known")
-    else:
-        _console().print(part_table(results))
+        told = {"nothing_new": True} if known else {}
+        typer.echo(json.dumps(results | told | ({"facts": stale} if left_out else {})))
+        return
+    if known:
+        why = ", ".join(left_out) or f"{known[0]:,} {_STALE['known']}"
+        _console().print(f"nothing new: {_counted(known[0], 'fact')}, {why}")
+        return
+    _console().print(part_table(results))
+    if left_out:
+        of = _counted(stale["given"], "fact")
+        _console().print(f"left out of {of}: {', '.join(left_out)}", soft_wrap=True)
+
+
+_FACTS = ("given", "known", "set_aside")
+_STALE = {"known": "known already", "set_aside": "set aside to measure with"}
+
+
+def _counted(number: int, one: str) -> str:
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
 @app.command()
@@ -345,22 +364,85 @@ def predict(
         return
     asked = (head, relation, tail) if node is None else (node, "class", None)
     question = " -- ".join("?" if text is None else text for text in asked)
-    _console().print(predictions_table(question, answers))
+    other = "new" if node is None else ""  # a node has one class
+    _console().print(predictions_table(question, answers, other))
+
+
+@app.command()
+def similar(
+    folder: RunFolder,
+    entity: Annotated[str, typer.Argument(help="Label or name of an entity, or of a node.")],
+    k: Count = 10,
+    component: Annotated[
+        int | None, typer.Option(min=0, help="Compare this component alone, from 0.")
+    ] = None,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """What has a similar vector: the cosine of the angle between the two."""
+    from dicgrl.learner import Learner
+    from dicgrl.report.continual import predictions_table
+
+    found = Learner.load(folder, device=device).similar(entity, k=k, component=component)
+    if as_json:
+        shown = [{"label": each.label, "name": each.name, "cosine": each.score} for each in found]
+        typer.echo(json.dumps(shown))
+        return
+    _console().print(predictions_table(f"similar to {entity}", found, ""))
+
+
+TripleFile = Annotated[
+    Path, typer.Argument(help="Triples: head TAB relation TAB tail; - for standard input.")
+]
+SkipUnknown = Annotated[
+    bool, typer.Option("--skip-unknown", help="Leave out lines with a label that is not known.")
+]
 
 
 @app.command()
 def score(
     folder: RunFolder,
-    file: Annotated[Path, typer.Argument(help="Triples: head TAB relation TAB tail.")],
+    file: TripleFile,
+    skip_unknown: SkipUnknown = False,
     device: Device = "auto",
 ) -> None:
     """Score labelled triples: the same lines with a score, to standard output."""
     from dicgrl.learner import Learner
-    from dicgrl.scoring import scored
+    from dicgrl.scoring import read_lines, scored
 
     learner = Learner.load(folder, device=device)
-    for line in scored(learner, file):
+    lines = read_lines(learner, file, skip=skip_unknown)
+    if lines.unknown:
+        is_one = lines.unknown == 1
+        has, are = ("has", "is") if is_one else ("have", "are")
+        _warn(f"{_counted(lines.unknown, 'line')} {has} an unknown label and {are} left out")
+    for line in scored(learner, lines):
         typer.echo(line)
+
+
+@app.command()
+def evaluate(
+    folder: RunFolder,
+    file: TripleFile,
+    by_relation: Annotated[
+        bool, typer.Option("--by-relation", help="Each relation and side on its own, too.")
+    ] = False,
+    skip_unknown: SkipUnknown = False,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Measure how well a run finds the answers of triples of your own; nothing is learned."""
+    from dicgrl.learner import Learner
+    from dicgrl.report.tables import measured_table
+    from dicgrl.scoring import measured, read_lines
+
+    learner = Learner.load(folder, device=device)
+    lines = read_lines(learner, file, skip=skip_unknown)
+    found = measured(learner, lines, by_relation=by_relation)
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    _console().print(measured_table(str(file), found))
 
 
 @app.command()
@@ -574,8 +656,9 @@ def _recipe(
     from dicgrl.models import BACKBONES, Scorer
     from dicgrl.recipes import Recipe, load_recipe
     from dicgrl.settings import NodeSettings
+    from dicgrl.strategies import divides
 
-    divided = strategy == "dicgrl" if disentangled is None else disentangled
+    divided = divides(strategy) if disentangled is None else disentangled
     chosen = load_recipe(name, registered(source), model, disentangled=divided, strategy=strategy)
     settings = chosen.settings.parsed(changes or [])
     for key in ("model", "strategy"):

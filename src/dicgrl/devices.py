@@ -14,12 +14,14 @@ from dicgrl.errors import UserError
 _SYSTEM, _CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
-def pick_device(name: str) -> torch.device:
-    """`auto` is the GPU where there is one."""
+def pick_device(name: str | torch.device) -> torch.device:
+    """`auto` is the GPU where there is one; of several, the first that the process can see."""
+    name = str(name).removesuffix(":0")
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name not in ("cpu", "cuda"):
-        raise UserError(f"device {name!r}: expected auto, cpu or cuda")
+        other = "; CUDA_VISIBLE_DEVICES chooses another GPU" if name.startswith("cuda:") else ""
+        raise UserError(f"device {name!r}: expected auto, cpu or cuda{other}")
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError("device 'cuda': PyTorch sees no CUDA device here; use --device cpu")
     return torch.device(name)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dicgrl.errors import UserError
+from dicgrl.errors import UserError, shown
 from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, NetworkStream
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import IntArray, as_edges, as_ids
 from dicgrl.graph.labels import as_label, check_labels
 from dicgrl.readers.network_table import SetAside, checked_table
 
@@ -34,11 +34,15 @@ def from_pykeen(
     """A static graph (a stream of one part) from PyKEEN's factories; `split` it as you like.
 
     Entities and relations keep their ids and labels.
+
+    Raises:
+        UserError: The ids are not 0, 1, 2, ..., those of the factories differ, or a triple mentions
+            another one.
     """
     builder = KnowledgeStreamBuilder(name)
     check_labels([*training.entity_to_id, *training.relation_to_id])
-    builder.entities.add(_by_id(training.entity_to_id))
-    builder.relations.add(_by_id(training.relation_to_id))
+    builder.entities.add(_by_id("entity", training.entity_to_id))
+    builder.relations.add(_by_id("relation", training.relation_to_id))
     rows = [
         factory.mapped_triples.cpu().numpy() if factory is not None else ()
         for factory in (training, validation, testing)
@@ -53,8 +57,15 @@ def from_pykeen(
     return builder.build()
 
 
-def _by_id(ids: dict[str, int]) -> list[str]:
-    return sorted(ids, key=ids.__getitem__)
+def _by_id(kind: str, ids: dict[str, int]) -> list[str]:
+    labels = sorted(ids, key=ids.__getitem__)
+    wrong = next((label for i, label in enumerate(labels) if ids[label] != i), None)
+    if wrong is not None:
+        raise UserError(
+            f"{kind} {shown(wrong)} has id {ids[wrong]}; the ids of {len(ids)} labels must be 0 to "
+            f"{len(ids) - 1}, each once"
+        )
+    return labels
 
 
 def to_pykeen(stream: KnowledgeStream) -> tuple[TriplesFactory, ...]:
@@ -106,7 +117,7 @@ def from_pyg(
     labels = [as_label(label) for label in (range(count) if given is None else given)]
     check_labels(labels)
     classes = [str(c) if c >= 0 else "" for c in data.y.cpu().tolist()]
-    edges = data.edge_index.cpu().numpy().T
+    edges = as_edges(data.edge_index.cpu().numpy().T, "edges")
     if data.is_undirected():
         edges = edges[edges[:, 0] <= edges[:, 1]]  # each pair once, as other readers give it
     split: IntArray | None = None
@@ -123,11 +134,11 @@ def from_pyg(
                 )
             split[chosen.cpu().numpy()] = number
     part = getattr(data, "part", None)
-    arrival = np.zeros(count, np.int64) if part is None else part.cpu().numpy().astype(np.int64)
+    arrival = np.zeros(count, np.int64) if part is None else as_ids(part.cpu().numpy(), "part")
     table = checked_table(
         "Data",
         labels,
-        edges.astype(np.int64),
+        edges,
         data.x.cpu().numpy().astype(np.float32),
         classes,
         part=arrival,

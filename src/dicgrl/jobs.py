@@ -20,7 +20,6 @@ from dicgrl.devices import device_name, peak_memory
 from dicgrl.errors import DataError, UserError
 from dicgrl.files import new_folder, remove_leftovers, replacing_file
 from dicgrl.graph import (
-    SPLITS,
     KnowledgeGraph,
     KnowledgePart,
     NetworkGraph,
@@ -37,6 +36,7 @@ from dicgrl.storage import (
     configuration,
     part_content,
     read_config,
+    read_json,
     same_content,
     save_learner,
     write_json,
@@ -47,6 +47,7 @@ OnPart = Callable[[dict[str, Any]], None]
 OnEpoch = Callable[[int, EpochReport], None]
 OnKnown = Callable[[int], None]
 OnNamed = Callable[[list[str]], None]
+OnStale = Callable[[int, int, int], None]
 
 
 def run_stream(
@@ -159,6 +160,7 @@ def learn_more(
     on_epoch: OnEpoch | None = None,
     on_known: OnKnown | None = None,
     on_named: OnNamed | None = None,
+    on_stale: OnStale | None = None,
 ) -> dict[str, Any]:
     """Learn what arrived after a run, and write it to the run's folder as its next part.
 
@@ -174,6 +176,8 @@ def learn_more(
         on_epoch: Told the part and the report of every epoch.
         on_known: Told how many facts there are where all of them are known.
         on_named: Told labels that are new, but are the readable names of others.
+        on_stale: Told how many triples there are, how many of them are known, and how many are set
+            aside.
 
     Returns:
         The results, as written to `results.json`.
@@ -195,32 +199,30 @@ def learn_more(
         }
         part = learner.as_part(facts)
         given = len(part.train if isinstance(part, KnowledgePart) else part.edges)
+        graph = learner.run.graph
+        if on_stale and isinstance(part, KnowledgePart) and isinstance(graph, KnowledgeGraph):
+            known, aside = (int(rows.sum()) for rows in graph.stale(part))
+            on_stale(given, known, aside)
         part = learner.news(part)
-        if learner.num_parts and not _brings_something(learner, part):
+        if not learner.brings_something(part):
             if on_known:
                 on_known(given)
-            return results(learner, about | {"published": config.get("published", {})})
-        found = _learn_part(learner, part, about, out, keep, on_epoch)
-        named = _named(learner)
+            found = results(learner, about | {"published": config.get("published", {})})
+            if not _is_current(out, learner.num_parts):  # a run that was killed may have lost it
+                write_json(out / "results.json", found)
+            return found
+        named = learner.named_alike(part)
         if named and on_named:
             on_named(named)
-        return found
+        return _learn_part(learner, part, about, out, keep, on_epoch)
 
 
-def _brings_something(learner: Learner, part: Part) -> bool:
-    graph = learner.run.graph
-    if isinstance(part, NetworkPart) and isinstance(graph, NetworkGraph):
-        return not graph.is_known(part)
-    return any(len(getattr(part, split)) for split in SPLITS)
-
-
-def _named(learner: Learner) -> list[str]:
-    """Labels that came with the newest part and are the readable names of others."""
-    if not learner.names:
-        return []
-    names = {name for label, name in learner.names.items() if name != label}
-    _, labels = part_content(learner.run.taken[-1])
-    return [label for new in labels.values() for label in new if label in names]
+def _is_current(out: Path, parts: int) -> bool:
+    """Whether the results in a folder are of so many parts."""
+    try:
+        return len(read_json(out / "results.json")["parts"]) == parts
+    except (DataError, KeyError):
+        return False
 
 
 def _share(learner: Learner, first: Path) -> None:

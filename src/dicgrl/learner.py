@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import chain
@@ -18,7 +19,16 @@ from dicgrl.devices import pick_device
 from dicgrl.errors import UserError, shown, unknown_name
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
 from dicgrl.evaluation.ranks import MEMORY_BOUND
-from dicgrl.graph import KnowledgePart, KnowledgeStream, NetworkPart, Part, Task, Vocabulary
+from dicgrl.graph import (
+    SPLITS,
+    KnowledgePart,
+    KnowledgeStream,
+    NetworkGraph,
+    NetworkPart,
+    Part,
+    Task,
+    Vocabulary,
+)
 from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.graph.labels import Triples, as_label, as_labels, check_labels
 from dicgrl.models.mode import evaluating
@@ -28,6 +38,8 @@ from dicgrl.settings import LATER, LinkSettings, NodeSettings
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.tasks import LinkRun, NodeRun
 from dicgrl.training.loop import Monitor
+
+MODEL, STRATEGY = "transe", "dicgrl"  # unless others are asked for
 
 
 @dataclass(slots=True)
@@ -84,8 +96,9 @@ class Learner:
     """Keeps a graph embedding fresh while the graph grows.
 
     Args:
-        model: transe or convkb for knowledge graphs, gat or sage for networks.
-        strategy: How a new part is learned: frozen, lower, upper, ewc, emr, gem or dicgrl.
+        model: transe or convkb for knowledge graphs, gat or sage for networks; transe unless given.
+        strategy: How a new part is learned: frozen, lower, upper, ewc, emr, gem or dicgrl; dicgrl
+            unless given.
         dataset: Name of a known dataset, whose recipe is then taken as on the command line; the
             default for data of one's own unless given.
         seed: Seed of every random choice.
@@ -107,24 +120,27 @@ class Learner:
 
     def __init__(
         self,
-        model: str = "transe",
-        strategy: str = "dicgrl",
+        model: str | None = None,
+        strategy: str | None = None,
         *,
         dataset: str = "",
         seed: int = 0,
-        device: str = "auto",
+        device: str | torch.device = "auto",
         names: Mapping[str, str] | None = None,
         settings: LinkSettings | NodeSettings | None = None,
         **changes: Any,
     ) -> None:
         if settings is not None:
-            if dataset or changes:
-                given = ", ".join(["dataset"] * bool(dataset) + list(changes))
-                raise UserError(f"settings are complete; change them instead of giving {given}")
+            named = {"dataset": dataset, "model": model, "strategy": strategy}
+            given = [*(name for name, value in named.items() if value), *changes]
+            if given:
+                raise UserError(
+                    f"settings are complete; change them instead of giving {', '.join(given)}"
+                )
         else:
             if dataset and not registered(dataset):
                 raise unknown_name("dataset", dataset, [known.name for known in datasets()])
-            settings = default_settings(model, strategy, dataset)
+            settings = default_settings(model or MODEL, strategy or STRATEGY, dataset)
             for name in changes:
                 settings.check_effect(name)
             settings = settings.changed(changes)
@@ -189,14 +205,22 @@ class Learner:
             probe: Measure the part's test set before it is learned, for the forward transfer.
             monitor: Told about every epoch.
 
-        When learning fails (it diverges, or is interrupted), the learner is of no further use: go
-        on with the one that was saved before.
+        Facts that are known already are left out; where nothing else is given, there is no new
+        part and the report is empty. When learning fails (it diverges, or is interrupted), the
+        learner is of no further use: go on with the one that was saved before.
         """
         given = isinstance(part, KnowledgePart | NetworkPart)
         part = self.as_part(part)
-        part = part if given else self.news(part)
         self.check_whole()
         run = self.run
+        if not given:
+            part = self.news(part)
+            if not self.brings_something(part):
+                return PartReport(run.newest, 0.0, 0)
+            alike = self.named_alike(part)
+            if alike:
+                some = ", ".join(map(shown, alike[:3])) + (", ..." if len(alike) > 3 else "")
+                warnings.warn(f"new, though they are the names of others: {some}", stacklevel=2)
         if not run.num_parts and not len(part.train):  # it would use up how a first part is learned
             raise UserError("the first part holds no training examples: there is nothing to learn")
         started = time.perf_counter()
@@ -257,8 +281,14 @@ class Learner:
         return self.evaluation()
 
     def evaluation(self, parts: int | None = None) -> Evaluation:
-        """What `evaluate` found after that many parts; after all of them unless given."""
-        parts = self.num_parts if parts is None else parts
+        """What `evaluate` found after that many parts; after all of them unless given.
+
+        Raises:
+            UserError: So many parts were not learned.
+        """
+        parts = len(self.reports) if parts is None else parts
+        if not 1 <= parts <= len(self.reports):
+            raise UserError(f"{len(self.reports)} parts were learned, not {parts}")
         return evaluation(
             self.run.metric, self.tests[:parts], self.before[:parts], self.retention[parts - 1]
         )
@@ -305,6 +335,46 @@ class Learner:
     def score(self, triples: Triples) -> list[float]:
         """Scores of labelled triples, as `learn` takes them; higher means more likely."""
         return self.score_rows(self._ids(self._links("score"), as_labels(triples)))
+
+    @torch.no_grad()
+    def similar(self, label: str, *, k: int = 10, component: int | None = None) -> list[Prediction]:
+        """Entities, or nodes of a network, whose vectors point in the same direction, best first.
+
+        The score is the cosine of the angle between two vectors, 1 for the same direction.
+
+        Args:
+            label: The entity or node; its label or readable name.
+            k: How many, at most.
+            component: Compare that component alone, from 0; whole vectors unless given.
+
+        Raises:
+            UserError: There is no such entity or component.
+        """
+        k = _whole_number("k", k, 1)
+        self.check_whole()
+        if not self.reports:
+            raise UserError("nothing was learned yet: call learn first")
+        run, count = self.run, 1
+        if isinstance(run, LinkRun):
+            vocabulary, rows = run.graph.entities, run.model.entities.rows
+            count = run.model.count
+            vectors = rows.view(run.model.num_entities, count, -1)
+        else:
+            assert run.graph is not None
+            vocabulary, vectors = run.graph.nodes, run.vectors()[:, None]
+        if component is not None:
+            component = _whole_number("component", component, 0, count - 1)
+            vectors = vectors[:, component]
+        number = self.label_id(as_label(label), vocabulary)
+        directions = torch.nn.functional.normalize(vectors.flatten(1), dim=1)
+        cosine = directions @ directions[number]
+        cosine[number] = -torch.inf  # everything is like itself
+        best = cosine.topk(min(k, len(cosine) - 1))
+        labels = vocabulary.labels(best.indices.cpu().numpy())
+        return [
+            Prediction(label, self.names.get(label, label), score, known=False)
+            for label, score in zip(labels, best.values.tolist(), strict=True)
+        ]
 
     def score_rows(self, rows: IntArray) -> list[float]:
         """Scores of triples by ids, [n, 3]."""
@@ -368,7 +438,7 @@ class Learner:
         save_learner(self, Path(folder), keep=keep)
 
     @classmethod
-    def load(cls, folder: str | Path, *, device: str = "auto") -> Learner:
+    def load(cls, folder: str | Path, *, device: str | torch.device = "auto") -> Learner:
         """Read back a learner that was saved.
 
         Raises:
@@ -449,11 +519,16 @@ class Learner:
         trained = bool((run.examples("train") == number).any())
         labels = run.graph.classes.labels(best.indices.cpu().numpy())
         true = int(run.graph.labels[number])
+        answers = zip(labels, best.values.tolist(), best.indices.tolist(), strict=True)
         return [
-            Prediction(label, self.names.get(label, label), float(p), trained and index == true)
-            for label, p, index in zip(
-                labels, best.values.tolist(), best.indices.tolist(), strict=True
+            Prediction(
+                label,
+                self.names.get(label, label),
+                float(p),
+                known=trained and index == true,
+                aside=not trained and index == true,
             )
+            for label, p, index in answers
         ]
 
     def _arrived(self) -> dict[str, int]:
@@ -482,6 +557,41 @@ class Learner:
         if isinstance(self.run, LinkRun) and isinstance(part, KnowledgePart):
             return self.run.graph.news(part)
         return part
+
+    def brings_something(self, part: Part) -> bool:
+        """Whether there is anything to learn of what `news` left; always for a first part."""
+        graph = self.run.graph
+        if not self.num_parts or isinstance(part, NetworkPart) != isinstance(graph, NetworkGraph):
+            return True  # or nothing that this learner could learn: `learn` says so
+        if isinstance(part, NetworkPart) and isinstance(graph, NetworkGraph):
+            return not graph.is_known(part)
+        return any(len(getattr(part, split)) for split in SPLITS)
+
+    def named_alike(self, part: Part) -> list[str]:
+        """Labels of a part that are new, and the readable names of known ones.
+
+        They would become something new; whoever asks by that name then means it.
+        """
+        names = {name for label, name in self.names.items() if name != label}
+        if not names:
+            return []
+        if isinstance(part, KnowledgePart):
+            entities = part.entities.labels(part.new_entities)
+            labels = [*entities, *part.relations.labels(part.new_relations)]
+        else:
+            labels = [*part.nodes.labels(part.new_nodes), *part.classes.labels(part.new_classes)]
+        known = self._vocabularies()
+        return [
+            label
+            for label in labels
+            if label in names and not any(label in vocabulary for vocabulary in known)
+        ]
+
+    def _vocabularies(self) -> tuple[Vocabulary, ...]:
+        graph = self.run.graph
+        if isinstance(graph, NetworkGraph):
+            return graph.nodes, graph.classes
+        return () if graph is None else (graph.entities, graph.relations)
 
     def as_part(self, part: Part | Triples | NetworkFacts | str | Path) -> Part:
         """What `learn` makes of what it is given; nothing is learned.

@@ -1,47 +1,129 @@
-"""Scores of labelled triples in a file, line by line."""
+"""Labelled triples in a file, looked at by a learner: their scores, and how well it finds them."""
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import numpy as np
+import torch
 
 from dicgrl.errors import DataError, UserError
+from dicgrl.evaluation import ranking_metrics
+from dicgrl.graph.arrays import IntArray
 from dicgrl.learner import Learner
 from dicgrl.readers.files import SourceFile
 from dicgrl.readers.knowledge import triple_rows
 from dicgrl.tasks import LinkRun
 
 
-def scored(learner: Learner, path: Path) -> Iterator[str]:
-    """Lines of a file of triples with their scores, TAB between the fields; a header is left out.
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Triples of a file.
+
+    Attributes:
+        fields: Head, relation and tail as they stand there.
+        ids: What they mean to the learner, [n, 3].
+        unknown: How many lines were left out because a label is unknown.
+    """
+
+    fields: list[tuple[str, str, str]]
+    ids: IntArray
+    unknown: int
+
+
+def read_lines(learner: Learner, path: Path, *, skip: bool = False) -> Lines:
+    """The triples of a file, `-` for standard input; a header is left out.
+
+    Args:
+        learner: Knows the labels.
+        path: The file.
+        skip: Leave out lines that name an unknown label, instead of refusing the file.
 
     Raises:
-        DataError: A line is not a triple, or names an unknown label; nothing is given before the
-            whole file has been checked.
+        DataError: A line is not a triple, or names an unknown label.
     """
     run = learner.run
     if not isinstance(run, LinkRun):
-        raise UserError("score is about triples; this run classifies nodes")
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
-    file = SourceFile.on_disk(path)
+        raise UserError("this is about triples; the run classifies nodes")
     vocabularies = (run.graph.entities, run.graph.relations, run.graph.entities)
-    lines: list[tuple[str, str, str]] = []
-    ids = []
+    fields: list[tuple[str, str, str]] = []
+    ids, unknown = [], 0
+    file = _source(path)
     for rows in triple_rows(file):
-        for number, fields in enumerate(zip(*rows.columns, strict=True)):
+        for number, line in enumerate(zip(*rows.columns, strict=True)):
             try:
-                ids.append(
-                    [
-                        learner.label_id(text, vocabulary)
-                        for text, vocabulary in zip(fields, vocabularies, strict=True)
-                    ]
-                )
+                meant = [
+                    learner.label_id(text, vocabulary)
+                    for text, vocabulary in zip(line, vocabularies, strict=True)
+                ]
             except UserError as error:
-                raise DataError(file.label, str(error), rows.first_line + number) from None
-            lines.append(fields)
-    scores = learner.score_rows(np.array(ids, dtype=np.int64))
-    for fields, score in zip(lines, scores, strict=True):
+                if not skip:
+                    raise DataError(file.label, str(error), rows.first_line + number) from None
+                unknown += 1
+                continue
+            ids.append(meant)
+            fields.append(line)
+    return Lines(fields, np.array(ids, dtype=np.int64).reshape(-1, 3), unknown)
+
+
+def _source(path: Path) -> SourceFile:
+    if str(path) == "-":
+        return SourceFile("standard input", lambda: io.BytesIO(sys.stdin.buffer.read()))
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; expected a file of triples")
+    if not path.exists():
+        raise UserError(f"{path}: no such file")
+    if path.is_file():
+        return SourceFile.on_disk(path)
+    content = path.read_bytes()  # a pipe, which can be read only once
+    return SourceFile(str(path), lambda: cast(BinaryIO, io.BytesIO(content)))
+
+
+def scored(learner: Learner, lines: Lines) -> Iterator[str]:
+    """Lines of triples with their scores, TAB between the fields."""
+    for fields, score in zip(lines.fields, learner.score_rows(lines.ids), strict=True):
         yield "\t".join([*fields, f"{score:.6g}"])
+
+
+def measured(learner: Learner, lines: Lines, *, by_relation: bool = False) -> dict[str, Any]:
+    """How well the answers of triples are found, filtered by all that is known and by each other.
+
+    Returns:
+        Metrics as shares; with `by_relation` those of each relation's questions for heads and for
+        tails, too, those with most triples first.
+    """
+    run = learner.run
+    assert isinstance(run, LinkRun)
+    learner.check_whole()
+    if not len(lines.ids):
+        raise UserError("there is no triple to measure with")
+    triples = torch.from_numpy(lines.ids).to(run.device)
+    ranks = run.ranks(triples, besides=triples)
+    found: dict[str, Any] = {
+        "count": len(lines.ids),
+        "unknown": lines.unknown,
+        "known": int(run.graph.contains(lines.ids).sum()),
+        **ranking_metrics(ranks),
+    }
+    if by_relation:
+        relations, count = np.unique(lines.ids[:, 1], return_counts=True)
+        found["relations"] = []
+        for relation in relations[np.argsort(-count, kind="stable")]:
+            asked = torch.from_numpy(lines.ids[:, 1] == relation).to(run.device)
+            label = run.graph.relations.labels([int(relation)])[0]
+            for side, name in enumerate(("head", "tail")):
+                of_side = ranks.of(side, asked)
+                found["relations"].append(
+                    {
+                        "relation": learner.names.get(label, label),
+                        "asked": name,
+                        "count": int(asked.sum()),
+                        **ranking_metrics(of_side),
+                    }
+                )
+    return found

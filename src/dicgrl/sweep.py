@@ -187,14 +187,13 @@ def run_sweep(
             settings = recipe.settings.parsed(f"{k}={v}" for k, v in values.items())
             if not whole:
                 make_strategy(settings)
-        except UserError as error:  # such as 8 of 4 components
-            trial.set_user_attr("state", "impossible")
-            raise engine.TrialPruned from error
-        try:
             return statistics.fmean(
                 validation_value(hidden, settings, whole=whole, seed=seed, device=device)
                 for seed in range(seeds)
             )
+        except UserError as error:  # such as 8 of 4 components, or more memory than there is
+            trial.set_user_attr("state", "impossible")
+            raise engine.TrialPruned from error
         except DivergedError as error:
             trial.set_user_attr("state", "diverged")
             raise engine.TrialPruned from error

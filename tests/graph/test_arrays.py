@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dicgrl.graph.arrays import Groups, GrowingArray, as_edges, as_triples, distinct, ids_in
+from dicgrl import UserError
+from dicgrl.graph.arrays import Groups, GrowingArray, as_edges, as_ids, as_triples, distinct, ids_in
 
 
 @given(st.lists(st.lists(st.tuples(*[st.integers(-9, 9)] * 2), max_size=9), max_size=9))
@@ -36,10 +37,28 @@ def test_rows_of_ids() -> None:
     assert as_edges(()).shape == (0, 2)
     assert as_triples([(1, 2, 3)]).tolist() == [[1, 2, 3]]
     assert as_edges(np.array([[1, 2]], dtype=np.int32)).dtype == np.int64
-    with pytest.raises(ValueError, match=r"triples must have shape \[n, 3\], not \[1, 2\]"):
+    assert as_ids([]).shape == (0,) and as_ids(np.array([7], dtype=np.uint8)).tolist() == [7]
+    with pytest.raises(UserError, match=r"triples must have shape \[n, 3\], not \[1, 2\]"):
         as_triples([(1, 2)])
-    with pytest.raises(ValueError, match=r"edges must have shape"):
+    with pytest.raises(UserError, match=r"edges must have shape"):
         as_edges([1, 2])
+    with pytest.raises(UserError, match=r"nodes must have shape \[n\], not \[1, 1\]"):
+        as_ids([[1]], "nodes")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[0, 1], [0.9, 2]], r"edges must be whole numbers, not float64: row 1 is \[0.9, 2.0\]"),
+        ([[0, 1.0]], r"not float64: row 0 is \[0.0, 1.0\]"),
+        ([[0, np.nan]], r"not float64: row 0 is \[0.0, nan\]"),
+        ([[False, True]], r"not bool: row 0 is \[False, True\]"),
+        ([["0", "1"]], r"not <U1: row 0 is \['0', '1'\]"),
+    ],
+)
+def test_ids_are_whole_numbers(rows: list[list[object]], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        as_edges(rows)
 
 
 @given(st.integers(0, 9), st.integers(0, 9))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl import NetworkGraph, UserError
-from dicgrl.graph import SPLITS
+from dicgrl.graph import SPLITS, NetworkStreamBuilder
 from tests.streams import NetworkLists, Node, network_lists, network_stream
 
 Pair = frozenset[str]
@@ -129,3 +130,48 @@ def test_features_of_another_length_are_refused() -> None:
     stream = network_stream(NetworkLists([[Node("a", "", -1, (0.0, 1.0))]], [[]]))
     with pytest.raises(UserError, match="part 0 has 2 features per node; this network has 3"):
         NetworkGraph(num_features=3).add(stream[0])
+
+
+def test_what_is_kept_is_not_the_callers() -> None:
+    lists = NetworkLists(
+        [[Node("a", "x", 0, (1.0, 2.0))], [Node("b", "x", 0, (3.0, 4.0))]], [[], []]
+    )
+    graph = NetworkGraph(num_features=2)
+    kept = []
+    for part in network_stream(lists):
+        kept.append(graph.add(part))
+        assert np.shares_memory(kept[-1].features, graph.features)
+        part.features[:] = 9
+    assert [part.features.tolist() for part in kept] == [[[1, 2]], [[3, 4]]]
+    assert not any(part.features.flags.writeable for part in kept)
+
+
+@given(network_lists(), st.data())
+def test_known_is_what_would_add_nothing(lists: NetworkLists, data: st.DataObject) -> None:
+    graph = NetworkGraph(num_features=2)
+    for part in network_stream(lists):
+        graph.add(part)
+    end = st.sampled_from([*graph.nodes])
+    edges = data.draw(st.lists(st.tuples(end, end), max_size=4))
+    if len(graph.edges):
+        known = [tuple(graph.nodes.labels(edge)) for edge in graph.edges]
+        edges += data.draw(st.lists(st.sampled_from(known), max_size=4))
+    edges = [data.draw(st.permutations(edge)) for edge in edges]
+    builder = NetworkStreamBuilder("more", num_features=2, old=graph.nodes)
+    none = np.empty(0, np.int64)
+    builder.add(
+        [builder.nodes.ids(edge) for edge in edges], np.empty((0, 2), np.float32), *[none] * 4
+    )
+    part = builder.build()[0]
+    is_known = graph.is_known(part)
+    assert is_known == (len(graph.add(part).edges) == 0)
+
+
+def test_a_known_edge_the_other_way_round_and_a_self_loop_are_known() -> None:
+    nodes = [Node(label, "x", 0, (0.0, 1.0)) for label in "abc"]
+    stream = network_stream(NetworkLists([nodes, []], [[("a", "b")], [("b", "a"), ("c", "c")]]))
+    graph = NetworkGraph(num_features=2)
+    graph.add(stream[0])
+    assert graph.is_known(stream[1])
+    assert not graph.is_known(replace(stream[1], edges=np.array([[1, 0], [2, 0]])))
+    assert not NetworkGraph(num_features=2).is_known(stream[1])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from dicgrl import KnowledgeStream, NetworkPart
+from dicgrl import KnowledgeStream, NetworkPart, UserError
 from dicgrl.graph import SPLITS, NetworkStreamBuilder
 from tests.streams import (
     KnowledgeLists,
@@ -72,9 +72,11 @@ def test_builder_refuses_features_that_do_not_fit() -> None:
     builder = NetworkStreamBuilder("s", num_features=2)
     builder.nodes.add(["a", "b"])
     none = np.empty(0, dtype=np.int64)
-    with pytest.raises(ValueError, match="part 0 brings 2 nodes of 2 features"):
+    with pytest.raises(UserError, match="part 0 has 3 features per node; this network has 2"):
         builder.add([], np.zeros((2, 3), np.float32), np.zeros(2, np.int64), none, none, none)
-    with pytest.raises(ValueError, match="labels"):
+    with pytest.raises(UserError, match=r"brings 2 nodes, but features of shape \[1, 2\]"):
+        builder.add([], np.zeros((1, 2), np.float32), np.zeros(2, np.int64), none, none, none)
+    with pytest.raises(UserError, match="part 0 brings 2 nodes, but 1 classes"):
         builder.add([], np.zeros((2, 2), np.float32), np.zeros(1, np.int64), none, none, none)
 
 

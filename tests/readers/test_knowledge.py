@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import gzip
+import re
 import tarfile
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -160,6 +162,44 @@ def test_what_id_files_list_is_no_header(tmp_path: Path) -> None:
     assert labelled(read_knowledge(tmp_path))[0]["train"] == [("h", "r", "t"), ("t", "r", "h")]
 
 
+@pytest.mark.parametrize(
+    ("header", "order"),
+    [
+        ("head,tail,relation", (0, 2, 1)),
+        ("source,target,type", (0, 2, 1)),
+        ("tail,relation,head", (2, 1, 0)),
+        ("subject,relation,object", (0, 1, 2)),
+        ("from,type,to", (0, 1, 2)),
+        ("S,P,O", (0, 1, 2)),
+        ("Head_ID,relation_id,tail_id", (0, 1, 2)),
+        ("property_uri,dst_name,src_label", (1, 2, 0)),
+    ],
+)
+@pytest.mark.parametrize("ending", [".tsv", ".csv"])
+@pytest.mark.parametrize("block", [1, 1 << 20])
+def test_a_header_names_the_columns(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    header: str,
+    order: tuple[int, int, int],
+    ending: str,
+    block: int,
+) -> None:
+    monkeypatch.setattr(text, "_BLOCK_BYTES", block)
+    monkeypatch.setattr(text, "_CSV_ROWS", block)
+    triples = PARTS[0]["train"]
+    moved = [(t[order[0]], t[order[1]], t[order[2]]) for t in triples]
+    put(tmp_path / f"x{ending}", lines(moved, ending, header.replace(",", "{0}")))
+    assert labelled(read_knowledge(tmp_path / f"x{ending}"))[0]["train"] == triples
+
+
+@pytest.mark.parametrize("first", ["head,tail,tail", "head,tail,year", "head,relations,tail"])
+def test_a_first_line_that_names_not_all_columns_is_a_fact(tmp_path: Path, first: str) -> None:
+    put(tmp_path / "x.csv", f"{first}\na,r,b\n")
+    facts = labelled(read_knowledge(tmp_path / "x.csv"))[0]["train"]
+    assert facts == [tuple(first.split(",")), ("a", "r", "b")]
+
+
 @pytest.mark.parametrize("packed", ["labels.tsv", "labels.tsv.gz"])
 @pytest.mark.parametrize("layout", ["0/train.txt", "0.tsv"])
 def test_readable_names_beside_the_data(tmp_path: Path, packed: str, layout: str) -> None:
@@ -245,6 +285,70 @@ class TestTimes:
         line = bad + 1 + bool(header)
         with pytest.raises(DataError, match=rf"x\.tsv:{line}: time '{times[bad]}'"):
             read_timed(tmp_path / "x.tsv")
+
+    @pytest.mark.parametrize(
+        ("header", "row"),
+        [
+            ("Timestamp,source,target,type", "{1},{0[0]},{0[2]},{0[1]}"),
+            ("tail,year,head,relation", "{0[2]},{1},{0[0]},{0[1]}"),
+            ("tail,relation,head,when", "{0[2]},{0[1]},{0[0]},{1}"),
+        ],
+    )
+    def test_a_header_names_the_columns(self, tmp_path: Path, header: str, row: str) -> None:
+        triples = [("a", "r", "b"), ("c", "q", "d")]
+        rows = [row.format(t, time) for t, time in zip(triples, (3, 1), strict=True)]
+        put(tmp_path / "x.csv", "\n".join([header, *rows]))
+        stream, times = read_timed(tmp_path / "x.csv")
+        assert labelled(stream)[0]["train"] == triples
+        assert times.tolist() == [3, 1]
+        put(tmp_path / "x.csv", "\n".join([header, *rows, row.format("123", "soon")]))
+        with pytest.raises(DataError, match=r"x\.csv:4: time 'soon'"):
+            read_timed(tmp_path / "x.csv")
+
+    def test_a_first_line_with_a_time_is_a_fact(self, tmp_path: Path) -> None:
+        put(tmp_path / "x.tsv", "s\tp\to\t2001\nb\tr\tc\t1999\n")
+        assert read_timed(tmp_path / "x.tsv")[1].tolist() == [2001, 1999]
+
+    def test_time_zones_count(self, tmp_path: Path) -> None:
+        times = {
+            "2024-01-01T00:00:00Z": "2024-01-01T00:00",
+            "2024-01-01T01:00:00+02:00": "2023-12-31T23:00",
+            "2023-12-31T20:00:00.5-0530": "2024-01-01T01:30:00.5",
+            "2024-01-01 01:00 +01": "2024-01-01T00:00",
+            "2024-01-01T00:30": "2024-01-01T00:30",
+            "2023-12-31": "2023-12-31",
+        }
+        put(tmp_path / "x.tsv", "".join(f"{i}\tr\tb\t{t}\n" for i, t in enumerate(times)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            stream, found = read_timed(tmp_path / "x.tsv")
+        assert found.tolist() == np.array([*times.values()], "datetime64[us]").tolist()
+        parts = labelled(stream.split("time", [0.3, 0.7], times=found))
+        assert [[t[0] for t in p["train"]] for p in parts] == [["1", "5"], ["0", "2", "3", "4"]]
+
+    @pytest.mark.parametrize("zone", ["+24:00", "+02:60", "+2", "Z+02:00", "-", " CET", " "])
+    def test_a_time_zone_that_is_none(self, tmp_path: Path, zone: str) -> None:
+        time = f"2024-01-01T00:00{zone}"
+        put(tmp_path / "x.tsv", f"a\tr\tb\t2024-01-01T00:00Z\na\tr\tb\t{time}\n")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(DataError, match=rf"x\.tsv:2: time '{re.escape(time)}'"):
+                read_timed(tmp_path / "x.tsv")
+
+    @pytest.mark.parametrize("name", ["x.tsv", "x.csv"])
+    def test_a_fourth_column_has_its_command(self, tmp_path: Path, name: str) -> None:
+        hint = "`dicgrl datasets split FILE --by time` reads a fourth column"
+        comma = "," if name == "x.csv" else "\t"
+        for content, said in (
+            ("a r b 2001\n", True),
+            ("head relation tail time\na r b 2001\n", True),
+            ("a r b\na r b c\n", False),
+            ("a r b c d\n", False),
+        ):
+            put(tmp_path / name, content.replace(" ", comma))
+            with pytest.raises(DataError, match="expected 3 fields") as caught:
+                read_stream(tmp_path / name)
+            assert (hint in str(caught.value)) == said
 
     def test_missing_file_and_column(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="no such file"):
@@ -357,3 +461,35 @@ class TestBadInput:
             read_stream(tmp_path)
         with pytest.raises(UserError, match=r"facts\.doc: the ending tells no format"):
             read_stream(tmp_path / "facts.doc")
+
+
+class TestDataFrame:
+    @pytest.mark.parametrize(
+        ("names", "expected"),
+        [
+            (["tail", "relation", "head"], ("c", "b", "a")),
+            (["Source", "Target", "type"], ("a", "c", "b")),
+            (["head", "relation", "tail"], ("a", "b", "c")),
+            (["film", "tail", "head"], ("a", "b", "c")),
+            ([2, 1, 0], ("a", "b", "c")),
+        ],
+    )
+    def test_columns_by_their_names(
+        self, names: list[object], expected: tuple[str, str, str]
+    ) -> None:
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame([("a", "b", "c")], columns=names)
+        stream = KnowledgeStream.from_labels("mine", [frame])
+        assert labelled(stream)[0]["train"] == [expected]
+
+        class Polars:
+            columns: ClassVar[list[object]] = names
+
+            def __iter__(self) -> Iterator[list[str]]:
+                raise AssertionError("the columns of a frame are not its rows")
+
+            def iter_rows(self) -> Iterator[tuple[str, str, str]]:
+                return iter([("a", "b", "c")])
+
+        stream = KnowledgeStream.from_labels("mine", [Polars()])
+        assert labelled(stream)[0]["train"] == [expected]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,67 @@ def test_npz_order_of_class_names_is_the_order_of_ids(tmp_path: Path) -> None:
     assert network_in_words(stream) == LISTS
 
 
+@pytest.mark.parametrize("names", [None, np.array(["0", "1", "2"])])
+@pytest.mark.parametrize("kind", [np.int8, np.float16, np.float32, np.float64, np.longdouble])
+def test_npz_numbers_of_classes(tmp_path: Path, kind: type, names: Any) -> None:
+    classes = np.array([2, -1, 0, 0, 1, 2], dtype=kind)
+    path = npz(tmp_path / "x.npz", classes=classes, class_names=names, split=None)
+    stream = read_network(path)
+    assert [node.cls for nodes in network_in_words(stream).nodes for node in nodes] == (
+        ["2", "", "0", "0", "1", "2"]
+    )
+    assert [part.train.tolist() for part in stream] == [[0, 2], [3, 4, 5]]
+
+
+def test_npz_class_that_is_not_a_number_is_not_known(tmp_path: Path) -> None:
+    classes = np.array([2, np.nan, 0, -1, 1, 2])
+    for names in (None, np.array(["0", "1", "2"])):
+        path = npz(tmp_path / "x.npz", classes=classes, class_names=names, split=None)
+        stream = read_network(path)
+        assert list(stream.classes) == ["0", "2", "1"]
+        assert [part.labels.tolist() for part in stream] == [[1, -1, 0], [-1, 2, 1]]
+
+
+def test_npz_large_numbers_of_classes(tmp_path: Path) -> None:
+    classes = np.full(6, 2**64 - 1, dtype=np.uint64)
+    assert list(read_network(npz(tmp_path / "x.npz", classes=classes)).classes) == [f"{2**64 - 1}"]
+
+
+def test_npz_class_with_the_name_of_a_number(tmp_path: Path) -> None:
+    words = [["1", "-1", "0"], ["-1", "0", "1"]]
+    names = np.array(["-1", "0", "1"])
+    ids = np.array([2, 0, 1, 0, 1, 2])
+    for classes, class_names in ((ids, names), (names[ids], None)):
+        path = npz(tmp_path / "x.npz", classes=classes, class_names=class_names)
+        found = network_in_words(read_network(path))
+        assert [[node.cls for node in nodes] for nodes in found.nodes] == words
+        assert [node.role for nodes in found.nodes for node in nodes] == [n.role for n in NODES]
+
+
+def test_npz_readable_names(tmp_path: Path) -> None:
+    names = np.array(["Alien", "", "Brazil", "", "", "Casablanca"])
+    stream = read_network(npz(tmp_path / "x.npz", readable_names=names))
+    check(stream)
+    assert stream.names == {"n3": "Alien", "n2": "Brazil", "n4": "Casablanca"}
+    path = npz(tmp_path / "y.npz", readable_names=["Nine"], readable_names_of=["9"])
+    assert read_network(path).names == {"9": "Nine"}
+    path = npz(tmp_path / "z.npz", readable_names=["a\nb"], readable_names_of=["9"])
+    with pytest.raises(UserError, match=r"z\.npz\[readable_names\]: 'a.nb': a label cannot"):
+        read_network(path)
+
+
+def test_npz_labels_as_lines(tmp_path: Path) -> None:
+    lines = np.array("\n".join(node.label for node in NODES))
+    check(read_network(npz(tmp_path / "x.npz", nodes=lines)))
+
+
+def test_npz_part_of_edges_alone(tmp_path: Path) -> None:
+    stream = read_network(npz(tmp_path / "x.npz", edge_part=np.array([0, 0, 3, 1, 1, 2])))
+    found = network_in_words(stream)
+    assert found.nodes == [*LISTS.nodes, [], []]
+    assert found.edges == [EDGES[:2], EDGES[3:5], EDGES[5:], EDGES[2:3]]
+
+
 @pytest.mark.parametrize("key", ["nodes", "classes"])
 def test_npz_labels_with_control_characters(tmp_path: Path, key: str) -> None:
     arrays = {"nodes": ["a", "b"], "classes": ["x", "y"]}
@@ -208,6 +270,31 @@ def test_shares_where_no_split_is_given(tmp_path: Path) -> None:
     again = read_network(tmp_path / "x.npz", valid=0.2, test=0.3, seed=1)
     other = read_network(tmp_path / "x.npz", valid=0.2, test=0.3, seed=2)
     assert network_in_words(stream) == network_in_words(again) != network_in_words(other)
+
+
+def test_memory_follows_the_text_of_classes(tmp_path: Path) -> None:
+    count = 5_000
+    rows = [f"n{i},{'x' * 4_000 if i == 7 else i % 3},1" for i in range(count)]
+    put(tmp_path / "nodes.csv", "\n".join(["node,class,w", *rows]))
+    put(tmp_path / "edges.csv", "n0,n1\n")
+    tracemalloc.start()
+    try:
+        stream = read_network(tmp_path, valid=0.1, test=0.1)
+        assert tracemalloc.get_traced_memory()[1] < 20 << 20  # padded it is 80 MB and more
+    finally:
+        tracemalloc.stop()
+    assert list(stream.classes) == ["0", "1", "2", "x" * 4_000]
+    assert stream[0].labels[:9].tolist() == [0, 1, 2, 0, 1, 2, 0, 3, 2]
+
+
+def test_order_of_classes(tmp_path: Path) -> None:
+    numbers = ["0", "00", "1", "01", "2", "\u0663", "4", "10", "9" * 5_000, "1" + "0" * 5_000]
+    expected = ["0", "00", "01", "1", *numbers[4:], "-1", "a", "b10", "b9"]
+    random = np.random.default_rng(0)
+    rows = [f"n{i},{expected[j]},1" for i, j in enumerate(random.permutation(len(expected)))]
+    put(tmp_path / "nodes.csv", "\n".join(["node,class,w", *rows]))
+    put(tmp_path / "edges.csv", "n0,n1\n")
+    assert list(read_network(tmp_path).classes) == expected
 
 
 @pytest.mark.parametrize(
@@ -366,7 +453,23 @@ def test_array_of_features_that_does_not_fit(tmp_path: Path) -> None:
             r"\[classes\]: unknown class -2 of node 'n3'",
         ),
         ({"classes": np.full(6, 0.5), "class_names": ["a"]}, r"\[classes\]: whole numbers"),
-        ({"part": np.array([0, 0, 0, 2, 2, 2])}, r": parts must be 0, 1, 2.*\[0, 2\]"),
+        (
+            {"classes": np.array([0, 1, 2, 0.5, 1, 2])},
+            r"\[classes\]: whole numbers expected, found 0\.5 of node 'n0'",
+        ),
+        ({"classes": np.array([np.inf] * 6)}, r"\[classes\]: whole numbers expected, found inf"),
+        ({"classes": np.full(6, 1e300)}, r"\[classes\]: whole numbers expected, found 1e\+300"),
+        ({"classes": np.array(["0"] * 6), "class_names": ["a"]}, r"\[classes\]: whole numbers"),
+        (
+            {"classes": np.array([0] * 7 + [5]), "class_names": ["a"]},
+            r": classes has 8 rows; expected one for each of 6",
+        ),
+        ({"readable_names": np.array(["Alien"])}, r"\[readable_names\]: 1 names for 6 labels"),
+        ({"nodes": np.array(5)}, r"\[nodes\]: shape \[\]; expected a list"),
+        (
+            {"part": np.array([0, 0, 0, 2, 2, 2]), "edge_part": None},
+            r": parts must be 0, 1, 2.*\[0, 2\]",
+        ),
         ({"part": np.array([-1, 0, 0, 0, 0, 0])}, r": parts must be 0, 1, 2"),
         ({"part": np.array([0, 1])}, r": part has 2 rows; expected one for each of 6 nodes"),
         ({"part": np.array(["0"] * 6)}, r"\[part\]: whole numbers expected"),
@@ -375,7 +478,7 @@ def test_array_of_features_that_does_not_fit(tmp_path: Path) -> None:
         ({"split": np.full(6, 3)}, r": node 'n3' has split 3"),
         ({"edge_part": np.array([0])}, r": edge_part has 1 rows for 6 edges"),
         ({"edge_part": np.zeros(6, int)}, r": edge 3 arrives with part 0, its nodes by part 1"),
-        ({"edge_part": np.full(6, 2)}, r": edge 0 arrives with part 2"),
+        ({"edge_part": np.full(6, 3)}, r": parts must be 0, 1, 2.*\[0, 1, 3\]"),
     ],
 )
 def test_bad_npz(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

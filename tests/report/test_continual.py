@@ -73,8 +73,8 @@ def test_the_table_of_a_part_shows_the_newest_part_in_per_cent() -> None:
     lines = text_of(part_table(results_of())).splitlines()
     assert lines[0] == "films, transe disentangled, dicgrl, after part 1, in per cent"
     assert lines[-1] == (
-        "learned 5,000 new and 700 old examples in 12.3 s, 800 of 900 neighbours activated; "
-        "forgetting 5.7"
+        "learned 5,000 new and 700 old examples in 12.3 s; 800 of 900 old neighbours share a "
+        "component and are activated; forgetting 5.7"
     )
     cells = [line.strip("│ ").replace("│", " ").split() for line in lines if line.startswith("│")]
     assert ["part", "0", "1,000", "10.0", "5.0", "10.0"] in cells

@@ -55,9 +55,9 @@ def test_only_what_is_learned_from_the_start_is_weighted(
     lessons: list[Lesson] = []
     fit = run.fit
 
-    def watched(lesson: Lesson, *rest: Any) -> Any:
+    def watched(lesson: Lesson, *rest: Any, **named: Any) -> Any:
         lessons.append(lesson)
-        return fit(lesson, *rest)
+        return fit(lesson, *rest, **named)
 
     monkeypatch.setattr(run, "fit", watched)
     for part in knowledge_stream().parts[:2]:

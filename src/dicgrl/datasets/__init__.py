@@ -15,7 +15,7 @@ from dicgrl.readers import read_stream
 from dicgrl.readers.files import SourceFile
 from dicgrl.readers.names import read_names_file
 
-__all__ = ["Dataset", "datasets", "load_stream", "paper_dataset", "registered"]
+__all__ = ["Dataset", "check_there", "datasets", "load_stream", "paper_dataset", "registered"]
 
 _BUILT_IN = {  # name: (file or folder of the package, task)
     "films": ("films", Task.LINK_PREDICTION),
@@ -131,7 +131,22 @@ def load_stream(
     return stream
 
 
+def check_there(source: str | Path) -> None:
+    """Refuse a dataset of the paper that was not fetched.
+
+    Raises:
+        UserError: It is not on this machine; the message says how to get it.
+    """
+    name = registered(source)
+    if name in PAPER_DATASETS:
+        _place_of(name)
+
+
 def _load_paper(name: str) -> Stream:
+    return read_stream(_place_of(name), name=name)
+
+
+def _place_of(name: str) -> Path:
     place = find_dataset(name)
     if place is None:
         raise UserError(
@@ -139,7 +154,7 @@ def _load_paper(name: str) -> Stream:
             f"{DATA_VARIABLE} to a folder that holds {name}/ or {name}.tar.gz "
             f"(looked in {cache_folder()} too)"
         )
-    return read_stream(place, name=name)
+    return place
 
 
 def _looks_like_path(source: str | Path) -> bool:

@@ -56,6 +56,11 @@ class Ranks:
         """The mean of the two, used for all metrics, [2, n]."""
         return 1.0 + self.higher + self.equal / 2
 
+    def of(self, side: int, chosen: Tensor) -> Ranks:
+        """Those of one side, 0 for heads, and of some triples alone."""
+        every = (self.higher, self.equal, self.candidates)
+        return Ranks(*(values[side : side + 1, chosen] for values in every))
+
 
 class Ranker:
     """Ranks triples against everything that is known to be true.

@@ -7,6 +7,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from dicgrl.errors import UserError
+
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
@@ -111,28 +113,47 @@ def _first_of_each(ordered: IntArray) -> BoolArray:
     return is_first
 
 
-def as_triples(rows: npt.ArrayLike) -> IntArray:
+def as_triples(rows: npt.ArrayLike, what: str = "triples") -> IntArray:
     """An int64 array of shape [n, 3], also where `rows` is empty.
+
+    Args:
+        rows: The rows.
+        what: What messages call them.
+
+    Raises:
+        UserError: They have another shape, or are not whole numbers.
 
     Example:
         >>> as_triples([]).shape
         (0, 3)
     """
-    return _as_rows(rows, 3, "triples")
+    return _as_rows(rows, (3,), what)
 
 
-def as_edges(rows: npt.ArrayLike) -> IntArray:
-    """An int64 array of shape [n, 2], also where `rows` is empty."""
-    return _as_rows(rows, 2, "edges")
+def as_edges(rows: npt.ArrayLike, what: str = "edges") -> IntArray:
+    """An int64 array of shape [n, 2], also where `rows` is empty; see `as_triples`."""
+    return _as_rows(rows, (2,), what)
 
 
-def _as_rows(rows: npt.ArrayLike, width: int, what: str) -> IntArray:
-    array = np.asarray(rows, dtype=np.int64)
+def as_ids(ids: npt.ArrayLike, what: str = "ids") -> IntArray:
+    """An int64 array of shape [n], also where `ids` is empty; see `as_triples`."""
+    return _as_rows(ids, (), what)
+
+
+def _as_rows(rows: npt.ArrayLike, width: tuple[int, ...], what: str) -> IntArray:
+    array = np.asarray(rows)
     if array.size == 0:
-        return np.empty((0, width), dtype=np.int64)
-    if array.ndim != 2 or array.shape[1] != width:
-        raise ValueError(f"{what} must have shape [n, {width}], not {list(array.shape)}")
-    return np.ascontiguousarray(array)
+        return np.empty((0, *width), dtype=np.int64)
+    if array.ndim != 1 + len(width) or array.shape[1:] != width:
+        shape = ", ".join(["n", *map(str, width)])
+        raise UserError(f"{what} must have shape [{shape}], not {list(array.shape)}")
+    if array.dtype.kind not in "iu":
+        broken = array != np.trunc(array) if array.dtype.kind == "f" else np.zeros(1, np.bool_)
+        row = int(np.argmax(broken.reshape(len(broken), -1).any(axis=1)))
+        raise UserError(
+            f"{what} must be whole numbers, not {array.dtype}: row {row} is {array[row].tolist()}"
+        )
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
 class GrowingArray(Generic[_Scalar]):

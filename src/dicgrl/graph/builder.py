@@ -8,7 +8,8 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from dicgrl.graph.arrays import FloatArray, IntArray, as_edges, as_triples
+from dicgrl.graph.arrays import FloatArray, IntArray
+from dicgrl.graph.checks import checked_knowledge, checked_network
 from dicgrl.graph.holdout import hold_out
 from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.knowledge import triple_keys
@@ -45,21 +46,12 @@ class KnowledgeStreamBuilder:
         valid: npt.ArrayLike = (),
         test: npt.ArrayLike = (),
     ) -> None:
-        """Close a part; every label added since the last call arrives with it."""
-        known_entities = self._parts[-1].num_entities if self._parts else 0
-        known_relations = self._parts[-1].num_relations if self._parts else 0
-        self._parts.append(
-            KnowledgePart(
-                len(self._parts),
-                self.entities,
-                self.relations,
-                range(known_entities, len(self.entities)),
-                range(known_relations, len(self.relations)),
-                as_triples(train),
-                as_triples(valid),
-                as_triples(test),
-            )
-        )
+        """Close a part; every label added since the last call arrives with it.
+
+        Raises:
+            UserError: A row is not three ids that have labels.
+        """
+        self._parts.append(self._part(train, valid, test))
 
     def add_held_out(
         self,
@@ -84,6 +76,7 @@ class KnowledgeStreamBuilder:
         if not valid and not test:
             self.add(rows, *held)
             return
+        rows = self._part(rows, *held).train  # whatever is wrong is found before it is divided
         taught, asked = self._earlier()
         rows = rows[~asked.contains(triple_keys(rows))]
         known = taught.contains(triple_keys(rows))
@@ -91,6 +84,24 @@ class KnowledgeStreamBuilder:
         if held:
             chosen = [np.concatenate(pair) for pair in zip(held, chosen, strict=True)]
         self.add(train, *chosen)
+
+    def _part(
+        self, train: npt.ArrayLike, valid: npt.ArrayLike = (), test: npt.ArrayLike = ()
+    ) -> KnowledgePart:
+        """The next part, if it holds together."""
+        known_entities = self._parts[-1].num_entities if self._parts else 0
+        known_relations = self._parts[-1].num_relations if self._parts else 0
+        part = KnowledgePart(
+            len(self._parts),
+            self.entities,
+            self.relations,
+            range(known_entities, len(self.entities)),
+            range(known_relations, len(self.relations)),
+            np.asarray(train),
+            np.asarray(valid),
+            np.asarray(test),
+        )
+        return checked_knowledge(part)
 
     def _earlier(self) -> tuple[SegmentIndex, SegmentIndex]:
         """Triples that earlier parts teach, and those that they ask about."""
@@ -135,32 +146,28 @@ class NetworkStreamBuilder:
         valid: IntArray,
         test: IntArray,
     ) -> None:
-        """Close a part; every node and class added since the last call arrives with it."""
+        """Close a part; every node and class added since the last call arrives with it.
+
+        Raises:
+            UserError: An id has no label, a feature is not finite, a node of a split has no class,
+                or there are not as many features and labels as new nodes.
+        """
         known_nodes = self._parts[-1].num_nodes if self._parts else self._old
         known_classes = self._parts[-1].num_classes if self._parts else 0
-        new_nodes = range(known_nodes, len(self.nodes))
-        if features.shape != (len(new_nodes), self.num_features) or labels.shape != (
-            len(new_nodes),
-        ):
-            raise ValueError(
-                f"part {len(self._parts)} brings {len(new_nodes)} nodes of {self.num_features} "
-                f"features, not features {features.shape} and labels {labels.shape}"
-            )
-        self._parts.append(
-            NetworkPart(
-                len(self._parts),
-                self.nodes,
-                self.classes,
-                new_nodes,
-                range(known_classes, len(self.classes)),
-                as_edges(edges),
-                np.ascontiguousarray(features, dtype=np.float32),
-                labels.astype(np.int64, copy=False),
-                train.astype(np.int64, copy=False),
-                valid.astype(np.int64, copy=False),
-                test.astype(np.int64, copy=False),
-            )
+        part = NetworkPart(
+            len(self._parts),
+            self.nodes,
+            self.classes,
+            range(known_nodes, len(self.nodes)),
+            range(known_classes, len(self.classes)),
+            np.asarray(edges),
+            features,
+            labels,
+            train,
+            valid,
+            test,
         )
+        self._parts.append(checked_network(part, self.num_features))
 
     def build(self, names: Mapping[str, str] | None = None) -> NetworkStream:
         """The stream of all parts so far."""

@@ -16,6 +16,7 @@ from dicgrl.graph.arrays import (
     ids_in,
     mentions,
 )
+from dicgrl.graph.checks import checked_knowledge
 from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.part import SPLITS, KnowledgePart
 from dicgrl.graph.vocabulary import Vocabulary
@@ -75,7 +76,12 @@ class KnowledgeGraph:
             The part as this graph sees it: in the graph's own ids, without repeated training
             triples. For a graph that has taken in the parts of one stream in order, ids are those
             of the stream.
+
+        Raises:
+            UserError: The part does not hold together, or there is no room for it; nothing has
+                changed then.
         """
+        part = checked_knowledge(part)
         known_entities, known_relations = len(self.entities), len(self.relations)
         self._check_room(len(part.new_entities), len(part.new_relations))
         given = [part.train, part.valid, part.test]
@@ -169,12 +175,19 @@ class KnowledgeGraph:
         A stream says itself what it teaches and what it asks; who gives facts day by day may well
         give all of them each time.
         """
+        known, aside = self.stale(part)
+        return replace(part, train=part.train[~(known | aside)])
+
+    def stale(self, part: KnowledgePart) -> tuple[BoolArray, BoolArray]:
+        """Which training triples of a part are known, and which are set aside to measure with."""
         entity = self.entities.found(part.entities, part.train[:, [0, 2]])
         relation = self.relations.found(part.relations, part.train[:, 1])
         rows = np.stack([entity[:, 0], relation, entity[:, 1]], axis=1)
-        old = np.flatnonzero((rows >= 0).all(axis=1))
-        stale = self.contains(rows[old]) | self.sets_aside(rows[old])
-        return replace(part, train=np.delete(part.train, old[stale], axis=0))
+        old = (rows >= 0).all(axis=1)
+        known, aside = np.zeros_like(old), np.zeros_like(old)
+        known[old] = self.contains(rows[old])
+        aside[old] = self.sets_aside(rows[old])
+        return known, aside & ~known
 
     def rows(self, split: str, first: int = 0, last: int | None = None) -> IntArray:
         """The triples of one split that arrived with parts [first, last)."""

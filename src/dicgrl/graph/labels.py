@@ -22,6 +22,35 @@ FORBIDDEN = re.compile(f"[\t\n{_OTHERS}]")
 #: The same for whole lines, in which TAB and LF are no part of a label.
 FORBIDDEN_IN_LINES = re.compile(f"[{_OTHERS}]")
 
+#: What the columns of triples are called: head, relation, tail.
+_ROLES = (
+    ("head", "h", "subject", "s", "source", "src", "from"),
+    ("relation", "rel", "r", "predicate", "p", "property", "type", "edge", "label"),
+    ("tail", "t", "object", "o", "target", "dst", "to"),
+)
+_ROLE_OF = {
+    word + ending: role
+    for role, words in enumerate(_ROLES)
+    for word in words
+    for ending in ("", "_id", "_label", "_name", "_uri")
+}
+
+
+def named_columns(names: Iterable[object]) -> list[int] | None:
+    """Where head, relation and tail stand by the names of columns; None unless each does once.
+
+    Other columns, besides the three, may have any name.
+
+    Example:
+        >>> named_columns(["Source", "target_id", "type"])
+        [0, 2, 1]
+    """
+    roles = [
+        _ROLE_OF.get(name.strip().lower()) if isinstance(name, str) else None for name in names
+    ]
+    once = all(roles.count(role) == 1 for role in range(3))
+    return [roles.index(role) for role in range(3)] if once else None
+
 
 def forbidden(text: str) -> str:
     r"""The message about a text that `FORBIDDEN` is found in.
@@ -68,6 +97,9 @@ def as_label(value: object) -> str:
 def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
     """Labelled triples from a list, an array, a data frame (pandas, polars), or the like.
 
+    The columns of a data frame are head, relation and tail, in this order unless their names tell
+    another one (`named_columns`).
+
     Raises:
         UserError: There is something else among them; the message says where.
 
@@ -76,9 +108,9 @@ def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
         [('Alien', 'year', '1979')]
     """
     if hasattr(triples, "itertuples"):  # data frames give their columns otherwise: pandas
-        triples = triples.itertuples(index=False, name=None)
+        triples = _by_name(triples, triples.itertuples(index=False, name=None))
     elif hasattr(triples, "iter_rows"):  # polars
-        triples = triples.iter_rows()
+        triples = _by_name(triples, triples.iter_rows())
     scalar = isinstance(triples, np.ndarray) and not triples.ndim
     if scalar or isinstance(triples, str | bytes | Mapping) or not isinstance(triples, Iterable):
         raise UserError(f"expected triples (head, relation, tail), found {shown(str(triples))}")
@@ -92,6 +124,13 @@ def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
         for number, labels in enumerate(found):
             check_labels(labels, f"triples[{number}]: ")
     return found
+
+
+def _by_name(frame: Any, rows: Iterable[Any]) -> Iterable[Any]:
+    """The rows of a data frame of three columns, in the order that the names of these tell."""
+    names = list(getattr(frame, "columns", ()))
+    order = named_columns(names) if len(names) == 3 else None
+    return rows if order is None else (tuple(row[column] for column in order) for row in rows)
 
 
 def _as_triple(triple: Any) -> tuple[str, str, str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from dicgrl.errors import UserError, shown, unknown_name
 from dicgrl.graph.arrays import FloatArray, GrowingArray, IntArray, ids_in
+from dicgrl.graph.checks import check_classes, checked_network
 from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.part import SPLITS, NetworkPart
 from dicgrl.graph.vocabulary import Vocabulary
@@ -45,12 +46,11 @@ class NetworkGraph:
         Returns:
             The part as this graph sees it: in the graph's own ids, each new edge once and without
             self loops.
+
+        Raises:
+            UserError: The part does not hold together, or does not fit; nothing has changed then.
         """
-        if part.features.shape[1] != self.num_features:
-            raise UserError(
-                f"part {part.index} has {part.features.shape[1]} features per node; this network "
-                f"has {self.num_features}"
-            )
+        part = checked_network(part, self.num_features)
         new_labels = part.nodes.labels(part.new_nodes)
         known = next((label for label in new_labels if label in self.nodes), None)
         if known is not None:
@@ -63,6 +63,11 @@ class NetworkGraph:
             raise UserError(
                 f"part {part.index} mentions node {shown(absent)}, which has not arrived"
             )
+        for split in SPLITS:
+            chosen = getattr(part, split)
+            rows = np.flatnonzero((chosen < part.new_nodes.start) | (chosen >= part.new_nodes.stop))
+            ours = self.nodes.found(part.nodes, chosen[rows])
+            check_classes(part, split, rows, self.labels[ours])
         node = self.nodes.adopt(part.nodes, np.concatenate([ids_in(part.new_nodes), used]))
         labelled = part.labels >= 0
         class_id = self.classes.adopt(
@@ -89,7 +94,7 @@ class NetworkGraph:
             new_nodes=range(known_nodes, len(self.nodes)),
             new_classes=range(known_classes, len(self.classes)),
             edges=edges,
-            features=part.features,
+            features=self.features[known_nodes:],  # our rows: the caller's may change
             labels=labels,
             **sets,
         )
@@ -97,7 +102,7 @@ class NetworkGraph:
     def is_known(self, part: NetworkPart) -> bool:
         """Whether a part brings neither a node nor an edge that is not here already."""
         edges = self.nodes.found(part.nodes, part.edges)
-        there = bool((edges >= 0).all()) and bool(self._by_edge.contains(_edge_keys(edges)).all())
+        there = bool((edges >= 0).all()) and not len(self._unseen(edges))
         return not len(part.new_nodes) and there
 
     def edges_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:

@@ -19,18 +19,17 @@ import numpy.typing as npt
 from dicgrl.errors import DataError, shown
 from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, Vocabulary
 from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.labels import named_columns
 from dicgrl.readers.files import Folder, SourceFile, numbered
 from dicgrl.readers.names import read_names
 from dicgrl.readers.text import Rows, read_rows
 
 ENDINGS = (".txt", ".tsv", ".csv")
-HEADERS = {
-    ("head", "relation", "tail"),
-    ("subject", "predicate", "object"),
-    ("source", "relation", "target"),
-    ("h", "r", "t"),
-}
 _TIMES = ("float64", "datetime64[us]")
+_TIME_WORDS = ("time", "timestamp", "date", "year")
+_TIME_HINT = "; `dicgrl datasets split FILE --by time` reads a fourth column, of times"
+_ZONED = re.compile(r"([^T ]*[T ][0-9:.]+)([^0-9:.].*)")
+_ZONE = re.compile(r" ?(?:[Zz]|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)")
 _NUMBERED_FILE = re.compile(r"([0-9]+)\.(?:tsv|csv|txt)(?:\.gz)?")
 
 
@@ -64,7 +63,8 @@ def read_files(
 def read_timed_triples(file: SourceFile, name: str) -> tuple[KnowledgeStream, npt.NDArray[Any]]:
     """A static graph from a file with a time as fourth column, and the times.
 
-    Times are numbers (years, seconds) or ISO dates, one kind throughout the file.
+    Times are numbers (years, seconds) or ISO dates, one kind throughout the file. A date with a
+    time zone is given as UTC, and one without is taken to be that.
     """
     builder = KnowledgeStreamBuilder(name)
     times: list[str] = []
@@ -78,17 +78,32 @@ def read_timed_triples(file: SourceFile, name: str) -> tuple[KnowledgeStream, np
 
 def _parsed(times: list[str], kind: str) -> npt.NDArray[Any] | None:
     try:
-        parsed = np.array(times, dtype=kind)
+        parsed = np.array(times, dtype=kind) if kind == _TIMES[0] else _utc(times, kind)
     except ValueError:
         return None
     return None if np.isnan(parsed).any() else parsed  # NaT counts as well
+
+
+def _utc(times: list[str], kind: str) -> npt.NDArray[Any]:
+    """ISO dates without their time zones, moved to UTC; NumPy knows none."""
+    local = list(times)
+    offsets = np.zeros(len(times), dtype="timedelta64[m]")
+    for number, time in enumerate(times):
+        if zoned := _ZONED.fullmatch(time):
+            zone = _ZONE.fullmatch(zoned[2])
+            if not zone:
+                raise ValueError(f"{time}: no such time zone")
+            local[number] = zoned[1]
+            if zone[1]:
+                offsets[number] = int(zone[1] + "1") * (60 * int(zone[2]) + int(zone[3] or 0))
+    return np.array(local, dtype=kind) - offsets
 
 
 def _bad_time(file: SourceFile, times: list[str]) -> DataError:
     """The error for the first time that is not of the kind that most are."""
     wrong = [[time for time in times if _parsed([time], kind) is None] for kind in _TIMES]
     value = min(wrong, key=len)[0]
-    for rows in read_rows(file, 4):
+    for rows in triple_rows(file, 4):
         if value in rows.columns[3]:
             line = rows.first_line + rows.columns[3].index(value)
             break
@@ -182,22 +197,36 @@ def read_triples(
 def triple_rows(file: SourceFile, width: int = 3, header: bool = True) -> Iterator[Rows]:
     """Labelled triples of a file, as every command reads them.
 
-    A first line such as `head,relation,tail` is a header and is skipped, unless `header` says that
-    there is none.
+    A first line such as `head,relation,tail` is a header, unless `header` says that there is none:
+    it is skipped, and the columns are given in this order (and the time last), wherever they stand.
 
     Raises:
         DataError: See `read_rows`; or there is nothing but a header.
     """
     empty = True
-    for rows in read_rows(file, width):
-        first = tuple(column[0].lower() for column in rows.columns[:3])
-        if header and rows.first_line == 1 and first in HEADERS:
-            rows = Rows(2, [column[1:] for column in rows.columns])
-        if rows.columns[0]:
+    order = None
+    for rows in read_rows(file, width, _TIME_HINT if width == 3 else ""):
+        first_line, columns = rows.first_line, rows.columns
+        if header and first_line == 1:
+            order = _header([column[0] for column in columns])
+            if order:
+                first_line, columns = 2, [column[1:] for column in columns]
+        if columns[0]:
             empty = False
-            yield rows
+            yield Rows(first_line, [columns[i] for i in order] if order else columns)
     if empty:
         raise DataError(file.label, "the file holds a header and no triples")
+
+
+def _header(fields: list[str]) -> list[int] | None:
+    """Where head, relation, tail and, of four, the time stand; None if the line is no header."""
+    order = named_columns(fields)
+    if order and len(fields) == 4:
+        (rest,) = {0, 1, 2, 3}.difference(order)
+        # The last one may have any name but a time: such a line is a fact.
+        other = rest == 3 and all(_parsed([fields[3]], kind) is None for kind in _TIMES)
+        return [*order, rest] if other or fields[rest].strip().lower() in _TIME_WORDS else None
+    return order
 
 
 def _add_ids(file: SourceFile, vocabulary: Vocabulary) -> None:

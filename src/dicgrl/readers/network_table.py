@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dicgrl.errors import DataError, shown
-from dicgrl.graph import NetworkGraph, NetworkStream, NetworkStreamBuilder
+from dicgrl.graph import NetworkGraph, NetworkStream, NetworkStreamBuilder, Vocabulary
 from dicgrl.graph.arrays import FloatArray, IntArray
 from dicgrl.graph.holdout import hold_out_nodes
 
@@ -54,7 +54,8 @@ class NetworkTable:
         builder = NetworkStreamBuilder(name, self.features.shape[1], self.old)
         rank = {label: i for i, label in enumerate(self.class_order)}.__getitem__
         key = rank if self.class_order else natural_order
-        class_of = np.asarray(self.classes, dtype=np.str_)
+        code, labels = class_codes(self.classes)
+        class_id = np.full(len(labels), -1, dtype=np.int64)
         node_id = np.empty(len(self.nodes) + len(self.old), dtype=np.int64)
         node_id[len(self.nodes) :] = np.arange(len(self.old))
         last = max(self.part.max(initial=0), self.edge_part.max(initial=0))
@@ -62,15 +63,12 @@ class NetworkTable:
             arriving = np.flatnonzero(self.part == part)
             first = len(builder.nodes)
             node_id[arriving] = builder.nodes.add(self.nodes[i] for i in arriving.tolist())
-            known = class_of[arriving] != ""
-            seen = sorted(set(class_of[arriving][known].tolist()), key=key)
-            builder.classes.add(seen)
-            labels = np.full(len(arriving), -1, dtype=np.int64)
-            labels[known] = builder.classes.ids(class_of[arriving][known].tolist())
+            seen = sorted({*code[arriving].tolist()} - {0}, key=lambda i: key(labels[i]))
+            class_id[seen] = builder.classes.add(labels[i] for i in seen)
             builder.add(
                 node_id[self.edges[self.edge_part == part]],
                 self.features[arriving],
-                labels,
+                class_id[code[arriving]],
                 *(first + np.flatnonzero(self.split[arriving] == number) for number in range(3)),
             )
         return builder.build(self.names)
@@ -124,14 +122,29 @@ class Positions:
         return f"unknown node {shown(label)}: {why}{also}"
 
 
-def natural_order(label: str) -> tuple[bool, int, str]:
+def class_codes(classes: Iterable[str]) -> tuple[IntArray, list[str]]:
+    """A number for the class of each node, 0 where it is not known, and the class of each number.
+
+    Example:
+        >>> class_codes(["drama", "", "drama", "horror"])
+        (array([1, 0, 1, 2]), ['', 'drama', 'horror'])
+    """
+    known = Vocabulary([""], kind="class")
+    return known.add(classes), list(known)
+
+
+def natural_order(label: str) -> tuple[bool, int, str, str]:
     """Sort key of classes: numbers by value and before words.
 
     Example:
         >>> sorted(["10", "drama", "9"], key=natural_order)
         ['9', '10', 'drama']
     """
-    return (False, int(label), label) if label.isdecimal() else (True, 0, label)
+    if not label.isdecimal():
+        return True, 0, "", label
+    # Not int(label): Python refuses to convert thousands of digits.
+    digits = "".join(str(int(digit)) for digit in label).lstrip("0")
+    return False, len(digits), digits, label
 
 
 def later_end(part: IntArray, edges: IntArray) -> IntArray:
@@ -178,7 +191,8 @@ def checked_table(
         edges: Positions in `nodes` and of old nodes after them, [m, 2].
         features: [n, F].
         classes: Class label of each node, "" where it is not known.
-        part: The part with which each node arrives, [n]; the first one unless given.
+        part: The part with which each node arrives, [n]; the first one unless given. A part may
+            bring edges alone.
         split: 0, 1, 2 for train, valid, test, -1 for none; divided at random unless given.
         edge_part: The part with which each edge arrives; that of its later node unless given.
         aside: How that division is made.
@@ -188,21 +202,22 @@ def checked_table(
     if len(nodes) == 0 and graph is None:
         raise DataError(source, "there are no nodes")
     part = np.zeros(len(nodes), dtype=np.int64) if part is None else part
-    _check_lengths(source, nodes, features=features, classes=classes, part=part, split=split)
+    check_lengths(source, nodes, features=features, classes=classes, part=part, split=split)
     features = _checked_features(source, nodes, features, graph)
     _check_edges(source, edges, len(nodes) + len(old))
-    parts = np.unique(part)
-    if not np.array_equal(parts, np.arange(len(parts))):
-        raise DataError(source, f"parts must be 0, 1, 2, ... without a gap; found {parts.tolist()}")
     arrival = later_end(np.concatenate([part, np.zeros(len(old), np.int64)]), edges)
     edge_part = arrival if edge_part is None else edge_part
-    _check_arrival(source, edge_part, arrival, max(len(parts), 1))
+    _check_arrival(source, edge_part, arrival)
+    parts = np.unique(np.concatenate([part, edge_part]))
+    if not np.array_equal(parts, np.arange(len(parts))):
+        raise DataError(source, f"parts must be 0, 1, 2, ... without a gap; found {parts.tolist()}")
     split = _divided(classes, part, aside) if split is None else split
     _check_split(source, nodes, classes, split)
     return NetworkTable(source, nodes, edges, features, classes, part, split, edge_part, old)
 
 
-def _check_lengths(source: str, nodes: Sequence[str], **columns: Sized | None) -> None:
+def check_lengths(source: str, nodes: Sequence[str], **columns: Sized | None) -> None:
+    """Refuse columns that do not have one row for each node, and nodes that stand twice."""
     for what, column in columns.items():
         if column is not None and len(column) != len(nodes):
             raise DataError(
@@ -236,11 +251,11 @@ def _check_edges(source: str, edges: IntArray, nodes: int) -> None:
         raise DataError(source, f"edge {row} {edges[row].tolist()} mentions an unknown node")
 
 
-def _check_arrival(source: str, edge_part: IntArray, arrival: IntArray, parts: int) -> None:
-    """An edge arrives with a part that there is, and not before its nodes."""
+def _check_arrival(source: str, edge_part: IntArray, arrival: IntArray) -> None:
+    """An edge does not arrive before its nodes."""
     if edge_part.shape != arrival.shape:
         raise DataError(source, f"edge_part has {len(edge_part)} rows for {len(arrival)} edges")
-    early = np.flatnonzero((edge_part < arrival) | (edge_part >= parts))
+    early = np.flatnonzero(edge_part < arrival)
     if len(early):
         row = int(early[0])
         raise DataError(
@@ -251,13 +266,13 @@ def _check_arrival(source: str, edge_part: IntArray, arrival: IntArray, parts: i
 
 def _divided(classes: Sequence[str], part: IntArray, aside: SetAside) -> IntArray:
     """A split of the labelled nodes, part by part; the classes are divided alike."""
-    class_of = np.asarray(classes, dtype=np.str_)
+    code, _ = class_codes(classes)
     split = np.full(len(classes), -1, dtype=np.int64)
     for index in np.unique(part):
-        here = np.flatnonzero((class_of != "") & (part == index))
-        codes = np.unique(class_of[here], return_inverse=True)[1]
+        here = np.flatnonzero((code > 0) & (part == index))
         random = np.random.default_rng((aside.seed, int(index)))
-        for number, chosen in enumerate(hold_out_nodes(codes, aside.valid, aside.test, random)):
+        sets = hold_out_nodes(code[here], aside.valid, aside.test, random)
+        for number, chosen in enumerate(sets):
             split[here[chosen]] = number
     return split
 
@@ -265,7 +280,7 @@ def _divided(classes: Sequence[str], part: IntArray, aside: SetAside) -> IntArra
 def _check_split(
     source: str, nodes: Sequence[str], classes: Sequence[str], split: IntArray
 ) -> None:
-    known = np.asarray(classes, dtype=np.str_) != ""
+    known = np.fromiter(map(bool, classes), dtype=np.bool_)
     wrong = np.flatnonzero((split < -1) | (split > 2) | ((split >= 0) & ~known))
     if len(wrong):
         at = int(wrong[0])

@@ -2,7 +2,10 @@
 
 Arrays `edges` [m, 2], `features` [n, F], `classes` [n] and, if wanted, `nodes` (labels),
 `class_names`, `part`, `split`, `edge_part`. The ends of `edges` are rows of the other arrays, or
-labels as text: those may also name nodes of a network that is known already.
+labels as text: those may also name nodes of a network that is known already. `classes` are text, or
+whole numbers: then -1 (or NaN) is a class that is not known, and the others count `class_names`
+where these are given. `readable_names`, "" for none, belong to the labels `readable_names_of`, or
+else to the nodes. A list of labels or names may also be one text of lines, which needs no padding.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +28,7 @@ from dicgrl.readers.network_table import (
     NOTHING,
     Positions,
     SetAside,
+    check_lengths,
     checked_table,
     refuse_duplicates,
 )
@@ -58,35 +63,25 @@ def read_npz(
         )
     features = as_features(f"{file.label}[features]", arrays["features"])
     count = len(features)
-    nodes = [str(label) for label in _list(file, arrays, "nodes", np.arange(count))]
+    nodes = _texts(file, arrays, "nodes") if "nodes" in arrays else [*map(str, range(count))]
     check_labels(nodes, f"{file.label}[nodes]: ")
     refuse_duplicates(f"{file.label}[nodes]", nodes, graph=graph)
-    classes = [str(c) for c in _list(file, arrays, "classes")]
-    names: list[str] = []
-    if "class_names" in arrays:
-        names = [*map(str, _list(file, arrays, "class_names"))]
-        ids = _integer_list(file, arrays, "classes")
-        bad = np.flatnonzero((ids < -1) | (ids >= len(names)))
-        if len(bad):
-            raise DataError(
-                f"{file.label}[classes]",
-                f"unknown class {ids[bad[0]]} of node {shown(nodes[bad[0]])}; "
-                f"class_names has {len(names)}",
-            )
-        classes = [names[i] if i >= 0 else "" for i in ids]
-    check_labels([*names, *set(classes)], f"{file.label}[classes]: ")
+    class_names = _texts(file, arrays, "class_names") if "class_names" in arrays else None
+    classes = _classes(file, arrays, nodes, class_names)
+    check_labels({*classes, *(class_names or ())}, f"{file.label}[classes]: ")
     positions = Positions(nodes, graph)
     table = checked_table(
         file.label,
         nodes,
         _edge_rows(file, arrays["edges"], positions),
         features,
-        ["" if c == "-1" else c for c in classes],
+        classes,
         aside=aside,
         positions=positions,
         **{key: _integer_list(file, arrays, key) for key in _PARTS if key in arrays},
     )
-    table.class_order = names
+    table.class_order = class_names or ()
+    table.names = _names(file, arrays, nodes)
     return table.stream(name)
 
 
@@ -104,10 +99,67 @@ def load_arrays(file: SourceFile) -> Any:
         raise DataError(file.label, f"not a NumPy file of plain arrays{why}") from error
 
 
-def _list(
-    file: SourceFile, arrays: _Arrays, key: str, default: npt.NDArray[Any] | None = None
-) -> npt.NDArray[Any]:
-    found = arrays[key] if default is None else arrays.get(key, default)
+def _classes(
+    file: SourceFile, arrays: _Arrays, nodes: Sequence[str], names: Sequence[str] | None
+) -> list[str]:
+    """The class of each node, "" where it is not known."""
+    source = f"{file.label}[classes]"
+    classes = _list(file, arrays, "classes")
+    check_lengths(file.label, nodes, classes=classes)
+    if classes.dtype.kind not in "iuf":
+        if names is not None:
+            raise DataError(source, f"whole numbers expected, found {classes.dtype}")
+        return [str(label) for label in classes]
+    codes = classes.tolist()
+    if classes.dtype.kind == "f":
+        codes = _whole(source, classes, nodes)
+    if names is None:
+        return ["" if code == -1 else str(code) for code in codes]
+    for node, code in zip(nodes, codes, strict=True):
+        if not -1 <= code < len(names):
+            raise DataError(
+                source, f"unknown class {code} of node {shown(node)}; class_names has {len(names)}"
+            )
+    return [names[code] if code >= 0 else "" for code in codes]
+
+
+def _whole(source: str, classes: npt.NDArray[Any], nodes: Sequence[str]) -> list[int]:
+    with np.errstate(over="ignore"):
+        values = classes.astype(np.float64)
+    values[np.isnan(values)] = -1
+    # Beyond 2^53 neighbouring whole numbers are the same float.
+    wrong = np.flatnonzero((values != np.floor(values)) | (np.abs(values) > 2**53))
+    if len(wrong):
+        at = int(wrong[0])
+        raise DataError(
+            source, f"whole numbers expected, found {classes[at]} of node {shown(nodes[at])}"
+        )
+    found: list[int] = values.astype(np.int64).tolist()
+    return found
+
+
+def _names(file: SourceFile, arrays: _Arrays, nodes: Sequence[str]) -> dict[str, str]:
+    if "readable_names" not in arrays:
+        return {}
+    source = f"{file.label}[readable_names]"
+    of = "readable_names_of"
+    labels = _texts(file, arrays, of) if of in arrays else nodes
+    names = _texts(file, arrays, "readable_names")
+    if len(names) != len(labels):
+        raise DataError(source, f"{len(names)} names for {len(labels)} labels")
+    check_labels([*names, *labels], f"{source}: ")
+    return {label: name for label, name in zip(labels, names, strict=True) if name}
+
+
+def _texts(file: SourceFile, arrays: _Arrays, key: str) -> list[str]:
+    found = arrays[key]
+    if found.ndim == 0 and found.dtype.kind == "U":
+        return str(found).split("\n")
+    return [str(label) for label in _list(file, arrays, key)]
+
+
+def _list(file: SourceFile, arrays: _Arrays, key: str) -> npt.NDArray[Any]:
+    found = arrays[key]
     if found.ndim != 1:
         raise DataError(f"{file.label}[{key}]", f"shape {list(found.shape)}; expected a list [n]")
     return found

@@ -32,19 +32,19 @@ class Rows:
     columns: list[list[str]]
 
 
-def read_rows(file: SourceFile, columns: int) -> Iterator[Rows]:
+def read_rows(file: SourceFile, columns: int, hint: str = "") -> Iterator[Rows]:
     """Rows of a table with a fixed number of columns.
 
     `.csv` files have comma-separated fields that may be quoted; in all others a TAB separates the
-    fields and nothing is quoted.
+    fields and nothing is quoted. `hint` is said of a first line that has one field more.
 
     Raises:
         DataError: The file is empty, is not UTF-8, or has a line with the wrong number of fields,
             an empty field or a control character.
     """
-    blocks = csv_rows(file, columns) if file.ending == ".csv" else _tab_rows(file, columns)
+    read = csv_rows if file.ending == ".csv" else _tab_rows
     empty = True
-    for rows in blocks:
+    for rows in read(file, columns, hint):
         empty = False
         for number, column in enumerate(rows.columns):
             if "" in column:
@@ -55,26 +55,31 @@ def read_rows(file: SourceFile, columns: int) -> Iterator[Rows]:
         raise DataError(file.label, "the file is empty")
 
 
-def _tab_rows(file: SourceFile, columns: int) -> Iterator[Rows]:
+def _tab_rows(file: SourceFile, columns: int, hint: str) -> Iterator[Rows]:
     for first_line, text in text_blocks(file):
-        _check_widths(file, first_line, text, columns)
+        _check_widths(file, first_line, text, columns, hint)
         fields = text.replace("\n", "\t").split("\t")
         yield Rows(first_line, [fields[column::columns] for column in range(columns)])
 
 
-def _check_widths(file: SourceFile, first_line: int, text: str, columns: int) -> None:
+def _check_widths(file: SourceFile, first_line: int, text: str, columns: int, hint: str) -> None:
     for number, line in enumerate(text.split("\n")):
         if line.count("\t") != columns - 1:
             found = line.count("\t") + 1
+            at = first_line + number
             raise DataError(
                 file.label,
-                f"expected {columns} fields separated by TAB, found {found}: {shown(line)}",
-                first_line + number,
+                f"expected {columns} fields separated by TAB, found {found}: {shown(line)}"
+                + (hint if at == 1 and found == columns + 1 else ""),
+                at,
             )
 
 
-def csv_rows(file: SourceFile, columns: int | None = None) -> Iterator[Rows]:
-    """Rows of a CSV file; without `columns`, the first row says how many there are."""
+def csv_rows(file: SourceFile, columns: int | None = None, hint: str = "") -> Iterator[Rows]:
+    """Rows of a CSV file; without `columns`, the first row says how many there are.
+
+    For `hint` see `read_rows`.
+    """
     with file.open() as stream:
         reader = csv.reader(_decoded_lines(file, stream), strict=True)
         rows: list[list[str]] = []
@@ -90,7 +95,8 @@ def csv_rows(file: SourceFile, columns: int | None = None) -> Iterator[Rows]:
                     raise DataError(
                         file.label,
                         f"expected {columns} fields separated by comma, found "
-                        + ("a blank line" if blank else f"{len(row)}: {shown(','.join(row))}"),
+                        + ("a blank line" if blank else f"{len(row)}: {shown(','.join(row))}")
+                        + (hint if reader.line_num == 1 and len(row) == columns + 1 else ""),
                         blank or reader.line_num,
                     )
                 if FORBIDDEN.search("".join(row)):

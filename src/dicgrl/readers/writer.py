@@ -7,11 +7,14 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from dicgrl.errors import UserError, shown
 from dicgrl.files import new_folder, replacing_file
 from dicgrl.graph import SPLITS, KnowledgeStream, NetworkStream, Stream, Vocabulary
 from dicgrl.graph.labels import FORBIDDEN
+
+_PADDED = 1 << 20  # characters that a list may take because its labels differ in length
 
 
 def write_stream(stream: Stream, path: str | Path) -> None:
@@ -20,9 +23,9 @@ def write_stream(stream: Stream, path: str | Path) -> None:
     The target appears whole or not at all.
 
     Raises:
-        UserError: The target exists already, has the wrong ending, or the text layout cannot
-            express the stream: a label or name with a control character, a part without training
-            triples.
+        UserError: The target exists already, has the wrong ending, or the layout cannot express the
+            stream: a label or name that is empty or has a control character, a part without
+            training triples, or of a network without nodes and edges.
     """
     path = Path(path)
     if path.exists():
@@ -34,6 +37,7 @@ def write_stream(stream: Stream, path: str | Path) -> None:
     elif path.suffix != ".npz":
         raise UserError(f"{path}: a network is written as one file that ends in .npz")
     else:
+        _check_network(stream)
         with replacing_file(path) as temporary:
             _write_network(stream, temporary)
 
@@ -52,6 +56,24 @@ def _check_expressible(stream: KnowledgeStream) -> None:
                 raise UserError(
                     f"{kind} {shown(label)}: an empty label, or one with a control character or a "
                     "byte order mark, cannot be written"
+                )
+
+
+def _check_network(stream: NetworkStream) -> None:
+    for part in stream:
+        if len(part.new_nodes) + len(part.edges) == 0:
+            raise UserError(f"part {part.index} has no nodes and no edges, so it cannot be written")
+    last = stream[-1]
+    for kind, labels in (
+        ("node", last.nodes.labels(range(last.num_nodes))),
+        ("class", last.classes.labels(range(last.num_classes))),
+        ("name", chain.from_iterable(stream.names.items())),
+    ):
+        for label in labels:
+            if not label or FORBIDDEN.search(label):
+                raise UserError(
+                    f"{kind} {shown(label)}: an empty label, or one with a control character, "
+                    "cannot be written"
                 )
 
 
@@ -90,12 +112,22 @@ def _write_network(stream: NetworkStream, path: Path) -> None:
     with path.open("wb") as file:
         np.savez_compressed(
             file,
-            nodes=np.array(whole.nodes.labels(whole.new_nodes)),
+            nodes=_texts(whole.nodes.labels(whole.new_nodes)),
             edges=whole.edges.astype(np.int32),
             features=whole.features,
             classes=whole.labels.astype(np.int32),
-            class_names=np.array(whole.classes.labels(whole.new_classes), dtype=np.str_),
+            class_names=_texts(whole.classes.labels(whole.new_classes)),
             part=np.repeat(np.arange(len(stream)), [len(part.new_nodes) for part in stream]),
             edge_part=np.repeat(np.arange(len(stream)), [len(part.edges) for part in stream]),
             split=split,
+            readable_names=_texts(stream.names.values()),
+            readable_names_of=_texts(stream.names),
         )
+
+
+def _texts(labels: Iterable[str]) -> npt.NDArray[np.str_]:
+    """A list as an array; as one text of lines where one long label would widen all the others."""
+    labels = list(labels)
+    padded = len(labels) * max(map(len, labels), default=0)
+    lines = "\n".join(labels)
+    return np.array(lines if padded > _PADDED + 2 * len(lines) else labels, dtype=np.str_)

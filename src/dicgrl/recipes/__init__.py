@@ -17,6 +17,7 @@ from typing import Any
 from dicgrl.errors import DataError, UserError, unknown_name
 from dicgrl.models import BACKBONES, Scorer
 from dicgrl.settings import LATER, LinkSettings, NodeSettings
+from dicgrl.strategies import Strategy, divides
 
 NAMES = ("paper", "best")
 SECTIONS = ("settings", "disentangled", "continual", "strategies", "published")
@@ -79,7 +80,9 @@ def load_recipe(
         form += f"-{attention}"
     # A merged graph has one part; where there are components, dicgrl learns what may follow it.
     later = strategy or ("dicgrl" if disentangled else "lower")
-    own = content.get("continual", {}) | content.get("strategies", {}).get(later, {})
+    known = Strategy.registry.get(later)
+    called = later if known is None else known.recipe
+    own = content.get("continual", {}) | content.get("strategies", {}).get(called, {})
     if strategy is None:
         own = {key: value for key, value in own.items() if key in LATER}
     if not disentangled:  # a strategy may have a division of its own
@@ -125,7 +128,7 @@ def default_settings(model: str, strategy: str, dataset: str = "") -> LinkSettin
         >>> default_settings("transe", "dicgrl").components
         4
     """
-    divided = strategy == "dicgrl"
+    divided = divides(strategy)
     return load_recipe("best", dataset, model, disentangled=divided, strategy=strategy).settings
 
 

@@ -53,7 +53,8 @@ def part_table(results: Results) -> Group:
 def _caption(part: dict[str, Any]) -> str:
     replayed = part["replayed_examples"]
     learned = f"{part['new_examples']:,} new" + (f" and {replayed:,} old" if replayed else "")
-    text = f"learned {learned} examples in {_seconds(part['learn_seconds'])} s"
+    one = part["new_examples"] == 1 and not replayed
+    text = f"learned {learned} example{'' if one else 's'} in {_seconds(part['learn_seconds'])} s"
     arrived = [
         f"1 {_ONE[kind]}" if count == 1 else f"{count:,} {kind}"
         for kind, count in part.get("arrived", {}).items()
@@ -62,7 +63,8 @@ def _caption(part: dict[str, Any]) -> str:
     if arrived:
         text = f"{' and '.join(arrived)} arrived; {text}"
     if part["candidates"]:
-        text += f", {part['activated']:,} of {part['candidates']:,} neighbours activated"
+        shared = f"{part['activated']:,} of {part['candidates']:,} old neighbours"
+        text += f"; {shared} share a component and are activated"
     if part["forgetting"] is not None:
         text += f"; forgetting {part['forgetting'] * 100:.1f}"
     return text
@@ -170,14 +172,20 @@ def draw_curves(runs: Sequence[Results], path: Path) -> None:
         figure.savefig(temporary, format=path.suffix.removeprefix("."), dpi=120)
 
 
-def predictions_table(question: str, answers: Sequence[Any]) -> Group:
-    """Answers to a question, best first."""
+def predictions_table(question: str, answers: Sequence[Any], other: str = "new") -> Group:
+    """Answers to a question, best first.
+
+    Args:
+        question: The question.
+        answers: The answers.
+        other: What is said of answers that are not known.
+    """
     table = Table()
     for heading, side in (("", "right"), ("answer", "left"), ("score", "right"), ("", "left")):
         table.add_column(heading, justify=side)  # type: ignore[arg-type]
     for number, answer in enumerate(answers, 1):
         shown = answer.name if answer.name == answer.label else f"{answer.name} ({answer.label})"
-        state = "known" if answer.known else "set aside" if answer.aside else "new"
+        state = "known" if answer.known else "set aside" if answer.aside else other
         table.add_row(str(number), shown, f"{answer.score:.3f}", state)
     return titled(question, table)
 

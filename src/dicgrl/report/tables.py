@@ -34,3 +34,26 @@ def whole_table(results: dict[str, Any]) -> Group:
         f"{results['learn_seconds']:.1f} s on {results['device']}"
     )
     return titled(title, measured, caption)
+
+
+def measured_table(source: str, found: dict[str, Any]) -> Group:
+    """Metrics of triples in per cent, and those of each relation where they are there."""
+    columns = {name: heading for name, heading in SHOWN.items() if name in found}
+    table = Table()
+    for heading in ("relation", "asked for"):
+        table.add_column(heading)
+    for heading in ("triples", *columns.values()):
+        table.add_column(heading, justify="right")
+    everything = {**found, "relation": "all", "asked": "both"}
+    for row in (everything, *found.get("relations", ())):
+        cells = [f"{100 * row[name]:.1f}" for name in columns]
+        table.add_row(row["relation"], row["asked"], f"{row['count']:,}", *cells)
+    notes = [
+        f"{found[key]:,} {words}"
+        for key, words in (
+            ("unknown", "with an unknown label, left out"),
+            ("known", "learned already"),
+        )
+        if found[key]
+    ]
+    return titled(f"{source}: filtered ranks, in per cent", table, "; ".join(notes))

@@ -17,7 +17,9 @@ from pathlib import Path
 
 import torch
 
+from dicgrl.datasets import check_there
 from dicgrl.devices import pick_device
+from dicgrl.errors import UserError
 from dicgrl.reproduce.cells import FIRST, Cell, RunCell, load_cell, run_cell
 
 
@@ -67,6 +69,8 @@ def run_cells(
     for cell in {cell.key(): cell for cell in cells}.values():
         finished = load_cell(folder, cell) is not None
         (outcome.kept if finished else todo).append(cell)
+    for dataset in dict.fromkeys(cell.dataset for cell in todo):
+        check_there(dataset)
     todo = _spread(todo)
     jobs = max(1, min(jobs or (3 if place == "cuda" else 1), len(todo)))
     with (watch or _quiet)(len(todo)) as (begins, ends):
@@ -114,6 +118,8 @@ def _attempt(run: RunCell, folder: Path, cell: Cell, device: str, at_once: int) 
     """Run a cell; gives the reason if it fails."""
     try:
         run(folder, cell, device, at_once)
+    except UserError as error:
+        return str(error)
     except Exception as error:  # whatever it is, the other cells are not concerned
         return f"{type(error).__name__}: {error}"
     return None

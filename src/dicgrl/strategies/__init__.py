@@ -8,7 +8,12 @@ from dicgrl.settings import ContinualSettings
 from dicgrl.strategies import bounds, dicgrl, emr, ewc, gem  # each registers its strategies
 from dicgrl.strategies.base import Learned, Strategy
 
-__all__ = ["Learned", "Strategy", "bounds", "dicgrl", "emr", "ewc", "gem", "strategy"]
+__all__ = ["Learned", "Strategy", "bounds", "dicgrl", "divides", "emr", "ewc", "gem", "strategy"]
+
+
+def divides(name: str | None) -> bool:
+    """Whether a strategy works on components; one that is not known does not."""
+    return name in Strategy.registry and Strategy.registry[name].divided
 
 
 def strategy(settings: ContinualSettings) -> Strategy:

@@ -37,17 +37,26 @@ class Strategy:
 
     The first part is learned alike by all: there is nothing yet that could be forgotten.
 
+    Attributes:
+        name: What it is called.
+        recipe: What recipes call it: its name, or that of the strategy that it is a kind of.
+        divided: Whether it works on components, so that its model is disentangled unless one asks
+            for another.
+
     Args:
         settings: The settings; a strategy reads those that concern it.
     """
 
     registry: ClassVar[dict[str, type[Strategy]]] = {}
     name: ClassVar[str]
+    recipe: ClassVar[str]
+    divided: ClassVar[bool] = False
 
     def __init_subclass__(cls, name: str | None = None) -> None:
         super().__init_subclass__()
         if name is not None:
             cls.name = name
+            cls.recipe = getattr(cls, "recipe", name)
             Strategy.registry[name] = cls
 
     def __init__(self, settings: ContinualSettings) -> None:

@@ -32,5 +32,5 @@ class Upper(Strategy, name="upper"):
     def later(self, run: Run, monitor: Monitor | None) -> Learned:
         """See `Strategy`."""
         run.rebuild()
-        report = run.fit(self.everything(run), monitor, run.settings.schedule())
+        report = run.fit(self.everything(run), monitor, run.settings.schedule(), anew=True)
         return Learned([report], replayed=run.count("train", 0, run.newest))

@@ -37,6 +37,8 @@ from dicgrl.training.stepper import Objective
 class DiCGRL(Strategy, name="dicgrl"):
     """Activates related old examples and updates their common components (the paper's method)."""
 
+    divided = True
+
     def __init__(self, settings: ContinualSettings) -> None:
         super().__init__(settings)
         if not getattr(settings, "components", 0):

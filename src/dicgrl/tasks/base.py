@@ -239,8 +239,17 @@ class Run(ABC):
         lesson: Lesson,
         monitor: Monitor | None = None,
         schedule: Schedule | None = None,
+        *,
+        anew: bool = False,
     ) -> FitReport:
-        """Train with early stopping on validation data."""
+        """Train with early stopping on validation data.
+
+        Args:
+            lesson: What is learned.
+            monitor: Told about every epoch.
+            schedule: How long and how fast; that of the settings unless given.
+            anew: Whether the model learns everything from the start.
+        """
         if schedule is None:
             later = self.newest > 0
             schedule = self.settings.later_schedule() if later else self.settings.schedule()
@@ -251,12 +260,18 @@ class Run(ABC):
             lesson,
             schedule,
             self.generator,
-            validate=self.validator(),
+            validate=self.validator(anew),
             monitor=monitor,
         )
 
-    def validator(self) -> Callable[[], float] | None:
-        """What training is stopped by: the model judged on validation data; None without any."""
+    def validator(self, anew: bool = False) -> Callable[[], float] | None:
+        """What training is stopped by: the model judged on validation data; None without any.
+
+        A later part without validation data of its own is learned to the end: the old data would
+        choose the epoch that learned least of it. To a model that learns `anew`, all of it is new.
+        """
+        if self.newest and not anew and not self.count("valid", self.newest):
+            return None
         since = 0 if self.settings.validate_on == "seen" else self.newest
         watched = self._watched(self.examples("valid", since))
         return (lambda: self.judge(watched)) if len(watched) else None

@@ -285,12 +285,21 @@ class LinkRun(Run):
             table.restrict(None)
         self.model.requires_grad_(True)
 
-    def ranks(self, triples: Tensor) -> Ranks:
-        """Ranks of triples among all entities so far, filtered by all that is known."""
-        if self._ranker is None:
-            known = torch.cat([self.examples(split) for split in SPLITS])
-            self._ranker = Ranker(known, self.model.num_relations)
-        return self._ranker.rank(self.model, triples, range(self.model.num_entities))
+    def ranks(self, triples: Tensor, besides: Tensor | None = None) -> Ranks:
+        """Ranks of triples among all entities so far, filtered by all that is known.
+
+        Args:
+            triples: The triples.
+            besides: Further true triples, which count as known.
+        """
+        ranker = self._ranker
+        if ranker is None or besides is not None:
+            known = [self.examples(split) for split in SPLITS]
+            known += [] if besides is None else [besides]
+            ranker = Ranker(torch.cat(known), self.model.num_relations)
+            if besides is None:
+                self._ranker = ranker
+        return ranker.rank(self.model, triples, range(self.model.num_entities))
 
     def outcome(self, examples: Tensor) -> tuple[dict[str, float], Tensor]:
         """See `Run`; an answer is found when it is among the first ten."""

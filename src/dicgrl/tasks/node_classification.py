@@ -137,6 +137,7 @@ class NodeRun(Run):
         if self.num_parts == 0:
             self.model = self._begin(self.part.features.shape[1])
         else:
+            self.model.take_concentration()  # whoever looked at the model may have left one
             self._before = copy.deepcopy(self.model)
         self.model.grow(len(self.part.new_classes))
 

@@ -7,6 +7,7 @@ nothing waits for the device: losses are summed there and read once, when the ep
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -183,6 +184,9 @@ class DivergedError(FailureError):
         )
 
 
+_ALONE = threading.RLock()  # threads share PyTorch's global generator
+
+
 def fit(
     model: Trainable,
     lesson: Lesson,
@@ -206,12 +210,15 @@ def fit(
         DivergedError: The loss or a weight is not finite.
     """
     devices = [generator.device] if generator.device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
+    with _ALONE, torch.random.fork_rng(devices=devices):
         # Dropout draws from PyTorch's global generator: seed it here and leave no trace outside.
         torch.default_generator.manual_seed(generator.initial_seed())
         if devices:
             torch.cuda.manual_seed(generator.initial_seed())
-        return _fit(model, lesson, schedule, generator, validate, monitor)
+        try:
+            return _fit(model, lesson, schedule, generator, validate, monitor)
+        finally:
+            model.train(False)  # threads that look at it later need not switch it back and forth
 
 
 def _fit(
