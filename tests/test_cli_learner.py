@@ -606,6 +606,36 @@ def test_triples_come_from_standard_input_as_well(
     refused(cli("score", "plain", "ring"), "ring: is a folder")
 
 
+def test_questions_of_a_file_are_answered_like_each_alone(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = "e1\tplus 1\t?\n?\tplus 2\te3\ne99\tplus 1\t?\ne1\t?\te2\n"
+    Path("asked.tsv").write_text(content)
+    every = ("predict", "plain", "--file", "asked.tsv", "-k", "2")
+    lines = cli(*every, "--skip-unknown", "--json").out.splitlines()
+    learner = Learner.load("plain", device="cpu")
+    for line, asked in zip(
+        lines, (("e1", "plus 1", None), (None, "plus 2", "e3"), ("e1", None, "e2")), strict=True
+    ):
+        expected = [asdict(answer) for answer in learner.predict(*asked, k=2)]
+        found = json.loads(line)
+        assert found["question"] == [field or "?" for field in asked]
+        assert found["answers"] == expected
+    rows = [line.split("\t") for line in cli(*every, "--skip-unknown").out.splitlines()]
+    best = learner.predict(head="e1", relation="plus 1", k=2)
+    assert [row[:3] for row in rows[:2]] == [["e1", "plus 1", answer.label] for answer in best]
+    assert len(rows) == 6 and {row[4] for row in rows} <= {"known", "set aside", "new"}
+    stopped = cli(*every)
+    assert stopped.code == 2 and "asked.tsv:3: unknown entity 'e99'" in stopped.err
+    refused(cli(*every, "--head", "e1"), "leave out the others")
+    Path("asked.tsv").write_text("e1\tplus 1\te2\n")
+    refused(cli(*every), "asked.tsv:1:")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"n3\nn4\n")))
+    rows = [line.split("\t") for line in cli("predict", "nodes", "--file", "-").out.splitlines()]
+    shares = {node: sum(float(row[2]) for row in rows if row[0] == node) for node in ("n3", "n4")}
+    assert shares == pytest.approx({"n3": 1.0, "n4": 1.0}, abs=1e-4)
+
+
 def test_triples_of_ones_own_are_measured_like_a_test_set(cli: Cli) -> None:
     learner = Learner.load("plain", device="cpu")
     expected = learner.evaluation().tests[0]

@@ -32,6 +32,7 @@ from dicgrl.report.datasets import (
 from dicgrl.report.terminal import is_terminal
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
+    from dicgrl.learner import Learner
     from dicgrl.recipes import Recipe
 
 app = typer.Typer(
@@ -161,6 +162,12 @@ def split(
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run (--out).")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+TripleFile = Annotated[
+    Path, typer.Argument(help="Triples: head TAB relation TAB tail; - for standard input.")
+]
+SkipUnknown = Annotated[
+    bool, typer.Option("--skip-unknown", help="Leave out lines with a label that is not known.")
+]
 Count = Annotated[int, typer.Option("-k", min=1, help="How many answers.")]
 RecipeName = Annotated[
     str, typer.Option(help="Named settings: best, paper, or a recipe file (.toml).")
@@ -350,6 +357,15 @@ def predict(
     node: Annotated[str | None, typer.Option(help="A network's node: what class?")] = None,
     k: Count = 10,
     new: Annotated[bool, typer.Option("--new", help="Leave out facts that are known.")] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            help="Many questions: head TAB relation TAB tail, one of them ?, or a node in each "
+            "line; - for standard input. Answers are lines on standard output, with --json an "
+            "object for each question."
+        ),
+    ] = None,
+    skip_unknown: SkipUnknown = False,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -358,6 +374,11 @@ def predict(
     from dicgrl.report.continual import predictions_table
 
     learner = Learner.load(folder, device=device)
+    if file is not None:
+        if (head, relation, tail, node) != (None, None, None, None):
+            raise UserError("--file holds the questions; leave out the others")
+        _predict_all(learner, file, k, new, skip_unknown, as_json)
+        return
     answers = learner.predict(head, relation, tail, node=node, k=k, new=new)
     if as_json:
         typer.echo(json.dumps([asdict(answer) for answer in answers]))
@@ -366,6 +387,24 @@ def predict(
     question = " -- ".join("?" if text is None else text for text in asked)
     other = "new" if node is None else ""  # a node has one class
     _console().print(predictions_table(question, answers, other))
+
+
+def _predict_all(
+    learner: Learner, file: Path, k: int, new: bool, skip: bool, as_json: bool
+) -> None:
+    from dicgrl.report.continual import state_of
+    from dicgrl.scoring import ASKED, answered
+
+    for question, answers in answered(learner, file, k, new=new, skip=skip):
+        if as_json:
+            found = {"question": question, "answers": [asdict(answer) for answer in answers]}
+            typer.echo(json.dumps(found))
+            continue
+        for answer in answers:
+            fields = [answer.label if field == ASKED else field for field in question]
+            fields += [answer.label] if len(question) == 1 else []
+            other = "new" if len(question) > 1 else ""
+            typer.echo("\t".join([*fields, f"{answer.score:.6g}", state_of(answer, other)]))
 
 
 @app.command()
@@ -389,14 +428,6 @@ def similar(
         typer.echo(json.dumps(shown))
         return
     _console().print(predictions_table(f"similar to {entity}", found, ""))
-
-
-TripleFile = Annotated[
-    Path, typer.Argument(help="Triples: head TAB relation TAB tail; - for standard input.")
-]
-SkipUnknown = Annotated[
-    bool, typer.Option("--skip-unknown", help="Leave out lines with a label that is not known.")
-]
 
 
 @app.command()

@@ -23,6 +23,10 @@ class BusyError(UserError):
     """Another process is at work in a folder."""
 
 
+class UnknownLabelError(UserError):
+    """A label, or readable name, that a graph does not have."""
+
+
 class FailureError(DicgrlError):
     """Something failed that is not the caller's mistake, such as a broken download."""
 

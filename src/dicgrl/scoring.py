@@ -1,4 +1,4 @@
-"""Labelled triples in a file, looked at by a learner: their scores, and how well it finds them."""
+"""What a file asks a learner: scores of triples, how well it finds them, answers to questions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import torch
 
-from dicgrl.errors import DataError, UserError
+from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.evaluation import ranking_metrics
 from dicgrl.graph.arrays import IntArray
-from dicgrl.learner import Learner
+from dicgrl.learner import Learner, Prediction
 from dicgrl.readers.files import SourceFile
 from dicgrl.readers.knowledge import triple_rows
+from dicgrl.readers.text import read_rows
 from dicgrl.tasks import LinkRun
+
+ASKED = "?"  # stands for what a question asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,46 @@ def read_lines(learner: Learner, path: Path, *, skip: bool = False) -> Lines:
                     for text, vocabulary in zip(line, vocabularies, strict=True)
                 ]
             except UserError as error:
-                if not skip:
-                    raise DataError(file.label, str(error), rows.first_line + number) from None
-                unknown += 1
-                continue
+                if skip and isinstance(error, UnknownLabelError):
+                    unknown += 1
+                    continue
+                raise DataError(file.label, str(error), rows.first_line + number) from None
             ids.append(meant)
             fields.append(line)
     return Lines(fields, np.array(ids, dtype=np.int64).reshape(-1, 3), unknown)
+
+
+def answered(
+    learner: Learner, path: Path, k: int, *, new: bool = False, skip: bool = False
+) -> Iterator[tuple[tuple[str, ...], list[Prediction]]]:
+    """Questions of a file with their answers, one after the other.
+
+    A line of a knowledge graph has a head, a relation and a tail, one of which is `?`; a line of a
+    network has a node.
+
+    Args:
+        learner: Answers.
+        path: The file; `-` for standard input.
+        k: How many answers to each.
+        new: Leave out facts that are known.
+        skip: Leave out questions about an unknown label, instead of refusing the file there.
+
+    Raises:
+        DataError: A line is no question, or names an unknown label.
+    """
+    links = isinstance(learner.run, LinkRun)
+    file = _source(path)
+    for rows in triple_rows(file) if links else read_rows(file, 1):
+        for number, line in enumerate(zip(*rows.columns, strict=True), rows.first_line):
+            asked = [None if field == ASKED else field for field in line]
+            try:
+                if links:
+                    yield line, learner.predict(*asked, k=k, new=new)
+                else:
+                    yield line, learner.predict(node=line[0], k=k, new=new)
+            except UserError as error:
+                if not (skip and isinstance(error, UnknownLabelError)):
+                    raise DataError(file.label, str(error), number) from None
 
 
 def _source(path: Path) -> SourceFile:

@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from dicgrl.errors import UserError, nearest, shown
+from dicgrl.errors import UnknownLabelError, nearest, shown
 from dicgrl.graph.arrays import IntArray, distinct
 
 _SUGGEST_UP_TO = 200_000  # beyond this many labels a search for similar ones takes seconds
@@ -68,12 +68,12 @@ class Vocabulary:
             raise self.unknown(labels[int(np.argmax(ids < 0))])
         return ids
 
-    def unknown(self, label: str, names: Collection[str] = ()) -> UserError:
+    def unknown(self, label: str, names: Collection[str] = ()) -> UnknownLabelError:
         """The error that names an unknown label and the labels and readable names like it."""
         known = [*self._labels, *names]
         close = nearest(label, known) if len(known) <= _SUGGEST_UP_TO else []
         hint = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
-        return UserError(f"unknown {self.kind} {shown(label)}{hint}")
+        return UnknownLabelError(f"unknown {self.kind} {shown(label)}{hint}")
 
     def adopt(self, other: Vocabulary, ids: IntArray) -> Translation:
         """Add the labels of another vocabulary's ids, lower ids first.

@@ -185,9 +185,13 @@ def predictions_table(question: str, answers: Sequence[Any], other: str = "new")
         table.add_column(heading, justify=side)  # type: ignore[arg-type]
     for number, answer in enumerate(answers, 1):
         shown = answer.name if answer.name == answer.label else f"{answer.name} ({answer.label})"
-        state = "known" if answer.known else "set aside" if answer.aside else other
-        table.add_row(str(number), shown, f"{answer.score:.3f}", state)
+        table.add_row(str(number), shown, f"{answer.score:.3f}", state_of(answer, other))
     return titled(question, table)
+
+
+def state_of(answer: Any, other: str) -> str:
+    """Whether an answer is known, or set aside to measure with; `other` if neither."""
+    return "known" if answer.known else "set aside" if answer.aside else other
 
 
 def _components(run: Results) -> int:

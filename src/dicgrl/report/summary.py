@@ -37,7 +37,13 @@ def summary_table(found: dict[str, Any]) -> Group:
             *(_shown(part.get(scope, {}).get(name), ".1f", 100) for scope, name in scopes),
             _shown(part.get("retention"), ".1f", 100),
         )
-    return titled(_title(found), table, f"{found['folder']}: {found['bytes'] / 1e6:,.1f} MB")
+    held = ", ".join(
+        f"{sum(part.get(key, 0) for part in parts):,} {key.removeprefix('new_')}"
+        for key in counts
+        if key not in _COUNTS
+    )
+    caption = f"{held}; {found['folder']}: {found['bytes'] / 1e6:,.1f} MB"
+    return titled(_title(found), table, caption.removeprefix("; "))
 
 
 def _title(found: dict[str, Any]) -> str:
