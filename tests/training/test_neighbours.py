@@ -159,6 +159,22 @@ def test_every_neighbour_is_as_likely_as_every_other(count: int) -> None:
     assert all(abs(number - expected) < 5 * spread for number in seen.values())
 
 
+@pytest.mark.parametrize("leaves", [32, 33, 47, 200])
+def test_neighbours_of_a_hub_are_drawn_evenly_and_once(leaves: int) -> None:
+    """Beyond 16 times the count not all edges are looked at."""
+    count, times = 2, 4000
+    sampler = Network(leaves + 1, [(leaf, 0) for leaf in range(1, leaves + 1)]).draw(1, count)
+    seen: Counter[int] = Counter()
+    for _ in range(times):
+        x, edges, _, _ = sampler(torch.tensor([0]))
+        drawn = [v for v, u in in_nodes(x, edges)[1] if v != u]
+        assert len(drawn) == len(set(drawn)) == count
+        seen.update(drawn)
+    expected = times * count / leaves
+    assert set(seen) == set(range(1, leaves + 1))
+    assert all(abs(number - expected) < 5 * expected**0.5 for number in seen.values())
+
+
 def test_a_seed_gives_the_same_draws_and_each_draw_is_new() -> None:
     def draws(seed: int) -> list[list[int]]:
         sampler = STAR.draw(1, 3, seed)

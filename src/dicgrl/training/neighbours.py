@@ -55,6 +55,10 @@ class WholeNetwork:
         return Seen(self.x, self.edges, nodes, slice(None))
 
 
+_DRAWN_FROM = 16  # edges looked at for each one that is drawn
+_BELOW_ONE = 1 - 2**-20  # never rounds up to the next edge
+
+
 class SampledNeighbourhood:
     """At most `count` neighbours of each node in each of `layers` steps around a batch.
 
@@ -109,12 +113,16 @@ class SampledNeighbourhood:
     def _draw(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         first = self._start[nodes]
         degree = self._start[nodes + 1] - first
-        owner = torch.repeat_interleave(degree)
-        offset = degree.cumsum(0) - degree
-        edge = torch.arange(len(owner), device=nodes.device) - offset[owner] + first[owner]
-        # Shuffle the edges of each node by random keys and keep the first ones.
-        key = torch.rand(len(owner), generator=self.generator, device=nodes.device)
-        order = torch.argsort(owner + key.double())
+        drawn_from = degree.clamp(max=_DRAWN_FROM * self.count)
+        owner = torch.repeat_interleave(drawn_from)
+        offset = drawn_from.cumsum(0) - drawn_from
         rank = torch.arange(len(owner), device=nodes.device) - offset[owner]
+        # Of a node with more edges, those at a fixed stride from a random first one.
+        random = torch.rand(len(nodes) + len(owner), generator=self.generator, device=nodes.device)
+        begin, key = torch.split(random.double(), [len(nodes), len(owner)])
+        stride = degree.double() / drawn_from.clamp(min=1)
+        edge = ((rank + begin[owner] * _BELOW_ONE) * stride[owner]).long()
+        # Shuffle the edges of each node by random keys and keep the first ones.
+        order = torch.argsort(owner + key)
         kept = order[rank < self.count]
-        return self._source[edge[kept]], nodes[owner[kept]]
+        return self._source[(first[owner] + edge)[kept]], nodes[owner[kept]]
