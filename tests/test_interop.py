@@ -165,6 +165,8 @@ class TestPyg:
 
         part = from_pyg(self.tiny(train_mask=mask(0), val_mask=mask(3), test_mask=mask(2)))[0]
         assert [getattr(part, s).tolist() for s in SPLITS] == [[0], [3], [2]]
+        as_numbers = mask(0, 2).long()
+        assert from_pyg(self.tiny(train_mask=as_numbers))[0].train.tolist() == [0, 2]
         part = from_pyg(self.tiny(test_mask=mask(1, 2)))[0]
         assert [getattr(part, s).tolist() for s in SPLITS] == [[], [], [1, 2]]
 

@@ -132,7 +132,7 @@ def from_pyg(
                     f"{mask} has shape {list(chosen.shape)}; expected one value for each of "
                     f"{count} nodes (choose one column of several)"
                 )
-            split[chosen.cpu().numpy()] = number
+            split[chosen.bool().cpu().numpy()] = number  # a mask of numbers is no list of nodes
     part = getattr(data, "part", None)
     arrival = np.zeros(count, np.int64) if part is None else as_ids(part.cpu().numpy(), "part")
     table = checked_table(
