@@ -282,7 +282,7 @@ def test_disentangled_and_plain_on_a_network(nodes_cli: Cli, model: str) -> None
     assert divided["model"] == model and divided["protocol"]["graph"] == "part"
     plain = results_of(nodes_cli(*arguments))
     assert plain["settings"]["components"] == 0
-    assert plain["test"] != divided["test"]
+    assert plain["validation"]["loss"] != divided["validation"]["loss"]
 
 
 def test_the_table_of_a_network(nodes_cli: Cli) -> None:

@@ -303,7 +303,13 @@ def learn(
     from dicgrl.report.progress import parts_bar
     from dicgrl.storage import read_config
 
-    network = read_config(folder).get("model") in BACKBONES
+    config = read_config(folder)
+    if config.get("setting") == "whole" and config.get("strategy") == "lower":
+        _warn(
+            "a plain model of --whole is fine-tuned, and forgets; one of --whole --disentangled "
+            "goes on by dicgrl"
+        )
+    network = config.get("model") in BACKBONES
     task = dicgrl.Task.NODE_CLASSIFICATION if network else dicgrl.Task.LINK_PREDICTION
     known: list[int] = []
     named: list[str] = []
