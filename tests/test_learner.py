@@ -619,6 +619,15 @@ def test_what_was_learned_is_looked_at_as_it_is(kind: str) -> None:
     assert not taught(learner_of(kind), 2).run.model.training
 
 
+def test_entities_that_share_a_name_are_told_apart() -> None:
+    names = {"Q1": "Solaris", "Q2": "Solaris", "Q3": "Tarkovsky", "P1": "director"}
+    learner = Learner("transe", "lower", dim=4, epochs=1, device="cpu", names=names)
+    learner.learn([("Q1", "P1", "Q3"), ("Q2", "P1", "Q4")])
+    rows = learner.run.examples("train").numpy()
+    assert learner.readable(rows[0]) == ("Solaris (Q1)", "director", "Tarkovsky")
+    assert learner.readable(rows[1]) == ("Solaris (Q2)", "director", "Q4")
+
+
 def test_facts_that_are_known_are_no_part() -> None:
     learner = learner_of("links", "emr")
     learner.learn(FILMS)

@@ -393,14 +393,21 @@ class Learner:
             return torch.cat([run.model.score(*block.unbind(1)) for block in blocks]).cpu()
 
     def readable(self, row: IntArray) -> tuple[str, str, str]:
-        """Names of a triple by ids, [3]; labels where there are no names."""
+        """Names of a triple by ids, [3]; labels where there are no names.
+
+        Entities that share a name are told apart by their labels.
+        """
         graph = self._links("readable").graph
         (head, tail), (relation,) = (
             graph.entities.labels([int(row[0]), int(row[2])]),
             graph.relations.labels([int(row[1])]),
         )
-        name = self.names.get
-        return name(head, head), name(relation, relation), name(tail, tail)
+        names = []
+        for entity in (head, tail):
+            name = self.names.get(entity, entity)
+            alone = len([one for one in self._called(name) if one in graph.entities]) < 2
+            names.append(name if alone else f"{name} ({entity})")
+        return names[0], self.names.get(relation, relation), names[1]
 
     def fork(self, settings: LinkSettings | NodeSettings) -> Learner:
         """This learner after its first part, with another way to learn later ones.
@@ -460,6 +467,14 @@ class Learner:
                 "saved before it"
             )
 
+    def _called(self, name: str) -> list[str]:
+        """All labels with a readable name."""
+        if self._labels_of is None:
+            self._labels_of = {}
+            for label, given in self.names.items():
+                self._labels_of.setdefault(given, []).append(label)
+        return self._labels_of.get(name, [])
+
     def label_id(self, text: str, vocabulary: Vocabulary) -> int:
         """The id of a label, or of the one label with that readable name.
 
@@ -467,11 +482,7 @@ class Learner:
             UserError: There is none, or more than one; the message names similar or all of them.
         """
         if text not in vocabulary:
-            if self._labels_of is None:
-                self._labels_of = {}
-                for label, name in self.names.items():
-                    self._labels_of.setdefault(name, []).append(label)
-            matches = [label for label in self._labels_of.get(text, ()) if label in vocabulary]
+            matches = [label for label in self._called(text) if label in vocabulary]
             if len(matches) > 1:
                 some = ", ".join(map(shown, matches[:5]))
                 raise UserError(f"{shown(text)} is the name of {len(matches)} labels: {some}")
