@@ -8,7 +8,7 @@ line prints its message alone and ends with exit code 2. Other failures that are
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 
 class DicgrlError(Exception):
@@ -24,7 +24,20 @@ class BusyError(UserError):
 
 
 class UnknownLabelError(UserError):
-    """A label, or readable name, that a graph does not have."""
+    """A label, or readable name, that a graph does not have.
+
+    Args:
+        message: What is unknown.
+        hint: What is added to the message when it is read; a search takes time that nobody needs
+            to spend on labels that are only left out.
+    """
+
+    def __init__(self, message: str, hint: Callable[[], str]) -> None:
+        super().__init__(message)
+        self._hint = hint
+
+    def __str__(self) -> str:
+        return super().__str__() + self._hint()
 
 
 class FailureError(DicgrlError):

@@ -176,8 +176,8 @@ def learn_more(
         on_epoch: Told the part and the report of every epoch.
         on_known: Told how many facts there are where all of them are known.
         on_named: Told labels that are new, but are the readable names of others.
-        on_stale: Told how many triples there are, how many of them are known, and how many are set
-            aside.
+        on_stale: Told, where triples are left out, how many there are, how many of them are known,
+            and how many are set aside.
 
     Returns:
         The results, as written to `results.json`.
@@ -199,11 +199,16 @@ def learn_more(
         }
         part = learner.as_part(facts)
         given = len(part.train if isinstance(part, KnowledgePart) else part.edges)
-        graph = learner.run.graph
-        if on_stale and isinstance(part, KnowledgePart) and isinstance(graph, KnowledgeGraph):
-            known, aside = (int(rows.sum()) for rows in graph.stale(part))
-            on_stale(given, known, aside)
+        arrived, graph = part, learner.run.graph
         part = learner.news(part)
+        if (
+            on_stale
+            and isinstance(arrived, KnowledgePart)
+            and isinstance(graph, KnowledgeGraph)
+            and len(part.train) < given
+        ):
+            known, aside = (int(rows.sum()) for rows in graph.stale(arrived))
+            on_stale(given, known, aside)
         if not learner.brings_something(part):
             if on_known:
                 on_known(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -324,7 +324,7 @@ class Learner:
         if isinstance(self.run, NodeRun):
             if node is None or (head, relation, tail) != (None, None, None) or new:
                 raise UserError("a network answers what class a node has: give node alone")
-            return self._predict_class(self.run, as_label(node), k)
+            return self._predict_classes(self.run, [as_label(node)], k)[0]
         if node is not None:
             raise UserError("node is for networks; ask a knowledge graph by head, relation, tail")
         if (head, relation, tail).count(None) != 1:
@@ -522,24 +522,37 @@ class Learner:
             )
         ]
 
-    def _predict_class(self, run: NodeRun, node: str, k: int) -> list[Prediction]:
+    def predict_classes(self, nodes: Sequence[str], *, k: int = 10) -> list[list[Prediction]]:
+        """The classes of many nodes of a network, as `predict` gives those of one, in one pass."""
+        k = _whole_number("k", k, 1)
+        self.check_whole()
+        if not isinstance(self.run, NodeRun) or not self.reports:
+            raise UserError("classes are asked of a network that has learned something")
+        return self._predict_classes(self.run, [as_label(node) for node in nodes], k)
+
+    def _predict_classes(
+        self, run: NodeRun, nodes: Sequence[str], k: int
+    ) -> list[list[Prediction]]:
         assert run.graph is not None
-        number = self.label_id(node, run.graph.nodes)
-        share = run.scores(torch.tensor([number], device=run.device))[0].softmax(0)
-        best = share.topk(min(k, len(share)))
-        trained = bool((run.examples("train") == number).any())
-        labels = run.graph.classes.labels(best.indices.cpu().numpy())
-        true = int(run.graph.labels[number])
-        answers = zip(labels, best.values.tolist(), best.indices.tolist(), strict=True)
+        numbers = np.array([self.label_id(node, run.graph.nodes) for node in nodes], dtype=np.int64)
+        share = run.scores(torch.from_numpy(numbers).to(run.device)).softmax(1)
+        best = share.topk(min(k, share.shape[1]))
+        trained = np.isin(numbers, run.examples("train").cpu().numpy()).tolist()
+        true = run.graph.labels[numbers].tolist()
+        classes = run.graph.classes.labels(range(share.shape[1]))
+        answers = zip(best.indices.tolist(), best.values.tolist(), true, trained, strict=True)
         return [
-            Prediction(
-                label,
-                self.names.get(label, label),
-                float(p),
-                known=trained and index == true,
-                aside=not trained and index == true,
-            )
-            for label, p, index in answers
+            [
+                Prediction(
+                    classes[i],
+                    self.names.get(classes[i], classes[i]),
+                    p,
+                    known=learned and i == right,
+                    aside=not learned and i == right,
+                )
+                for i, p in zip(indices, shares, strict=True)
+            ]
+            for indices, shares, right, learned in answers
         ]
 
     def _arrived(self) -> dict[str, int]:

@@ -14,6 +14,7 @@ import torch
 
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.evaluation import ranking_metrics
+from dicgrl.graph import NetworkGraph
 from dicgrl.graph.arrays import IntArray
 from dicgrl.learner import Learner, Prediction
 from dicgrl.readers.files import SourceFile
@@ -77,7 +78,7 @@ def read_lines(learner: Learner, path: Path, *, skip: bool = False) -> Lines:
 def answered(
     learner: Learner, path: Path, k: int, *, new: bool = False, skip: bool = False
 ) -> Iterator[tuple[tuple[str, ...], list[Prediction]]]:
-    """Questions of a file with their answers, one after the other.
+    """Questions of a file with their answers, one after the other; of a network all in one pass.
 
     A line of a knowledge graph has a head, a relation and a tail, one of which is `?`; a line of a
     network has a node.
@@ -92,19 +93,38 @@ def answered(
     Raises:
         DataError: A line is no question, or names an unknown label.
     """
-    links = isinstance(learner.run, LinkRun)
     file = _source(path)
-    for rows in triple_rows(file) if links else read_rows(file, 1):
+    if not isinstance(learner.run, LinkRun):
+        if new:
+            raise UserError("a node has one class: there is no fact to leave out")
+        nodes = _known_nodes(learner, file, skip)
+        answers = learner.predict_classes(nodes, k=k) if nodes else []
+        yield from (((node,), found) for node, found in zip(nodes, answers, strict=True))
+        return
+    for rows in triple_rows(file):
         for number, line in enumerate(zip(*rows.columns, strict=True), rows.first_line):
             asked = [None if field == ASKED else field for field in line]
             try:
-                if links:
-                    yield line, learner.predict(*asked, k=k, new=new)
-                else:
-                    yield line, learner.predict(node=line[0], k=k, new=new)
+                yield line, learner.predict(*asked, k=k, new=new)
             except UserError as error:
                 if not (skip and isinstance(error, UnknownLabelError)):
                     raise DataError(file.label, str(error), number) from None
+
+
+def _known_nodes(learner: Learner, file: SourceFile, skip: bool) -> list[str]:
+    graph = learner.run.graph
+    assert isinstance(graph, NetworkGraph)
+    found = []
+    for rows in read_rows(file, 1):
+        for number, node in enumerate(rows.columns[0], rows.first_line):
+            try:
+                learner.label_id(node, graph.nodes)
+            except UserError as error:
+                if skip and isinstance(error, UnknownLabelError):
+                    continue
+                raise DataError(file.label, str(error), number) from None
+            found.append(node)
+    return found
 
 
 def _source(path: Path) -> SourceFile:

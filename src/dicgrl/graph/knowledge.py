@@ -187,7 +187,7 @@ class KnowledgeGraph:
         known, aside = np.zeros_like(old), np.zeros_like(old)
         known[old] = self.contains(rows[old])
         aside[old] = self.sets_aside(rows[old])
-        return known, aside & ~known
+        return known, aside
 
     def rows(self, split: str, first: int = 0, last: int | None = None) -> IntArray:
         """The triples of one split that arrived with parts [first, last)."""

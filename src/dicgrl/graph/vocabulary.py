@@ -70,10 +70,13 @@ class Vocabulary:
 
     def unknown(self, label: str, names: Collection[str] = ()) -> UnknownLabelError:
         """The error that names an unknown label and the labels and readable names like it."""
-        known = [*self._labels, *names]
-        close = nearest(label, known) if len(known) <= _SUGGEST_UP_TO else []
-        hint = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
-        return UnknownLabelError(f"unknown {self.kind} {shown(label)}{hint}")
+
+        def hint() -> str:
+            known = [*self._labels, *names]
+            close = nearest(label, known) if len(known) <= _SUGGEST_UP_TO else []
+            return f"; did you mean {', '.join(map(repr, close))}?" if close else ""
+
+        return UnknownLabelError(f"unknown {self.kind} {shown(label)}", hint)
 
     def adopt(self, other: Vocabulary, ids: IntArray) -> Translation:
         """Add the labels of another vocabulary's ids, lower ids first.
