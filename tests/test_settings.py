@@ -324,7 +324,6 @@ def test_what_is_refused_for_networks_has_no_effect_on_them() -> None:
     asked: dict[str, Any] = {
         "start": "random",
         "arrive_epochs": 2,
-        "shield": "5",
         "shield_rank": 3,
         "guard": True,
         "arrive_last": True,

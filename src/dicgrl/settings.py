@@ -144,8 +144,8 @@ class ContinualSettings(_Settings):
             with arrive_epochs they are those of the update that follows, and 0 leaves it out where
             every new example speaks of something new; otherwise it takes arrive_epochs.
         later_rate: Learning rate of later parts as a multiple of lr.
-        validate_on: Validation data that later parts are selected by: seen (of all parts so far)
-            or part (of the newest part).
+        validate_on: Validation data that later parts are selected by: seen (of all parts so far),
+            part (of the newest part) or none (they are learned to the end).
         start: Start of new rows: random, neighbours (what the graph says about them), or auto
             (neighbours for dicgrl, else random).
         budget: Old examples that may be replayed for one part: 10% (of the history), 2x (times the
@@ -157,12 +157,13 @@ class ContinualSettings(_Settings):
         refresh: Epochs after which dicgrl activates anew, with what is left of its budget; 0 for
             never.
         fan: Old neighbours looked at per node; 0 for all.
-        selection: How dicgrl fills its budget: top (highest merit) or sample (drawn by merit).
+        selection: How dicgrl fills its budget: top (highest merit), sample (drawn by merit) or even
+            (drawn, all alike).
         arrive_epochs: Epochs in which only new rows learn, before old ones may change; 0 for none.
-            A network has no rows of its own and leaves this stage out, with its shield.
+            A network has no rows of its own and leaves this stage out.
         shield: Old examples that protect old answers from newcomers in that time, like budget; or
             activated, for those that the part activates within budget, which an update then
-            replays.
+            replays. In a network they keep the class probabilities of before the part.
         shield_rank: Rank among old entities that newcomers are kept behind in the questions of the
             shield, estimated from a sample; 0 keeps them behind the margin of the loss,
             whatever else answers. It counts where there is a shield.
@@ -229,9 +230,9 @@ class ContinualSettings(_Settings):
 ACTIVATED = "activated"  # a shield of what the part activates
 _AMOUNTS = ("budget", "shield")
 _CHOICES = {
-    "validate_on": ("seen", "part"),
+    "validate_on": ("seen", "part", "none"),
     "start": ("auto", "random", "neighbours"),
-    "selection": ("top", "sample"),
+    "selection": ("top", "sample", "even"),
 }
 _WEIGHTINGS = ("even", "frequency")
 _CONTINUAL_NOT_NEGATIVE = (
@@ -422,7 +423,6 @@ class NodeSettings(ContinualSettings):
     without_effect: ClassVar = (
         "start",
         "arrive_epochs",
-        "shield",
         "shield_rank",
         "guard",
         "arrive_last",

@@ -62,7 +62,7 @@ def test_mistakes_are_one_line(
     for words, said in (
         (["tabel1"], "did you mean 'table1'"),
         ([*tiny, "--set", "dims=3"], "unknown setting 'dims'"),
-        (["table4", "--set", "shield=3"], "shield has no effect on a network"),
+        (["table4", "--set", "pace=3"], "pace has no effect on a network"),
         ([*tiny, "--only", "nobody"], "no cell's name contains it"),
         ([*tiny, "--recipe", "paper"], "no recipe 'paper' for data of your own"),
     ):

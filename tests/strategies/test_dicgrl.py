@@ -15,9 +15,9 @@ from torch import Tensor
 from dicgrl.graph import KnowledgePart
 from dicgrl.graph.arrays import IntArray
 from dicgrl.strategies import strategy
-from dicgrl.strategies.dicgrl import DiCGRL, _Course, _Mixed
+from dicgrl.strategies.dicgrl import DiCGRL, _Mixed
 from dicgrl.tasks import LinkRun
-from dicgrl.tasks.base import Replay
+from dicgrl.tasks.base import Course, Replay
 from dicgrl.training import Lesson
 from dicgrl.training.gradients import take_gradients
 from tests.growing import LINK_FORMS, knowledge_stream, run_of, same, settings_of, weights
@@ -239,8 +239,10 @@ def test_a_shield_compares_old_triples_with_new_entities_only() -> None:
     ends = set(old[:, [0, 2]].flatten().tolist())
     # Without its own answers a triple touches what it is compared with, here a self loop.
     one = torch.tensor([[0, 0, 0]])
+    course = run.shield(one)
+    assert course is not None
     for shield, (objective, batch) in (
-        (True, run.shield(one)),
+        (True, course[:2]),
         (False, (run.objective(old, old=True), one)),
     ):
         objective(batch, torch.ones(1)).backward()
@@ -382,7 +384,9 @@ def test_an_epoch_takes_every_example_once_and_mixes_old_and_new() -> None:
 
     old_weight = torch.linspace(0, 1, 40)
     lesson = _Mixed(
-        _Course(loss, torch.arange(10)), _Course(loss, torch.arange(100, 140), old_weight)
+        Course(loss, torch.arange(10), torch.ones(10)),
+        Course(loss, torch.arange(100, 140), old_weight),
+        at_once=False,
     )
     kinds, seen = [], []
     for _, examples, weight in lesson.batches(1, 5, torch.Generator().manual_seed(0)):
@@ -468,4 +472,4 @@ def test_lessons_of_the_arrival_hold_the_shield_apart(monkeypatch: pytest.Monkey
     assert len(set(shield)) == len(guarding.examples) == 7 and set(shield) <= history
     assert torch.equal(new.examples, run.examples("train", 1))
     assert torch.equal(lesson.examples, new.examples)
-    assert guarding.weight is None
+    assert guarding.weight.tolist() == [1.0] * 7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections import defaultdict
 from typing import Any
 
@@ -11,8 +12,9 @@ import torch
 from torch import Tensor
 
 from dicgrl.strategies import strategy
-from dicgrl.strategies.dicgrl import DiCGRL
+from dicgrl.strategies.dicgrl import DiCGRL, _Mixed
 from dicgrl.tasks import NodeRun
+from dicgrl.training import Lesson
 from tests.growing import break_ties, network_stream, run_of, settings_of, weights
 from tests.slow_activation import Active, Link, edge_link, slow_activation
 
@@ -169,3 +171,121 @@ def test_weights_are_averaged_by_training_nodes_and_new_classes_keep_theirs(form
             expected[2:] = learned[name][2:]
         assert torch.allclose(averaged[name], expected, atol=1e-6), name
     assert mean.model.num_classes == 3
+
+
+def probabilities(run: NodeRun, model: Any) -> list[list[float]]:
+    """Class probabilities of all nodes; nothing dropped."""
+    model.train(False)
+    with torch.no_grad():
+        found: list[list[float]] = model(run.inputs, run.edges).double().softmax(1).tolist()
+    return found
+
+
+def slow_divergence(before: list[float], now: list[float]) -> float:
+    return sum(p * math.log(p / q) for p, q in zip(before, now, strict=False))  # new classes: p = 0
+
+
+@every_form
+def test_a_shield_measures_how_far_old_nodes_are_from_what_they_were(form: str) -> None:
+    run = begun(form, dropout=0.5, beta=0.0)
+    before = probabilities(run, copy.deepcopy(run._before))
+    nodes = torch.tensor([0, 3, 9, 11])
+    course = run.shield(nodes)
+    assert course is not None and course.examples is nodes
+    with torch.no_grad():
+        for parameter in run.model.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=torch.manual_seed(1)))
+    now = probabilities(run, run.model)
+    assert len(now[0]) == len(before[0]) + 1  # a class came with the part
+    each = [slow_divergence(before[node], now[node]) for node in nodes.tolist()]
+    assert min(each) > 0
+    weight = torch.tensor([1.0, 2.0, 0.0, 1.0])
+    expected = sum(e * w for e, w in zip(each, weight.tolist(), strict=True)) / 4
+    run.model.train()  # nothing is dropped in training, either
+    assert course.objective(nodes, weight).item() == pytest.approx(expected, rel=1e-4)
+    # Together they count as much as what was learned before.
+    assert course.weight.tolist() == [run.count("train", 0, 1) / 4] * 4
+
+
+@every_form
+def test_a_shield_pulls_nowhere_as_long_as_nothing_has_changed(form: str) -> None:
+    run = begun(form, dropout=0.5, beta=0.0)
+    assert run._before is not None
+    with torch.no_grad():  # a new class that nobody is near
+        run.model.class_bias[2] = -50.0
+    nodes = torch.arange(14)
+    course = run.shield(nodes)
+    assert course is not None
+    loss = course.objective(nodes, course.weight)
+    loss.backward()
+    assert loss.item() == pytest.approx(0, abs=1e-6)
+    assert all(p.grad is None or p.grad.abs().max() < 1e-6 for p in run.model.parameters())
+    assert all(p.grad is None for p in run._before.parameters())
+
+
+@pytest.mark.parametrize(
+    ("shield", "count"), [("0", 0), ("50%", 7), ("0.5x", 4), ("3", 3), ("all", 14)]
+)
+def test_a_shield_is_drawn_from_all_old_nodes(shield: str, count: int) -> None:
+    run = begun("gat-divided", shield=shield)
+    nodes, learned_from = run.draw_shield()
+    assert len(set(nodes.tolist())) == len(nodes) == count
+    assert set(nodes.tolist()) <= set(range(14))  # the second part begins there
+    assert len(learned_from) == 0
+    assert (run.shield(nodes) is None) == (count == 0)
+    if shield == "50%":
+        unlabelled = set(range(14)) - set(run.examples("train", 0, 1).tolist())
+        assert any(unlabelled & set(run.draw_shield()[0].tolist()) for _ in range(20))
+
+
+def divergence(run: NodeRun) -> float:
+    """How far old nodes are on average from what the model of before says."""
+    before, now = probabilities(run, run._before), probabilities(run, run.model)
+    return sum(map(slow_divergence, before[:14], now[:14])) / 14
+
+
+@pytest.mark.parametrize("batch", [0, 4])
+def test_old_nodes_stay_nearer_to_what_they_were_behind_a_shield(batch: int) -> None:
+    far = []
+    for shield in ("0", "all"):
+        run = begun("gat-divided", shield=shield, later_epochs=20, batch=batch, validate_on="none")
+        learned = DiCGRL(run.settings).learn(run)
+        assert learned.replayed == len(run.activate(DiCGRL(run.settings).budget(run)).positions)
+        far.append(divergence(run))
+    assert far[1] < 0.5 * far[0]
+
+
+def test_a_step_of_a_whole_network_takes_the_mean_over_examples_of_all_kinds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = begun("gat-divided", shield="7", budget="4", weight1=0.5, later_epochs=1, beta=0.0)
+    lessons: list[Lesson] = []
+    fit = run.fit
+    monkeypatch.setattr(
+        run, "fit", lambda lesson, *rest: (lessons.append(lesson), fit(lesson, *rest))[1]
+    )
+    DiCGRL(run.settings).learn(run)
+    (lesson,) = lessons
+    assert isinstance(lesson, _Mixed)
+    ((objective, examples, weight),) = lesson.batches(2, 3, torch.Generator())
+    new, old = run.examples("train", 1), run.count("train", 0, 1)
+    assert torch.equal(examples[: len(new)], new)
+    replayed, shielded = torch.split(examples[len(new) :], [4, 7])
+    assert weight.tolist() == pytest.approx([1.0] * len(new) + [0.5] * 4 + [old / 7] * 7)
+    run.model.train(False)
+    course = run.shield(shielded)
+    assert course is not None
+    losses = (
+        run.objective(new)(new, torch.ones(len(new))).item() * len(new)
+        + run.objective(replayed, old=True)(replayed, torch.ones(4)).item() * 4 * 0.5
+        + course.objective(shielded, course.weight).item() * old
+    )
+    expected = losses / (len(new) + 2 + old)
+    assert objective(examples, weight).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_later_part_may_be_learned_to_the_end() -> None:
+    run = begun("gat-divided", validate_on="none", later_epochs=5, patience=1)
+    learned = DiCGRL(run.settings).learn(run)
+    assert [(fit.epochs, fit.best_epoch, fit.best) for fit in learned.fits] == [(5, 5, None)]
+    assert run.validator() is None and run.validator(anew=True) is not None

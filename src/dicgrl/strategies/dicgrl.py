@@ -15,9 +15,8 @@ is known of them already (`pace`), and may move only so far (`max_drift`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,9 +25,9 @@ from torch import Tensor
 from dicgrl.errors import UserError
 from dicgrl.graph.arrays import IntArray, distinct
 from dicgrl.models.table import RowCopies
-from dicgrl.settings import ACTIVATED, ContinualSettings, examples_within
+from dicgrl.settings import ACTIVATED, ContinualSettings
 from dicgrl.strategies.base import Learned, Strategy
-from dicgrl.tasks.base import Replay, Run
+from dicgrl.tasks.base import Course, Replay, Run
 from dicgrl.training import Lesson
 from dicgrl.training.loop import Monitor, shuffled
 from dicgrl.training.stepper import Objective
@@ -55,7 +54,8 @@ class DiCGRL(Strategy, name="dicgrl"):
         )
         updates = settings.later_epochs > 0 or not (arrives and run.brings_news_only())
         rows = run.examples("train", run.newest)
-        part = _Part(_Course(run.objective(rows), rows), before)
+        weight = torch.ones(len(rows), device=rows.device)
+        part = _Part(Course(run.objective(rows), rows, weight), before)
         stages = [self._arrive] if arrives else []
         if updates:
             stages.insert(0 if settings.arrive_last else len(stages), self._update)
@@ -82,18 +82,17 @@ class DiCGRL(Strategy, name="dicgrl"):
         return part.activated
 
     def _raise_shield(self, run: Run, part: _Part, learned: Learned) -> None:
-        """Choose the old examples that protect old answers from newcomers."""
+        """Choose the old examples that protect old answers from what is new, once."""
+        if part.shield:
+            return
         if self.settings.shield == ACTIVATED:
             replay = self._activated(run, part, learned)
-            positions, examples = replay.positions, replay.examples
+            examples, positions = replay.examples, replay.positions
         else:
-            old, new = run.count("train", 0, run.newest), run.count("train", run.newest)
-            count = examples_within(self.settings.shield, old, new, "shield")
-            positions = run.draw(count, 0, run.newest)
-            examples = run.old_examples(positions)
-        protection = run.shield(examples)
-        if protection is not None:
-            part.shield = [_Course(*protection)]
+            examples, positions = run.draw_shield()
+        shield = run.shield(examples)
+        if shield is not None:
+            part.shield = [shield]
             part.replayed = distinct(part.replayed, positions)
 
     def _arrive(self, run: Run, part: _Part, learned: Learned, monitor: Monitor | None) -> None:
@@ -101,7 +100,8 @@ class DiCGRL(Strategy, name="dicgrl"):
         self._raise_shield(run, part, learned)
         run.open_new()
         schedule = replace(self.settings.schedule(), epochs=self.settings.arrive_epochs)
-        learned.fits.append(run.fit(_Mixed(part.new, *part.shield), monitor, schedule))
+        lesson = _Mixed(part.new, *part.shield, at_once=run.at_once)
+        learned.fits.append(run.fit(lesson, monitor, schedule))
 
     def _update(self, run: Run, part: _Part, learned: Learned, monitor: Monitor | None) -> None:
         """Let new examples and the old ones that they activate change what they share."""
@@ -109,20 +109,15 @@ class DiCGRL(Strategy, name="dicgrl"):
         schedule = settings.later_schedule()
         if not settings.later_epochs and settings.arrive_epochs:
             schedule = replace(schedule, epochs=settings.arrive_epochs)
-        guards = part.shield if settings.guard else []
+        guarded = settings.guard or not run.old_rows()  # nothing arrives alone in a network
+        if guarded:
+            self._raise_shield(run, part, learned)
         replay = self._activated(run, part, learned)
+        guards = part.shield if guarded else []
         lesson = _Alternating(run, part, replay, guards, self.budget(run))
         learned.fits.append(run.fit(lesson, monitor, schedule))
         learned.candidates, learned.activated = lesson.candidates, lesson.activated
         part.replayed = distinct(part.replayed, lesson.used)
-
-
-class _Course(NamedTuple):
-    """Examples of one kind, with the objective that they are learned by."""
-
-    objective: Objective
-    examples: Tensor
-    weight: Tensor | None = None
 
 
 @dataclass(slots=True)
@@ -132,24 +127,33 @@ class _Part:
     Attributes:
         new: Its examples.
         before: What old rows were before it.
-        shield: Old examples that are compared with newcomers; none or one course.
+        shield: Old examples that protect old answers; none or one course.
         activated: What the part activates, once a stage has asked.
         replayed: Positions of all old examples that were used.
     """
 
-    new: _Course
+    new: Course
     before: _Before
-    shield: list[_Course] = field(default_factory=list)
+    shield: list[Course] = field(default_factory=list)
     activated: Replay | None = None
     replayed: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 class _Mixed(Lesson):
-    """Examples of several kinds whose batches take turns, evenly spread over an epoch."""
+    """Examples of several kinds whose batches take turns, evenly spread over an epoch.
 
-    def __init__(self, *courses: _Course) -> None:
+    Where a step learns from all examples there are, these are the examples of all kinds.
+    """
+
+    def __init__(self, *courses: Course, at_once: bool) -> None:
         super().__init__(*courses[0])
-        self.courses = list(courses)
+        self._at_once = at_once
+        self._teach(*courses)
+
+    def _teach(self, *courses: Course) -> None:
+        self.courses = [course for course in courses if len(course.examples)]
+        if self._at_once and self.courses:
+            self.courses = [_all_of(self.courses)]
 
     @property
     def capturable(self) -> bool:
@@ -159,32 +163,50 @@ class _Mixed(Lesson):
         self, epoch: int, size: int, generator: torch.Generator
     ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
         del epoch
+        if self._at_once:
+            yield from self.courses
+            return
         turns = []
         for course in self.courses:
             batches = shuffled(len(course.examples), size, generator)
             turns += [((i + 0.5) / len(batches), course, b) for i, b in enumerate(batches)]
         for _, (objective, examples, weight), chosen in sorted(turns, key=lambda turn: turn[0]):
-            weights = torch.ones(len(chosen), device=examples.device)
-            yield objective, examples[chosen], weights if weight is None else weight[chosen]
+            yield objective, examples[chosen], weight[chosen]
+
+
+def _all_of(courses: Sequence[Course]) -> Course:
+    """The examples of several courses as one: its loss is the weighted mean over all of them."""
+    objectives, examples, weights = zip(*courses, strict=True)
+    sizes = [len(each) for each in examples]
+
+    def objective(examples: Tensor, weight: Tensor) -> Tensor:
+        split = zip(
+            objectives, torch.split(examples, sizes), torch.split(weight, sizes), strict=True
+        )
+        losses = [of_course(*given) * given[1].sum() for of_course, *given in split]
+        return torch.stack(losses).sum() / weight.sum()
+
+    return Course(objective, torch.cat(examples), torch.cat(weights))
 
 
 class _Alternating(_Mixed):
     """New examples and the old ones that they activate, anew every few epochs."""
 
     def __init__(
-        self, run: Run, part: _Part, replay: Replay, guards: list[_Course], budget: int
+        self, run: Run, part: _Part, replay: Replay, guards: list[Course], budget: int
     ) -> None:
-        super().__init__(part.new, part.new, *guards)  # the second is replaced by what is activated
-        self._run, self._budget, self._before = run, budget, part.before
+        super().__init__(part.new, at_once=run.at_once)
+        self._run, self._part, self._guards, self._budget = run, part, guards, budget
         self.candidates = self.activated = 0
         self.used = np.empty(0, np.int64)
         self._replay(replay)  # now: copies of what may change are taken before the first epoch
 
     def _replay(self, replay: Replay) -> None:
         self._run.open_concerned(replay)
-        self._before.cover()
+        self._part.before.cover()
         objective = self._run.objective(replay.examples, old=True)
-        self.courses[1] = _Course(objective, replay.examples, replay.weight)
+        activated = Course(objective, replay.examples, replay.weight)
+        self._teach(self._part.new, activated, *self._guards)
         self.candidates = max(self.candidates, replay.candidates)
         self.activated = max(self.activated, replay.activated)
         self.used = distinct(self.used, replay.positions)
@@ -200,7 +222,7 @@ class _Alternating(_Mixed):
     def settle(self, epoch: int) -> None:
         del epoch
         if self._run.settings.max_drift:
-            self._before.bound(self._run.settings.max_drift)
+            self._part.before.bound(self._run.settings.max_drift)
 
 
 class _Before:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -48,6 +48,14 @@ class Replay:
     concerned: Activation
     candidates: int
     activated: int
+
+
+class Course(NamedTuple):
+    """Examples of one kind, with the objective that they are learned by, and their weights."""
+
+    objective: Objective
+    examples: Tensor
+    weight: Tensor
 
 
 class Run(ABC):
@@ -110,6 +118,11 @@ class Run(ABC):
         """Number of the newest part."""
         return self.num_parts - 1
 
+    @property
+    def at_once(self) -> bool:
+        """Whether a step learns from all examples there are."""
+        return not self.settings.batch
+
     @abstractmethod
     def _numbers(self, part: Part) -> tuple[int, str]:
         """Numbers that the model will grow by, at least, and the setting that says so."""
@@ -155,15 +168,22 @@ class Run(ABC):
         del examples
         return None
 
-    def shield(self, examples: Tensor) -> tuple[Objective, Tensor] | None:
-        """What protects the answers of old examples from newcomers.
+    @abstractmethod
+    def shield(self, examples: Tensor) -> Course | None:
+        """What protects the answers of old examples from what is new.
 
         Returns:
-            A loss of batches, and what the batches are made of: an entry for each example. None
-            where no newcomer can answer an old question.
+            An entry for each example, and the loss of batches of entries. None where there is
+            nothing to protect, or nothing to protect it from.
         """
-        del examples
-        return None
+
+    @abstractmethod
+    def draw_shield(self) -> tuple[Tensor, IntArray]:
+        """Old examples to make a shield of, as many as the settings say, drawn evenly.
+
+        Returns:
+            The examples, and the positions of those that are learned from.
+        """
 
     @abstractmethod
     def activate(self, budget: int, used: IntArray | None = None) -> Replay:
@@ -253,8 +273,8 @@ class Run(ABC):
         if schedule is None:
             later = self.newest > 0
             schedule = self.settings.later_schedule() if later else self.settings.schedule()
-        if not schedule.batch:
-            schedule = replace(schedule, batch=1 << 30)  # all at once
+        if self.at_once:
+            schedule = replace(schedule, batch=1 << 30)
         return fit(
             self.model,
             lesson,
@@ -270,9 +290,11 @@ class Run(ABC):
         A later part without validation data of its own is learned to the end: the old data would
         choose the epoch that learned least of it. To a model that learns `anew`, all of it is new.
         """
-        if self.newest and not anew and not self.count("valid", self.newest):
+        chosen_by = self.settings.validate_on
+        later = self.newest > 0 and not anew
+        if later and (chosen_by == "none" or not self.count("valid", self.newest)):
             return None
-        since = 0 if self.settings.validate_on == "seen" else self.newest
+        since = self.newest if chosen_by == "part" else 0
         watched = self._watched(self.examples("valid", since))
         return (lambda: self.judge(watched)) if len(watched) else None
 

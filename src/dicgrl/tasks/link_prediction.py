@@ -15,14 +15,14 @@ from dicgrl.graph import KnowledgeGraph, KnowledgePart, Part
 from dicgrl.graph.arrays import IntArray, distinct, ids_in
 from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel
-from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.settings import LinkSettings, NodeSettings, examples_within
 from dicgrl.tasks.activation import (
     Activation,
     Links,
     activate,
     component_bits,
 )
-from dicgrl.tasks.base import Replay, Run
+from dicgrl.tasks.base import Course, Replay, Run
 from dicgrl.tasks.shield import bars
 from dicgrl.tasks.start import start_from_neighbours
 from dicgrl.training import LinkObjective, NegativeSampler, make_loss
@@ -146,7 +146,7 @@ class LinkRun(Run):
         weight = asked.rsqrt()
         return weight / weight.mean()
 
-    def shield(self, examples: Tensor) -> tuple[Objective, Tensor] | None:
+    def shield(self, examples: Tensor) -> Course | None:
         """See `Run`: old triples are compared with new entities only."""
         assert self.part is not None
         model, kept, new = self.model, self._kept, self.part.new_entities
@@ -166,7 +166,15 @@ class LinkRun(Run):
                 bar = None if level is None else level[chosen]
                 return objective(model, examples[chosen], weight, bar)
 
-        return of_batch, torch.arange(len(examples), device=self.device)
+        entries = torch.arange(len(examples), device=self.device)
+        return Course(of_batch, entries, torch.ones(len(entries), device=self.device))
+
+    def draw_shield(self) -> tuple[Tensor, IntArray]:
+        """See `Run`."""
+        old, new = self.count("train", 0, self.newest), self.count("train", self.newest)
+        count = examples_within(self.settings.shield, old, new, "shield")
+        positions = self.draw(count, 0, self.newest)
+        return self.old_examples(positions), positions
 
     def _against(self, entities: range, known: Tensor) -> LinkObjective:
         """The loss against negatives that are drawn from entities and are not known."""

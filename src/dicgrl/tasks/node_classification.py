@@ -18,15 +18,15 @@ from dicgrl.graph.arrays import Groups, IntArray
 from dicgrl.graph.network import Scope
 from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
 from dicgrl.models.mode import evaluating
-from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.settings import LinkSettings, NodeSettings, examples_within
 from dicgrl.tasks.activation import (
     Activation,
     Links,
     activate,
     component_bits,
 )
-from dicgrl.tasks.base import Replay, Run
-from dicgrl.training import NodeObjective
+from dicgrl.tasks.base import Course, Replay, Run
+from dicgrl.training import KeptClasses, NodeObjective
 from dicgrl.training.neighbours import Neighbourhood, SampledNeighbourhood, WholeNetwork
 from dicgrl.training.stepper import Objective
 
@@ -168,20 +168,48 @@ class NodeRun(Run):
     def objective(self, examples: Tensor, *, old: bool = False) -> Objective:
         """See `Run`."""
         del examples
-        settings, model = self.settings, self.model
-        neighbourhood: Neighbourhood = WholeNetwork(self.inputs, self.edges)
-        if settings.batch:
-            neighbourhood = SampledNeighbourhood(
-                self.x, self.edges.index, settings.layers, settings.neighbours, self.generator
-            )
+        model = self.model
         objective = NodeObjective(
             self.labels,
-            neighbourhood,
-            settings.beta,
+            self._neighbourhood(),
+            self.settings.beta,
             kept=self._before.attention_now() if old and self._before is not None else None,
             open=self._open if old else None,
         )
         return lambda nodes, weight: objective(model, nodes, weight)
+
+    def shield(self, examples: Tensor) -> Course | None:
+        """See `Run`: old nodes keep the class probabilities that the model of before gives them.
+
+        Together they count as much as all nodes that it has learned from.
+        """
+        if self._before is None or not len(examples):
+            return None
+        model, before = self.model, self._scores(self._before)
+        objective = KeptClasses(before, self._neighbourhood(), self.settings.beta)
+        each = self.count("train", 0, self.newest) / len(examples)
+        return Course(
+            lambda nodes, weight: objective(model, nodes, weight),
+            examples,
+            torch.full((len(examples),), each, device=self.device),
+        )
+
+    def draw_shield(self) -> tuple[Tensor, IntArray]:
+        """See `Run`; any old node may be drawn, as no label is learned from."""
+        assert self.part is not None
+        old, new = self.part.new_nodes.start, len(self.part.new_nodes)
+        count = examples_within(self.settings.shield, old, new, "shield")
+        nodes = np.sort(self.choices.choice(old, count, replace=False))
+        return torch.from_numpy(nodes).to(self.device), np.empty(0, np.int64)
+
+    def _neighbourhood(self) -> Neighbourhood:
+        """What a batch of nodes sees in training."""
+        settings = self.settings
+        if self.at_once:
+            return WholeNetwork(self.inputs, self.edges)
+        return SampledNeighbourhood(
+            self.x, self.edges.index, settings.layers, settings.neighbours, self.generator
+        )
 
     def activate(self, budget: int, used: IntArray | None = None) -> Replay:
         """See `Run`; an activated edge speaks of the training nodes at its ends."""
@@ -250,11 +278,14 @@ class NodeRun(Run):
             for found, true in zip(scores, labels, strict=True)
         ]
 
-    @torch.no_grad()
     def scores(self, nodes: Tensor) -> Tensor:
         """Class scores of nodes, with all edges in scope, nothing dropped."""
-        with evaluating(self.model):
-            scores: Tensor = self.model(self.inputs, self.edges)[nodes]
+        return self._scores(self.model)[nodes]
+
+    @torch.no_grad()
+    def _scores(self, model: NetworkModel) -> Tensor:
+        with evaluating(model):
+            scores: Tensor = model(self.inputs, self.edges)
         return scores
 
     @torch.no_grad()

@@ -4,7 +4,7 @@ from dicgrl.training.adam import RowAdam
 from dicgrl.training.known import KnownAnswers
 from dicgrl.training.loop import DivergedError, EpochReport, FitReport, Lesson, Schedule, fit
 from dicgrl.training.losses import LOSSES, make_loss
-from dicgrl.training.objective import LinkObjective, NodeObjective
+from dicgrl.training.objective import KeptClasses, LinkObjective, NodeObjective
 from dicgrl.training.sampling import NegativeSampler
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "DivergedError",
     "EpochReport",
     "FitReport",
+    "KeptClasses",
     "KnownAnswers",
     "Lesson",
     "LinkObjective",

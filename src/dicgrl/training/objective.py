@@ -8,6 +8,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from dicgrl.models.knowledge import KnowledgeModel
+from dicgrl.models.mode import evaluating
 from dicgrl.models.network import NetworkModel
 from dicgrl.training.losses import Loss
 from dicgrl.training.neighbours import Neighbourhood
@@ -97,5 +98,33 @@ class NodeObjective:
         given = None if self.open is None else self.open[seen.nodes]
         scores: Tensor = functional_call(model, self.kept, (seen.x, seen.edges, given))
         each = F.cross_entropy(scores[seen.positions], self.labels[nodes], reduction="none")
+        total = (each * weight).sum() / weight.sum().clamp(min=1e-12)
+        return total + self.beta * model.take_concentration()
+
+
+class KeptClasses:
+    """How far the class probabilities of nodes are from what they were (Kullback and Leibler).
+
+    Classes that are new since had a probability of zero.
+
+    Args:
+        before: Class scores that every node had, [N, C'] with C' classes of before.
+        neighbourhood: Gives the features, the edges and the positions of a batch of nodes.
+        beta: Weight of the normalisation loss; it counts for disentangled models only.
+    """
+
+    def __init__(self, before: Tensor, neighbourhood: Neighbourhood, beta: float = 0.1) -> None:
+        self.before = before.log_softmax(1)
+        self.neighbourhood = neighbourhood
+        self.beta = beta
+
+    def __call__(self, model: NetworkModel, nodes: Tensor, weight: Tensor) -> Tensor:
+        """Loss of nodes [b] with weights [b]."""
+        seen = self.neighbourhood(nodes)
+        with evaluating(model):  # else it would learn to say the same with half of what it sees
+            scores: Tensor = model(seen.x, seen.edges)[seen.positions]
+        before = self.before[nodes]
+        now = scores.log_softmax(1)[:, : before.shape[1]]
+        each = F.kl_div(now, before, reduction="none", log_target=True).sum(1)
         total = (each * weight).sum() / weight.sum().clamp(min=1e-12)
         return total + self.beta * model.take_concentration()
