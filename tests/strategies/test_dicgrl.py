@@ -401,6 +401,26 @@ def test_an_epoch_takes_every_example_once_and_mixes_old_and_new() -> None:
     assert 1 <= first <= 3 and 6 <= second <= 8  # neither first nor last: evenly spread
 
 
+def test_a_course_may_take_a_few_others_of_its_examples_in_every_epoch() -> None:
+    def loss(examples: Tensor, weight: Tensor) -> Tensor:
+        raise AssertionError
+
+    new = Course(loss, torch.arange(4), torch.ones(4))
+    some = Course(loss, torch.arange(100, 130), torch.arange(30.0), most=6)
+    lesson = _Mixed(new, some, at_once=False)
+    epochs = []
+    for epoch in range(20):
+        taken = list(lesson.batches(epoch, 4, torch.Generator().manual_seed(epoch)))
+        rows = torch.cat([examples for _, examples, _ in taken])
+        weight = torch.cat([weight for _, _, weight in taken])
+        few = rows[rows >= 100]
+        assert sorted(rows[rows < 100].tolist()) == [0, 1, 2, 3]
+        assert len(set(few.tolist())) == 6 == len(few)
+        assert torch.equal(weight[rows >= 100], (few - 100).float())
+        epochs.append(set(few.tolist()))
+    assert set().union(*epochs) == set(range(100, 130))
+
+
 def test_everything_is_open_again_when_learning_fails() -> None:
     run = begun("convkb-divided", arrive_epochs=2)
 

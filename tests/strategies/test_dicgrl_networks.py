@@ -203,8 +203,10 @@ def test_a_shield_measures_how_far_old_nodes_are_from_what_they_were(form: str) 
     expected = sum(e * w for e, w in zip(each, weight.tolist(), strict=True)) / 4
     run.model.train()  # nothing is dropped in training, either
     assert course.objective(nodes, weight).item() == pytest.approx(expected, rel=1e-4)
-    # Together they count as much as what was learned before.
-    assert course.weight.tolist() == [run.count("train", 0, 1) / 4] * 4
+    # Together they count no more than the eight nodes that were learned from before.
+    for count, each in ((4, 1.0), (14, 8 / 14)):
+        course = run.shield(torch.arange(count))
+        assert course is not None and course.weight.tolist() == pytest.approx([each] * count)
 
 
 @every_form
@@ -268,19 +270,19 @@ def test_a_step_of_a_whole_network_takes_the_mean_over_examples_of_all_kinds(
     (lesson,) = lessons
     assert isinstance(lesson, _Mixed)
     ((objective, examples, weight),) = lesson.batches(2, 3, torch.Generator())
-    new, old = run.examples("train", 1), run.count("train", 0, 1)
+    new = run.examples("train", 1)
     assert torch.equal(examples[: len(new)], new)
     replayed, shielded = torch.split(examples[len(new) :], [4, 7])
-    assert weight.tolist() == pytest.approx([1.0] * len(new) + [0.5] * 4 + [old / 7] * 7)
+    assert weight.tolist() == pytest.approx([1.0] * len(new) + [0.5] * 4 + [1.0] * 7)
     run.model.train(False)
     course = run.shield(shielded)
     assert course is not None
     losses = (
         run.objective(new)(new, torch.ones(len(new))).item() * len(new)
         + run.objective(replayed, old=True)(replayed, torch.ones(4)).item() * 4 * 0.5
-        + course.objective(shielded, course.weight).item() * old
+        + course.objective(shielded, course.weight).item() * 7
     )
-    expected = losses / (len(new) + 2 + old)
+    expected = losses / (len(new) + 2 + 7)
     assert objective(examples, weight).item() == pytest.approx(expected, rel=1e-5)
 
 

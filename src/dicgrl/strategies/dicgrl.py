@@ -146,7 +146,7 @@ class _Mixed(Lesson):
     """
 
     def __init__(self, *courses: Course, at_once: bool) -> None:
-        super().__init__(*courses[0])
+        super().__init__(*courses[0][:3])
         self._at_once = at_once
         self._teach(*courses)
 
@@ -164,19 +164,20 @@ class _Mixed(Lesson):
     ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
         del epoch
         if self._at_once:
-            yield from self.courses
+            for course in self.courses:
+                yield course.objective, course.examples, course.weight
             return
         turns = []
         for course in self.courses:
-            batches = shuffled(len(course.examples), size, generator)
+            batches = shuffled(len(course.examples), size, generator, course.most)
             turns += [((i + 0.5) / len(batches), course, b) for i, b in enumerate(batches)]
-        for _, (objective, examples, weight), chosen in sorted(turns, key=lambda turn: turn[0]):
-            yield objective, examples[chosen], weight[chosen]
+        for _, course, chosen in sorted(turns, key=lambda turn: turn[0]):
+            yield course.objective, course.examples[chosen], course.weight[chosen]
 
 
 def _all_of(courses: Sequence[Course]) -> Course:
     """The examples of several courses as one: its loss is the weighted mean over all of them."""
-    objectives, examples, weights = zip(*courses, strict=True)
+    objectives, examples, weights, _ = zip(*courses, strict=True)
     sizes = [len(each) for each in examples]
 
     def objective(examples: Tensor, weight: Tensor) -> Tensor:

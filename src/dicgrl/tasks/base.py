@@ -51,11 +51,20 @@ class Replay:
 
 
 class Course(NamedTuple):
-    """Examples of one kind, with the objective that they are learned by, and their weights."""
+    """Examples of one kind.
+
+    Attributes:
+        objective: What they are learned by.
+        examples: The examples.
+        weight: Weight of each.
+        most: How many an epoch takes at most, others each time; 0 for all. Where a step learns from
+            all examples there are, it takes these.
+    """
 
     objective: Objective
     examples: Tensor
     weight: Tensor
+    most: int = 0
 
 
 class Run(ABC):

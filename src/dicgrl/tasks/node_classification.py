@@ -35,6 +35,7 @@ PROTOCOL = {
     "selection": "smallest validation loss",
     "edges": "undirected, each once, one self loop per node",
 }
+_SHIELDED = 10  # old nodes in an epoch of batches for each new one
 _SPARSE = 0.2  # share of numbers that are not zero up to which sparse features are faster
 
 
@@ -181,17 +182,20 @@ class NodeRun(Run):
     def shield(self, examples: Tensor) -> Course | None:
         """See `Run`: old nodes keep the class probabilities that the model of before gives them.
 
-        Together they count as much as all nodes that it has learned from.
+        Each counts as much as a node that is learned from, and together no more than all those
+        that the model of before has learned from. Where nodes are learned in batches, an epoch
+        takes some of them for each new node, so that its cost follows the part.
         """
-        if self._before is None or not len(examples):
+        if self._before is None or self.part is None or not len(examples):
             return None
         model, before = self.model, self._scores(self._before)
         objective = KeptClasses(before, self._neighbourhood(), self.settings.beta)
-        each = self.count("train", 0, self.newest) / len(examples)
+        each = min(1.0, self.count("train", 0, self.newest) / len(examples))
         return Course(
             lambda nodes, weight: objective(model, nodes, weight),
             examples,
             torch.full((len(examples),), each, device=self.device),
+            _SHIELDED * max(len(self.part.new_nodes), 1),
         )
 
     def draw_shield(self) -> tuple[Tensor, IntArray]:

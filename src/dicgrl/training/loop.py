@@ -79,10 +79,12 @@ class Lesson:
         """Look after the model when an epoch is over, before it is validated."""
 
 
-def shuffled(count: int, size: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-    """The numbers below `count` in random order, in batches."""
+def shuffled(
+    count: int, size: int, generator: torch.Generator, most: int = 0
+) -> tuple[Tensor, ...]:
+    """The numbers below `count` in random order, in batches; so many at most, or all for 0."""
     order = torch.randperm(count, generator=generator, device=generator.device)
-    return torch.split(order, size) if count else ()
+    return torch.split(order[: most or count], size) if count else ()
 
 
 @dataclass(frozen=True, slots=True)
