@@ -157,8 +157,7 @@ class ContinualSettings(_Settings):
         refresh: Epochs after which dicgrl activates anew, with what is left of its budget; 0 for
             never.
         fan: Old neighbours looked at per node; 0 for all.
-        selection: How dicgrl fills its budget: top (highest merit), sample (drawn by merit) or even
-            (drawn, all alike).
+        selection: How dicgrl fills its budget: top (highest merit) or sample (drawn by merit).
         arrive_epochs: Epochs in which only new rows learn, before old ones may change; 0 for none.
             A network has no rows of its own and leaves this stage out.
         shield: Old examples that protect old answers from newcomers in that time, like budget; or
@@ -232,7 +231,7 @@ _AMOUNTS = ("budget", "shield")
 _CHOICES = {
     "validate_on": ("seen", "part", "none"),
     "start": ("auto", "random", "neighbours"),
-    "selection": ("top", "sample", "even"),
+    "selection": ("top", "sample"),
 }
 _WEIGHTINGS = ("even", "frequency")
 _CONTINUAL_NOT_NEGATIVE = (

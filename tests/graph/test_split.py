@@ -263,6 +263,31 @@ def test_network_by_time(static: NetworkLists, years: list[int]) -> None:
     assert [arrival[f"n{years.index(year)}"] for year in range(12)] == [0] * 6 + [1] * 3 + [2] * 3
 
 
+@given(static_network(), st.integers(1, 4))
+def test_network_by_class(static: NetworkLists, parts: int) -> None:
+    whole = network_stream(static)
+    classes = list(whole.classes)
+    if len(classes) < parts:
+        with pytest.raises(UserError, match="classes are too few"):
+            whole.split("class", [1 / parts] * parts)
+        return
+    stream = whole.split("class", [1 / parts] * parts)
+    arrival = check_network(static, stream)
+    with_class = [
+        {arrival[n.label] for n in static.nodes[0] if n.cls == cls} for cls in ["", *classes]
+    ]
+    assert with_class[0] <= {0}  # nodes of no class come first
+    assert all(len(found) == 1 for found in with_class[1:])  # the nodes of a class come together
+    order = [min(found) for found in with_class[1:]]
+    assert order == sorted(order) and set(order) == set(range(parts))
+
+
+def test_a_knowledge_graph_has_no_classes_to_be_split_by() -> None:
+    stream = KnowledgeStream.from_labels("s", [[("a", "r", "b"), ("b", "r", "a")]])
+    with pytest.raises(UserError, match="a knowledge graph has no classes"):
+        stream.split("class", [1.0])
+
+
 def test_network_seed_decides() -> None:
     nodes = [Node(f"n{i}", "x", 0, (0.0, 0.0)) for i in range(20)]
     whole = network_stream(NetworkLists([nodes], [[]]))

@@ -115,7 +115,7 @@ def activation(merit: list[float]) -> Activation:
 merits = st.lists(st.floats(1e-6, 1e6), max_size=12)
 
 
-@given(merits, st.integers(0, 14), st.sampled_from(["top", "sample", "even"]), st.integers(0, 5))
+@given(merits, st.integers(0, 14), st.sampled_from(["top", "sample"]), st.integers(0, 5))
 def test_a_budget_is_kept_without_repeats(
     merit: list[float], budget: int, selection: str, seed: int
 ) -> None:
@@ -134,7 +134,7 @@ def test_a_budget_is_kept_without_repeats(
     st.dictionaries(st.integers(0, 20), st.floats(1e-6, 1e6), max_size=12),
     st.sets(st.integers(0, 20)),
     st.integers(0, 22),
-    st.sampled_from(["top", "sample", "even"]),
+    st.sampled_from(["top", "sample"]),
 )
 def test_what_was_used_before_is_free_and_others_share_what_is_left(
     merit: dict[int, float], used: set[int], left: int, selection: str
@@ -161,7 +161,7 @@ def test_a_budget_that_is_spent_allows_what_was_used_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("form", ["transe-divided", "gat-divided"])
-@pytest.mark.parametrize("selection", ["top", "sample", "even"])
+@pytest.mark.parametrize("selection", ["top", "sample"])
 def test_a_part_that_activates_anew_keeps_to_its_budget(form: str, selection: str) -> None:
     """A fan of one shows other neighbours each time, and would use up more and more of them."""
     run = grown(form, fan=1, orders=1, selection=selection)
@@ -181,15 +181,6 @@ def test_a_sample_follows_merit() -> None:
     for row, chance in ((0, 1 / 8), (3, 2 / 8), (6, 5 / 8)):
         spread = math.sqrt(times * chance * (1 - chance))
         assert abs(seen[row] - times * chance) < 5 * spread
-
-
-def test_an_even_choice_does_not_ask_for_merit() -> None:
-    generator = np.random.default_rng(0)
-    every = activation([1.0, 2.0, 500.0])
-    times = 3000
-    seen = Counter(int(every.within(1, "even", generator).rows[0]) for _ in range(times))
-    for row in (0, 3, 6):
-        assert abs(seen[row] - times / 3) < 5 * math.sqrt(times * 2 / 9)
 
 
 @given(st.lists(st.sets(st.integers(0, 61), min_size=3, max_size=3), max_size=5))

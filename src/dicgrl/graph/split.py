@@ -1,4 +1,4 @@
-"""Makes a stream out of one static graph: by entity arrival, by time or by order."""
+"""Makes a stream out of one static graph: by entity arrival, by time, by order or by class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dicgrl.graph.holdout import check_shares, hold_out_nodes
 from dicgrl.graph.part import SPLITS
 from dicgrl.graph.stream import KnowledgeStream, NetworkStream
 
-WAYS = ("arrival", "time", "order")
+WAYS = ("arrival", "time", "order", "class")
 
 
 def split_knowledge(
@@ -33,6 +33,8 @@ def split_knowledge(
     triples = np.concatenate([static.train, static.valid, static.test])
     kind = np.repeat(np.arange(3), [len(static.train), len(static.valid), len(static.test)])
     generator = np.random.default_rng(seed)
+    if by == "class":
+        raise UserError("by='class': a knowledge graph has no classes; this is for networks")
     if by == "arrival":
         arrival = _assign(by, ratios, None, static.num_entities, generator, "entities")
         part_of = arrival[triples[:, [0, 2]]].max(axis=1, initial=0)
@@ -77,7 +79,11 @@ def split_network(
     check_shares(valid, test)
     static = stream.merged()[0]
     generator = np.random.default_rng(seed)
-    arrival = _assign(by, ratios, times, static.num_nodes, generator, "nodes")
+    if by == "class":
+        of_class = _assign(by, ratios, times, static.num_classes, generator, "classes")
+        arrival = np.append(of_class, 0)[static.labels]  # a node of no class comes first
+    else:
+        arrival = _assign(by, ratios, times, static.num_nodes, generator, "nodes")
     edge_part = arrival[static.edges].max(axis=1, initial=0)
     role = np.full(static.num_nodes, -1, dtype=np.int64)
     for number, split in enumerate(SPLITS):

@@ -118,7 +118,6 @@ class Activation:
         Args:
             budget: How many links may be used in all, each counted once.
             selection: `top`: those of highest merit. `sample`: drawn by merit, without repeats.
-                `even`: drawn, all alike.
             generator: Source of randomness.
             used: Links that were used before. They stay, and others share what is left.
         """
@@ -130,8 +129,6 @@ class Activation:
         keys = self.merit[others]
         if selection == "sample":  # the largest of log-weights with Gumbel noise are such a sample
             keys = np.log(np.maximum(keys, 1e-300)) + generator.gumbel(size=len(keys))
-        elif selection == "even":
-            keys = generator.random(len(keys))
         paid[others[_largest(keys, left)]] = True
         return self.at(paid)
 
