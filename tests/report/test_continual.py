@@ -84,6 +84,27 @@ def test_the_table_of_a_part_shows_the_newest_part_in_per_cent() -> None:
     assert len(cells) == 4
 
 
+@pytest.mark.parametrize(
+    ("drift", "shown"),
+    [
+        (
+            {"mean": 0.0345, "largest": 0.51, "rows": 12345},
+            "12,345 old rows moved by 3.5 % of their length on average, 51 % at most",
+        ),
+        (
+            {"mean": 0.012, "largest": 0.9, "nodes": 1},
+            "1 old node changed class, probabilities moved by 1.2 % on average",
+        ),
+    ],
+)
+def test_a_part_says_how_far_what_is_old_has_moved(drift: dict[str, Any], shown: str) -> None:
+    results = results_of()
+    results["parts"][-1]["drift"] = drift
+    assert f"activated; {shown}; forgetting" in text_of(part_table(results))
+    results["parts"][-1]["drift"] = {"mean": 0.0, "largest": 0.0, "rows": 0}
+    assert "moved" not in text_of(part_table(results))
+
+
 def test_what_was_not_measured_is_not_shown() -> None:
     text = text_of(part_table(bare(results_of())))
     assert "nothing was measured" in text and "learned 5,000 new" in text

@@ -210,8 +210,10 @@ def test_a_shield_measures_how_far_old_nodes_are_from_what_they_were(form: str) 
 
 
 @every_form
-def test_a_shield_pulls_nowhere_as_long_as_nothing_has_changed(form: str) -> None:
-    run = begun(form, dropout=0.5, beta=0.0)
+@pytest.mark.parametrize("batch", [0, 4])
+def test_a_shield_pulls_nowhere_as_long_as_nothing_has_changed(form: str, batch: int) -> None:
+    """In batches both models see the same few neighbours."""
+    run = begun(form, dropout=0.5, beta=0.0, batch=batch, neighbours=1)
     assert run._before is not None
     with torch.no_grad():  # a new class that nobody is near
         run.model.class_bias[2] = -50.0
@@ -238,6 +240,24 @@ def test_a_shield_is_drawn_from_all_old_nodes(shield: str, count: int) -> None:
     if shield == "50%":
         unlabelled = set(range(14)) - set(run.examples("train", 0, 1).tolist())
         assert any(unlabelled & set(run.draw_shield()[0].tolist()) for _ in range(20))
+
+
+@every_form
+def test_drift_is_how_far_old_nodes_moved_and_how_many_changed_class(form: str) -> None:
+    run = begun(form, later_epochs=20, later_rate=5.0, validate_on="none")
+    drift = DiCGRL(run.settings).learn(run).details["drift"]
+    before, now = probabilities(run, run._before), probabilities(run, run.model)
+    far = [
+        sum(abs(p - q) for p, q in zip([*old, 0.0], new, strict=True)) / 2
+        for old, new in zip(before[:14], now[:14], strict=True)
+    ]
+    changed = [
+        old.index(max(old)) != new.index(max(new))
+        for old, new in zip(before[:14], now[:14], strict=True)
+    ]
+    assert drift["mean"] == pytest.approx(sum(far) / 14, rel=1e-4)
+    assert drift["largest"] == pytest.approx(max(far), rel=1e-4)
+    assert drift["nodes"] == sum(changed) > 0
 
 
 def divergence(run: NodeRun) -> float:

@@ -65,9 +65,22 @@ def _caption(part: dict[str, Any]) -> str:
     if part["candidates"]:
         shared = f"{part['activated']:,} of {part['candidates']:,} old neighbours"
         text += f"; {shared} share a component and are activated"
+    text += _moved(part.get("drift", {}))
     if part["forgetting"] is not None:
         text += f"; forgetting {part['forgetting'] * 100:.1f}"
     return text
+
+
+def _moved(drift: dict[str, Any]) -> str:
+    """How far old rows moved, or old nodes of a network."""
+    if "nodes" in drift:
+        count = drift["nodes"]
+        changed = f"{count:,} old node{'s' if count != 1 else ''} changed class"
+        return f"; {changed}, probabilities moved by {drift['mean'] * 100:.1f} % on average"
+    if drift.get("rows"):
+        far = f"by {drift['mean'] * 100:.1f} % of their length on average"
+        return f"; {drift['rows']:,} old rows moved {far}, {drift['largest'] * 100:.0f} % at most"
+    return ""
 
 
 def comparison_table(runs: Sequence[Results]) -> Group:

@@ -70,7 +70,7 @@ class DiCGRL(Strategy, name="dicgrl"):
             validate = run.validator()
             if validate is not None and learned.fits:
                 learned.fits[-1].best = validate()  # of the weights that are kept
-        learned.details["drift"] = before.drift()
+        learned.details["drift"] = run.drift() or before.drift()
         return learned
 
     def _activated(self, run: Run, part: _Part, learned: Learned) -> Replay:

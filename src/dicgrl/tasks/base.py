@@ -219,6 +219,10 @@ class Run(ABC):
         """Of dense weights that grow, how many rows were there before the newest part, by name."""
         return {}
 
+    def drift(self) -> dict[str, float]:
+        """How far answers about what is old moved in the newest part; empty where rows tell."""
+        return {}
+
     @abstractmethod
     def open_new(self) -> None:
         """Let only what arrived with the newest part change."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,12 @@ from dicgrl.tasks.activation import (
 )
 from dicgrl.tasks.base import Course, Replay, Run
 from dicgrl.training import KeptClasses, NodeObjective
-from dicgrl.training.neighbours import Neighbourhood, SampledNeighbourhood, WholeNetwork
+from dicgrl.training.neighbours import (
+    Neighbourhood,
+    SampledNeighbourhood,
+    Seen,
+    WholeNetwork,
+)
 from dicgrl.training.stepper import Objective
 
 PROTOCOL = {
@@ -188,8 +193,8 @@ class NodeRun(Run):
         """
         if self._before is None or self.part is None or not len(examples):
             return None
-        model, before = self.model, self._scores(self._before)
-        objective = KeptClasses(before, self._neighbourhood(), self.settings.beta)
+        model = self.model
+        objective = KeptClasses(self._of_before(), self._neighbourhood(), self.settings.beta)
         each = min(1.0, self.count("train", 0, self.newest) / len(examples))
         return Course(
             lambda nodes, weight: objective(model, nodes, weight),
@@ -197,6 +202,22 @@ class NodeRun(Run):
             torch.full((len(examples),), each, device=self.device),
             _SHIELDED * max(len(self.part.new_nodes), 1),
         )
+
+    def _of_before(self) -> Callable[[Tensor, Seen], Tensor]:
+        """Class scores of nodes by the model of before, from what they see now."""
+        before = self._before
+        assert before is not None
+        if self.at_once:
+            scores = self._scores(before)  # what they see stays the same
+            return lambda nodes, _: scores[nodes]
+
+        @torch.no_grad()
+        def of_batch(_: Tensor, seen: Seen) -> Tensor:
+            with evaluating(before):
+                scores: Tensor = before(seen.x, seen.edges)
+            return scores[seen.positions]
+
+        return of_batch
 
     def draw_shield(self) -> tuple[Tensor, IntArray]:
         """See `Run`; any old node may be drawn, as no label is learned from."""
@@ -256,6 +277,22 @@ class NodeRun(Run):
     def old_rows(self) -> dict[str, int]:
         """See `Run`."""
         return {}
+
+    @torch.no_grad()
+    def drift(self) -> dict[str, float]:
+        """See `Run`: how far class probabilities of old nodes moved, and how many changed class.
+
+        In batches it is not looked for: the whole network would have to be passed.
+        """
+        if self._before is None or self.part is None or not self.at_once:
+            return {}
+        old = self.part.new_nodes.start
+        before, now = (self._scores(m)[:old].softmax(1) for m in (self._before, self.model))
+        new_classes = now.shape[1] - before.shape[1]
+        moved = (now - F.pad(before, (0, new_classes))).abs().sum(1) / 2
+        changed = before.argmax(1) != now.argmax(1)
+        mean, largest, count = torch.stack([moved.mean(), moved.max(), changed.sum()]).tolist()
+        return {"mean": mean, "largest": largest, "nodes": int(count)}
 
     def old_weights(self) -> dict[str, int]:
         """See `Run`: the layer of classes has a row for each."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.func import functional_call
@@ -11,7 +13,7 @@ from dicgrl.models.knowledge import KnowledgeModel
 from dicgrl.models.mode import evaluating
 from dicgrl.models.network import NetworkModel
 from dicgrl.training.losses import Loss
-from dicgrl.training.neighbours import Neighbourhood
+from dicgrl.training.neighbours import Neighbourhood, Seen
 from dicgrl.training.sampling import NegativeSampler
 
 
@@ -108,13 +110,18 @@ class KeptClasses:
     Classes that are new since had a probability of zero.
 
     Args:
-        before: Class scores that every node had, [N, C'] with C' classes of before.
+        before: Class scores [b, C'] that nodes [b] had, with C' classes; from what they see.
         neighbourhood: Gives the features, the edges and the positions of a batch of nodes.
         beta: Weight of the normalisation loss; it counts for disentangled models only.
     """
 
-    def __init__(self, before: Tensor, neighbourhood: Neighbourhood, beta: float = 0.1) -> None:
-        self.before = before.log_softmax(1)
+    def __init__(
+        self,
+        before: Callable[[Tensor, Seen], Tensor],
+        neighbourhood: Neighbourhood,
+        beta: float = 0.1,
+    ) -> None:
+        self.before = before
         self.neighbourhood = neighbourhood
         self.beta = beta
 
@@ -123,7 +130,7 @@ class KeptClasses:
         seen = self.neighbourhood(nodes)
         with evaluating(model):  # else it would learn to say the same with half of what it sees
             scores: Tensor = model(seen.x, seen.edges)[seen.positions]
-        before = self.before[nodes]
+        before = self.before(nodes, seen).log_softmax(1)
         now = scores.log_softmax(1)[:, : before.shape[1]]
         each = F.kl_div(now, before, reduction="none", log_target=True).sum(1)
         total = (each * weight).sum() / weight.sum().clamp(min=1e-12)
