@@ -15,7 +15,10 @@ mean difference to the first row, fold by fold.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import statistics
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +31,7 @@ from dicgrl.datasets import registered
 from dicgrl.graph import NetworkPart, NetworkStream
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
-from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.settings import LATER, LinkSettings, NodeSettings
 
 HEADINGS = ("variant", "whole", "average", "whole, difference", "average, difference")
 Measured = tuple[float, float]
@@ -44,12 +47,31 @@ def folded(part: NetworkPart, folds: int, judged: int) -> NetworkPart:
     )
 
 
+def begun(
+    settings: LinkSettings | NodeSettings, part: NetworkPart, seed: int, device: str, place: Path
+) -> Learner:
+    """A learner after its first part, which variants that learn it alike share."""
+    alike = {k: v for k, v in settings.as_dict().items() if k not in LATER}
+    key = hashlib.sha256(json.dumps([alike, seed, part.train.tolist()]).encode()).hexdigest()
+    if (place / key).exists():
+        return Learner.load(place / key, device=device).fork(settings)
+    learner = Learner(settings=settings, seed=seed, device=device)
+    learner.learn(part)
+    if not learner.strategy.keeps_state:
+        learner.save(place / key)
+    return learner
+
+
 def measured(
-    settings: LinkSettings | NodeSettings, parts: list[NetworkPart], seed: int, device: str
+    settings: LinkSettings | NodeSettings,
+    parts: list[NetworkPart],
+    seed: int,
+    device: str,
+    place: Path,
 ) -> Measured:
     """Accuracy in per cent over all judged nodes, and its mean over the parts."""
-    learner = Learner(settings=settings, seed=seed, device=device)
-    for part in parts:
+    learner = begun(settings, parts[0], seed, device, place)
+    for part in parts[1:]:
         learner.learn(part)
     state = learner.evaluate()
     return 100 * state.whole["accuracy"], 100 * state.average["accuracy"]
@@ -83,33 +105,37 @@ def main() -> None:
     title = f"{stream.name}, {arguments.model}: accuracy on {arguments.folds} folds, in per cent"
     rows = Rows(title, HEADINGS, arguments.json)
     first: list[Measured] = []
-    for variant in arguments.vary or usual:
-        kind, *changes = variant.split()
-        recipe = load_recipe(
-            "best",
-            registered(arguments.name),
-            arguments.model,
-            disentangled=arguments.disentangled or kind in ("dicgrl", "disentangled"),
-            strategy=None if arguments.whole else kind,
-        )
-        settings = recipe.settings.parsed(changes)
-        every = [(fold, seed) for seed in range(arguments.seeds) for fold in range(arguments.folds)]
-        found = [
-            measured(
-                settings,
-                [folded(part, arguments.folds, fold) for part in parts],
-                seed,
-                arguments.device,
+    with tempfile.TemporaryDirectory() as folder:
+        for variant in arguments.vary or usual:
+            kind, *changes = variant.split()
+            recipe = load_recipe(
+                "best",
+                registered(arguments.name),
+                arguments.model,
+                disentangled=arguments.disentangled or kind in ("dicgrl", "disentangled"),
+                strategy=None if arguments.whole else kind,
             )
-            for fold, seed in track(every, description=variant, transient=True)
-        ]
-        first = first or found
-        pairs = list(zip(found, first, strict=True))
-        rows.add(
-            variant,
-            *(shown([one[i] for one in found]) for i in (0, 1)),
-            *(shown([one[i] - other[i] for one, other in pairs]) for i in (0, 1)),
-        )
+            settings = recipe.settings.parsed(changes)
+            every = [
+                (fold, seed) for seed in range(arguments.seeds) for fold in range(arguments.folds)
+            ]
+            found = [
+                measured(
+                    settings,
+                    [folded(part, arguments.folds, fold) for part in parts],
+                    seed,
+                    arguments.device,
+                    Path(folder),
+                )
+                for fold, seed in track(every, description=variant, transient=True)
+            ]
+            first = first or found
+            pairs = list(zip(found, first, strict=True))
+            rows.add(
+                variant,
+                *(shown([one[i] for one in found]) for i in (0, 1)),
+                *(shown([one[i] - other[i] for one, other in pairs]) for i in (0, 1)),
+            )
     rows.show()
 
 
