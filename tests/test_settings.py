@@ -322,7 +322,6 @@ def test_later_parts_have_their_own_epochs_and_rate() -> None:
 def test_what_is_refused_for_networks_has_no_effect_on_them() -> None:
     """All of it at once changes no answer and no weight; on links it does."""
     asked: dict[str, Any] = {
-        "start": "random",
         "arrive_epochs": 2,
         "shield_rank": 3,
         "guard": True,
@@ -332,7 +331,7 @@ def test_what_is_refused_for_networks_has_no_effect_on_them() -> None:
     }
     assert asked.keys() == set(NodeSettings.without_effect)
     for kind in ("nodes", "links"):
-        plain = learner_of(kind, "dicgrl").settings.changed({"start": "auto"})
+        plain = learner_of(kind, "dicgrl").settings
         as_ever = taught(Learner(settings=plain, device="cpu"))
         changed = taught(Learner(settings=plain.changed(asked), device="cpu"))
         one, other = as_ever.run.model.state_dict(), changed.run.model.state_dict()

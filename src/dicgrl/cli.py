@@ -142,7 +142,7 @@ def split(
     source: Source,
     out: Annotated[Path, typer.Option(help="Folder to write (knowledge graph) or .npz (network).")],
     by: Annotated[
-        str, typer.Option(help="arrival, time (fourth column of a file), order, or class.")
+        str, typer.Option(help="arrival, time (fourth column of a file), order; networks: class.")
     ] = "arrival",
     ratios: Annotated[str, typer.Option(help="Share of each part.")] = "0.8,0.05,0.05,0.05,0.05",
     valid: Valid = 0.0,

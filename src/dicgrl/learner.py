@@ -57,7 +57,7 @@ class PartReport:
         evaluate_seconds: Time of the last evaluation after it; 0 before any.
         validation: The best validation value (MRR, or the negative loss); None without any.
         best_epoch: The epoch whose weights were kept, of the last stage; 0 where none was trained.
-        details: Further figures of the strategy, such as the drift of old rows.
+        details: Further figures of the strategy, such as the drift of old rows or nodes.
     """
 
     part: int

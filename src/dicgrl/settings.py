@@ -146,8 +146,8 @@ class ContinualSettings(_Settings):
         later_rate: Learning rate of later parts as a multiple of lr.
         validate_on: Validation data that later parts are selected by: seen (of all parts so far),
             part (of the newest part) or none (they are learned to the end).
-        start: Start of new rows: random, neighbours (what the graph says about them), or auto
-            (neighbours for dicgrl, else random).
+        start: Start of new rows: random, neighbours (what the graph says about them; in a network,
+            what its nodes say about a new class), or auto (neighbours for dicgrl, else random).
         budget: Old examples that may be replayed for one part: 10% (of the history), 2x (times the
             new part), 500 (examples) or all; with commas between them, the least of several.
         strength: Strength of ewc's penalty.
@@ -162,7 +162,8 @@ class ContinualSettings(_Settings):
             A network has no rows of its own and leaves this stage out.
         shield: Old examples that protect old answers from newcomers in that time, like budget; or
             activated, for those that the part activates within budget, which an update then
-            replays. In a network they keep the class probabilities of before the part.
+            replays. In a network they are nodes, labelled or not, that keep the class probabilities
+            of the model before the part while it is learned.
         shield_rank: Rank among old entities that newcomers are kept behind in the questions of the
             shield, estimated from a sample; 0 keeps them behind the margin of the loss,
             whatever else answers. It counts where there is a shield.
@@ -420,7 +421,6 @@ class NodeSettings(ContinualSettings):
     """
 
     without_effect: ClassVar = (
-        "start",
         "arrive_epochs",
         "shield_rank",
         "guard",

@@ -320,6 +320,15 @@ def test_the_activated_examples_may_shield_and_then_count_once(
     assert guard is shield and len(shield.examples) == 6
 
 
+def test_a_shield_is_raised_for_newcomers_that_arrive_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = begun("transe-divided", arrive_epochs=0, later_epochs=1, shield="5", guard=True)
+    shielded = watch_shield(run, monkeypatch)
+    DiCGRL(run.settings).learn(run)
+    assert shielded == []
+
+
 def test_a_shield_of_activated_examples_says_what_was_activated() -> None:
     run = begun("transe-divided", arrive_epochs=1, later_epochs=0, shield="activated", budget="3")
     learned = DiCGRL(run.settings).learn(run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,8 +22,8 @@ from tests.slow_activation import Active, Link, edge_link, slow_activation
 every_form = pytest.mark.parametrize("form", ["gat-divided", "sage-divided"])
 
 
-def begun(form: str, **changes: Any) -> NodeRun:
-    """A run that has learned a part and taken in the next."""
+def begun(form: str, labelled: bool = True, **changes: Any) -> NodeRun:
+    """A run that has learned a part and taken in the next, which may have nothing to learn from."""
     settings = settings_of(form, "dicgrl", **({"dropout": 0.0} | changes))
     run = run_of(settings)
     assert isinstance(run, NodeRun)
@@ -30,7 +31,8 @@ def begun(form: str, **changes: Any) -> NodeRun:
     run.take(stream[0])
     strategy(settings).learn(run)
     break_ties(run.model)
-    run.take(stream[1])
+    part = stream[1]
+    run.take(part if labelled else replace(part, train=part.train[:0]))
     return run
 
 
@@ -186,8 +188,11 @@ def slow_divergence(before: list[float], now: list[float]) -> float:
 
 
 @every_form
-def test_a_shield_measures_how_far_old_nodes_are_from_what_they_were(form: str) -> None:
-    run = begun(form, dropout=0.5, beta=0.0)
+@pytest.mark.parametrize("beta", [0.0, 0.7])
+def test_a_shield_measures_how_far_old_nodes_are_from_what_they_were(
+    form: str, beta: float
+) -> None:
+    run = begun(form, dropout=0.5, beta=beta)
     before = probabilities(run, copy.deepcopy(run._before))
     nodes = torch.tensor([0, 3, 9, 11])
     course = run.shield(nodes)
@@ -201,6 +206,7 @@ def test_a_shield_measures_how_far_old_nodes_are_from_what_they_were(form: str) 
     assert min(each) > 0
     weight = torch.tensor([1.0, 2.0, 0.0, 1.0])
     expected = sum(e * w for e, w in zip(each, weight.tolist(), strict=True)) / 4
+    expected += beta * run.model.take_concentration().item()  # of the pass that `now` comes from
     run.model.train()  # nothing is dropped in training, either
     assert course.objective(nodes, weight).item() == pytest.approx(expected, rel=1e-4)
     # Together they count no more than the eight nodes that were learned from before.
@@ -227,19 +233,86 @@ def test_a_shield_pulls_nowhere_as_long_as_nothing_has_changed(form: str, batch:
     assert all(p.grad is None for p in run._before.parameters())
 
 
+def without_new_classes(run: NodeRun) -> NodeRun:
+    """The same run, as if its newest part had brought none."""
+    assert run.part is not None
+    end = run.part.new_classes.stop
+    run.part = replace(run.part, new_classes=range(end, end))
+    return run
+
+
 @pytest.mark.parametrize(
     ("shield", "count"), [("0", 0), ("50%", 7), ("0.5x", 4), ("3", 3), ("all", 14)]
 )
 def test_a_shield_is_drawn_from_all_old_nodes(shield: str, count: int) -> None:
-    run = begun("gat-divided", shield=shield)
-    nodes, learned_from = run.draw_shield()
-    assert len(set(nodes.tolist())) == len(nodes) == count
-    assert set(nodes.tolist()) <= set(range(14))  # the second part begins there
-    assert len(learned_from) == 0
+    run = without_new_classes(begun("gat-divided", shield=shield))
+    drawn: set[int] = set()
+    for _ in range(30):
+        nodes, learned_from = run.draw_shield()
+        assert len(set(nodes.tolist())) == len(nodes) == count
+        assert len(learned_from) == 0
+        drawn |= set(nodes.tolist())
+    assert drawn == (set(range(14)) if count else set())  # the second part begins there
     assert (run.shield(nodes) is None) == (count == 0)
-    if shield == "50%":
-        unlabelled = set(range(14)) - set(run.examples("train", 0, 1).tolist())
-        assert any(unlabelled & set(run.draw_shield()[0].tolist()) for _ in range(20))
+
+
+def test_where_classes_arrive_nodes_of_unknown_class_are_free_to_be_of_one() -> None:
+    run = begun("gat-divided", shield="all")
+    assert run.part is not None and len(run.part.new_classes) == 1
+    assert run.draw_shield()[0].tolist() == run.examples("train", 0, 1).tolist()
+
+
+def test_in_batches_an_epoch_takes_some_old_nodes_for_each_new_one_that_is_learned_from() -> None:
+    run = begun("gat-divided", batch=4)
+    course = run.shield(torch.arange(14))
+    assert course is not None and run.part is not None
+    assert course.most == 10 * len(run.part.train) == 40
+
+
+@every_form
+def test_a_new_class_starts_where_its_nodes_are(form: str) -> None:
+    """It scores at its nodes like the best old class, at old nodes like the others, on average."""
+    random, placed = (begun(form, start=start) for start in ("random", "auto"))
+    assert torch.equal(random.model.class_weight[:2], placed.model.class_weight[:2])
+    assert not torch.equal(random.model.class_weight[2], placed.model.class_weight[2])
+    run, old = placed, placed.examples("train", 0, 1)
+    new = run.examples("train", 1)
+    own = new[run.labels[new] == 2]
+    assert len(own) > 0
+    scores = run.scores(torch.arange(len(run.x)))
+    assert scores[own, 2].mean().item() == pytest.approx(scores[own, :2].amax(1).mean().item())
+    assert scores[old, 2].mean().item() == pytest.approx(scores[old, :2].mean().item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("batch", [0, 4])
+def test_where_there_is_nothing_to_learn_nothing_moves(batch: int) -> None:
+    changes: dict[str, Any] = {"shield": "all", "budget": "0", "weight_decay": 0.1}
+    run = begun("gat-divided", labelled=False, later_epochs=5, batch=batch, **changes)
+    before = weights(run)
+    learned = DiCGRL(run.settings).learn(run)
+    assert learned.fits == [] and learned.replayed == 0
+    assert all(torch.equal(values, before[name]) for name, values in weights(run).items())
+
+
+@pytest.mark.parametrize("batch", [0, 4])
+def test_a_part_without_examples_of_its_own_replays_what_it_activates(batch: int) -> None:
+    run = begun("gat-divided", labelled=False, shield="all", later_epochs=2, batch=batch)
+    before = weights(run)
+    learned = DiCGRL(run.settings).learn(run)
+    assert learned.replayed > 0 and len(learned.fits) == 1
+    assert not all(torch.equal(values, before[name]) for name, values in weights(run).items())
+
+
+def test_examples_that_count_nothing_are_no_failure() -> None:
+    changes: dict[str, Any] = {"budget": "all", "weight1": 0.0, "weight2": 0.0}
+    run = begun("gat-divided", labelled=False, later_epochs=2, **changes)
+    learned = DiCGRL(run.settings).learn(run)
+    assert learned.replayed > 0 and len(learned.fits) == 1
+
+
+def test_in_batches_drift_is_not_known() -> None:
+    run = begun("gat-divided", batch=4, later_epochs=1)
+    assert "drift" not in DiCGRL(run.settings).learn(run).details
 
 
 @every_form

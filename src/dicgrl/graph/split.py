@@ -80,8 +80,12 @@ def split_network(
     static = stream.merged()[0]
     generator = np.random.default_rng(seed)
     if by == "class":
-        of_class = _assign(by, ratios, times, static.num_classes, generator, "classes")
-        arrival = np.append(of_class, 0)[static.labels]  # a node of no class comes first
+        present = np.unique(static.labels[static.labels >= 0])
+        of_class = np.zeros(
+            static.num_classes + 1, dtype=np.int64
+        )  # a node of no class comes first
+        of_class[present] = _assign(by, ratios, times, len(present), generator, "classes")
+        arrival = of_class[static.labels]
     else:
         arrival = _assign(by, ratios, times, static.num_nodes, generator, "nodes")
     edge_part = arrival[static.edges].max(axis=1, initial=0)

@@ -210,7 +210,7 @@ class NetworkStream(_Stream[NetworkPart]):
         Args:
             by: `arrival`: nodes are divided at random. `time`: nodes are ordered by `times`; equal
                 times stay together. `order`: nodes arrive in the order of their ids. `class`: every
-                part brings the nodes of some classes; those of no class come with the first.
+                part brings the nodes of some classes, in their order; those of no class come first.
             ratios: Share of the nodes (or classes) of each part; they sum to 1.
             times: For `time`, one value per node.
             valid: Share of each part's training nodes to set aside for validation.

@@ -79,7 +79,8 @@ def _moved(drift: dict[str, Any]) -> str:
         return f"; {changed}, probabilities moved by {drift['mean'] * 100:.1f} % on average"
     if drift.get("rows"):
         far = f"by {drift['mean'] * 100:.1f} % of their length on average"
-        return f"; {drift['rows']:,} old rows moved {far}, {drift['largest'] * 100:.0f} % at most"
+        rows = f"{drift['rows']:,} old row{'s' if drift['rows'] != 1 else ''}"
+        return f"; {rows} moved {far}, {drift['largest'] * 100:.0f} % at most"
     return ""
 
 

@@ -1,8 +1,9 @@
 """DiCGRL: a new part activates related old examples and updates only their common components.
 
-As published (`arrive_epochs=0`, `start=random`, `shield=0`, `budget=all`): in every epoch new and
-activated examples alternate; activated ones are routed by the attention of before the part, and of
-old rows only the common components may change.
+As published (`arrive_epochs=0`, `start=random`, `shield=0`, `budget=all`): in every epoch batches
+of new and of activated examples alternate; activated ones are routed by the attention of before the
+part, and of old rows only the common components may change. Where a step passes a whole network,
+it learns from both.
 
 Two additions make it bounded. New rows may start from what the graph says about them and first
 learn alone, while all old rows are closed (`arrive_epochs`). Meanwhile a shield protects old
@@ -10,7 +11,8 @@ answers from newcomers: some old examples are compared with the new entities onl
 the newcomers to keep out of places that are taken, behind a given rank in each question
 (`shield_rank`); they may be those that the part activates (`shield=activated`), so that one budget
 serves both. Then the published step runs within its budget, old rows learn the more slowly the more
-is known of them already (`pace`), and may move only so far (`max_drift`).
+is known of them already (`pace`), and may move only so far (`max_drift`). In a network nothing
+arrives alone: there the shield holds old nodes to their class probabilities during that step.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ class DiCGRL(Strategy, name="dicgrl"):
             validate = run.validator()
             if validate is not None and learned.fits:
                 learned.fits[-1].best = validate()  # of the weights that are kept
-        learned.details["drift"] = run.drift() or before.drift()
+        drift = before.drift() if run.has_rows else run.drift()
+        if drift:
+            learned.details["drift"] = drift
         return learned
 
     def _activated(self, run: Run, part: _Part, learned: Learned) -> Replay:
@@ -82,9 +86,7 @@ class DiCGRL(Strategy, name="dicgrl"):
         return part.activated
 
     def _raise_shield(self, run: Run, part: _Part, learned: Learned) -> None:
-        """Choose the old examples that protect old answers from what is new, once."""
-        if part.shield:
-            return
+        """Choose the old examples that protect old answers from what is new."""
         if self.settings.shield == ACTIVATED:
             replay = self._activated(run, part, learned)
             examples, positions = replay.examples, replay.positions
@@ -109,11 +111,12 @@ class DiCGRL(Strategy, name="dicgrl"):
         schedule = settings.later_schedule()
         if not settings.later_epochs and settings.arrive_epochs:
             schedule = replace(schedule, epochs=settings.arrive_epochs)
-        guarded = settings.guard or not run.old_rows()  # nothing arrives alone in a network
-        if guarded:
-            self._raise_shield(run, part, learned)
         replay = self._activated(run, part, learned)
-        guards = part.shield if guarded else []
+        if not len(part.new.examples) and not len(replay.examples):
+            return  # a shield alone has nothing to shield from
+        if not run.has_rows:  # nothing has arrived alone
+            self._raise_shield(run, part, learned)
+        guards = part.shield if settings.guard or not run.has_rows else []
         lesson = _Alternating(run, part, replay, guards, self.budget(run))
         learned.fits.append(run.fit(lesson, monitor, schedule))
         learned.candidates, learned.activated = lesson.candidates, lesson.activated
@@ -185,7 +188,7 @@ def _all_of(courses: Sequence[Course]) -> Course:
             objectives, torch.split(examples, sizes), torch.split(weight, sizes), strict=True
         )
         losses = [of_course(*given) * given[1].sum() for of_course, *given in split]
-        return torch.stack(losses).sum() / weight.sum()
+        return torch.stack(losses).sum() / weight.sum().clamp(min=1e-12)
 
     return Course(objective, torch.cat(examples), torch.cat(weights))
 

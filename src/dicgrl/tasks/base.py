@@ -7,7 +7,7 @@ node), how it is scored and which old ones a part concerns is known here and bel
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -220,8 +220,13 @@ class Run(ABC):
         return {}
 
     def drift(self) -> dict[str, float]:
-        """How far answers about what is old moved in the newest part; empty where rows tell."""
+        """How far answers about what is old moved in the newest part; empty where not known."""
         return {}
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether what arrives has rows of its own, which can learn alone."""
+        return True
 
     @abstractmethod
     def open_new(self) -> None:
@@ -254,6 +259,11 @@ class Run(ABC):
     @abstractmethod
     def describe_protocol(self) -> dict[str, Any]:
         """How it is measured, for the results."""
+
+    def _selected(self, protocol: Mapping[str, Any]) -> dict[str, Any]:
+        if self.settings.validate_on != "none":
+            return dict(protocol)
+        return {**protocol, "selection": f"{protocol['selection']}; later parts: the last epoch"}
 
     def sample(self, count: int, first: int = 0, last: int | None = None) -> Tensor:
         """Training examples of parts [first, last), drawn evenly without repeats."""

@@ -324,7 +324,7 @@ class LinkRun(Run):
 
     def describe_protocol(self) -> dict[str, Any]:
         """See `Run`."""
-        return dict(PROTOCOL)
+        return self._selected(PROTOCOL)
 
     def _watched(self, valid: Tensor) -> Tensor:
         most = self.settings.validate_at_most

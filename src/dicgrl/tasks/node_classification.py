@@ -40,7 +40,7 @@ PROTOCOL = {
     "selection": "smallest validation loss",
     "edges": "undirected, each once, one self loop per node",
 }
-_SHIELDED = 10  # old nodes in an epoch of batches for each new one
+_SHIELDED = 10  # old nodes in an epoch of batches for each new one that is learned from
 _SPARSE = 0.2  # share of numbers that are not zero up to which sparse features are faster
 
 
@@ -146,6 +146,31 @@ class NodeRun(Run):
             self.model.take_concentration()  # whoever looked at the model may have left one
             self._before = copy.deepcopy(self.model)
         self.model.grow(len(self.part.new_classes))
+        if self.num_parts and self.settings.starts_from_neighbours:
+            self._start_classes()
+
+    @torch.no_grad()
+    def _start_classes(self) -> None:
+        """Let a new class score at its nodes like the best old one, at old nodes like any other.
+
+        Of the weights that do so on average these are the shortest; a class without training nodes
+        keeps its random start.
+        """
+        assert self.part is not None
+        old = self.examples("train", 0, self.num_parts)
+        vectors, scores = self.vectors(), self._scores(self.model)[:, : self.part.new_classes.start]
+        if not len(old) or not scores.shape[1]:
+            return
+        elsewhere, usual = vectors[old].mean(0), scores[old].mean()
+        new = torch.from_numpy(self.part.train).to(self.device)
+        for number in self.part.new_classes:
+            nodes = new[self.labels[new] == number]
+            if len(nodes):
+                place, best = vectors[nodes].mean(0), scores[nodes].amax(1).mean()
+                away = place - elsewhere
+                weight = (best - usual) * away / away.square().sum().clamp(min=1e-12)
+                self.model.class_weight[number] = weight
+                self.model.class_bias[number] = best - weight @ place
 
     def rebuild(self) -> None:
         """See `Run`."""
@@ -188,8 +213,8 @@ class NodeRun(Run):
         """See `Run`: old nodes keep the class probabilities that the model of before gives them.
 
         Each counts as much as a node that is learned from, and together no more than all those
-        that the model of before has learned from. Where nodes are learned in batches, an epoch
-        takes some of them for each new node, so that its cost follows the part.
+        that the model of before has learned from. In batches their number says how much they
+        count: an epoch takes some for each new node that is learned from, others each time.
         """
         if self._before is None or self.part is None or not len(examples):
             return None
@@ -200,7 +225,7 @@ class NodeRun(Run):
             lambda nodes, weight: objective(model, nodes, weight),
             examples,
             torch.full((len(examples),), each, device=self.device),
-            _SHIELDED * max(len(self.part.new_nodes), 1),
+            _SHIELDED * max(len(self.part.train), 1),
         )
 
     def _of_before(self) -> Callable[[Tensor, Seen], Tensor]:
@@ -220,10 +245,16 @@ class NodeRun(Run):
         return of_batch
 
     def draw_shield(self) -> tuple[Tensor, IntArray]:
-        """See `Run`; any old node may be drawn, as no label is learned from."""
+        """See `Run`; any old node may be drawn, as no label is learned from.
+
+        Where classes arrive, an old node whose class is not known may be of one of them: then the
+        nodes that were learned from are drawn alone.
+        """
         assert self.part is not None
-        old, new = self.part.new_nodes.start, len(self.part.new_nodes)
-        count = examples_within(self.settings.shield, old, new, "shield")
+        old = np.arange(self.part.new_nodes.start)
+        if len(self.part.new_classes):
+            old = self._nodes("train", 0, self.newest)
+        count = examples_within(self.settings.shield, len(old), len(self.part.new_nodes), "shield")
         nodes = np.sort(self.choices.choice(old, count, replace=False))
         return torch.from_numpy(nodes).to(self.device), np.empty(0, np.int64)
 
@@ -278,11 +309,16 @@ class NodeRun(Run):
         """See `Run`."""
         return {}
 
+    @property
+    def has_rows(self) -> bool:
+        """See `Run`."""
+        return False
+
     @torch.no_grad()
     def drift(self) -> dict[str, float]:
         """See `Run`: how far class probabilities of old nodes moved, and how many changed class.
 
-        In batches it is not looked for: the whole network would have to be passed.
+        In batches it is not known: the whole network would have to be passed.
         """
         if self._before is None or self.part is None or not self.at_once:
             return {}
@@ -346,7 +382,7 @@ class NodeRun(Run):
 
     def describe_protocol(self) -> dict[str, Any]:
         """See `Run`."""
-        return PROTOCOL | {"graph": self.settings.graph}
+        return self._selected(PROTOCOL) | {"graph": self.settings.graph}
 
 
 class _Links(Links):
