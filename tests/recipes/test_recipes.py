@@ -58,7 +58,9 @@ def test_learners_are_bounded_unless_asked_otherwise() -> None:
     assert links.starts_from_neighbours and links.arrive_epochs > 0
     shares = [examples_within(text, 1000, 10) for text in (links.shield, links.budget)]
     assert all(shares) and sum(shares) <= 100  # a tenth of the history
-    assert nodes.average
+    assert nodes.starts_from_neighbours and nodes.later_epochs > 0
+    assert examples_within(nodes.shield, 1000, 10) == 1000  # no labels: the pass is of all anyway
+    assert 0 < examples_within(nodes.budget, 1000, 10) <= 100
     assert default_settings("transe", "lower").arrive_epochs == 0
 
 
