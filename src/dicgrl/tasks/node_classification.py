@@ -146,7 +146,7 @@ class NodeRun(Run):
             self.model.take_concentration()  # whoever looked at the model may have left one
             self._before = copy.deepcopy(self.model)
         self.model.grow(len(self.part.new_classes))
-        if self.num_parts and self.settings.starts_from_neighbours:
+        if self.num_parts and self.part.new_classes and self.settings.starts_from_neighbours:
             self._start_classes()
 
     @torch.no_grad()
@@ -157,10 +157,12 @@ class NodeRun(Run):
         keeps its random start.
         """
         assert self.part is not None
+        model, known = self.model, self.part.new_classes.start
         old = self.examples("train", 0, self.num_parts)
-        vectors, scores = self.vectors(), self._scores(self.model)[:, : self.part.new_classes.start]
-        if not len(old) or not scores.shape[1]:
+        if not len(old) or not known:
             return
+        vectors = self.vectors()
+        scores = F.linear(vectors, model.class_weight[:known], model.class_bias[:known])
         elsewhere, usual = vectors[old].mean(0), scores[old].mean()
         new = torch.from_numpy(self.part.train).to(self.device)
         for number in self.part.new_classes:
@@ -169,8 +171,8 @@ class NodeRun(Run):
                 place, best = vectors[nodes].mean(0), scores[nodes].amax(1).mean()
                 away = place - elsewhere
                 weight = (best - usual) * away / away.square().sum().clamp(min=1e-12)
-                self.model.class_weight[number] = weight
-                self.model.class_bias[number] = best - weight @ place
+                model.class_weight[number] = weight
+                model.class_bias[number] = best - weight @ place
 
     def rebuild(self) -> None:
         """See `Run`."""
