@@ -29,7 +29,7 @@ from dicgrl.report.datasets import (
     download_bar,
     statistics_tables,
 )
-from dicgrl.report.terminal import is_terminal
+from dicgrl.report.terminal import counted, is_terminal
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
     from dicgrl.learner import Learner
@@ -338,20 +338,16 @@ def learn(
         return
     if known:
         why = ", ".join(left_out) or f"{known[0]:,} {_STALE['known']}"
-        _console().print(f"nothing new: {_counted(known[0], 'fact')}, {why}")
+        _console().print(f"nothing new: {counted(known[0], 'fact')}, {why}")
         return
     _console().print(part_table(results))
     if left_out:
-        of = _counted(stale["given"], "fact")
+        of = counted(stale["given"], "fact")
         _console().print(f"left out of {of}: {', '.join(left_out)}", soft_wrap=True)
 
 
 _FACTS = ("given", "known", "set_aside")
 _STALE = {"known": "known already", "set_aside": "set aside to measure with"}
-
-
-def _counted(number: int, one: str) -> str:
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
 @app.command()
@@ -452,7 +448,7 @@ def score(
     if lines.unknown:
         is_one = lines.unknown == 1
         has, are = ("has", "is") if is_one else ("have", "are")
-        _warn(f"{_counted(lines.unknown, 'line')} {has} an unknown label and {are} left out")
+        _warn(f"{counted(lines.unknown, 'line')} {has} an unknown label and {are} left out")
     for line in scored(learner, lines):
         typer.echo(line)
 

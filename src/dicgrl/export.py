@@ -31,9 +31,7 @@ def export(learner: Learner, folder: Path) -> list[str]:
     """
     if folder.exists():
         raise UserError(f"{folder}: is there already; choose another folder")
-    learner.check_whole()
-    if not learner.reports:
-        raise UserError("nothing was learned yet")
+    learner.check_learned()
     run = learner.run
     labels: dict[str, Vocabulary]
     if isinstance(run, LinkRun):

@@ -261,9 +261,7 @@ class Learner:
     def evaluate(self) -> Evaluation:
         """Measure on the test sets of all parts so far."""
         run = self.run
-        self.check_whole()
-        if not self.reports:
-            raise UserError("nothing was learned yet: call learn first")
+        self.check_learned()
         started = time.perf_counter()
         tests: list[Tested] = []
         sets = {part: run.examples("test", part, part + 1) for part in range(run.num_parts)}
@@ -318,9 +316,7 @@ class Learner:
             new: Leave out facts that are known, learned or set aside.
         """
         k = _whole_number("k", k, 1)
-        self.check_whole()
-        if not self.reports:
-            raise UserError("nothing was learned yet: call learn first")
+        self.check_learned()
         if isinstance(self.run, NodeRun):
             if node is None or (head, relation, tail) != (None, None, None) or new:
                 raise UserError("a network answers what class a node has: give node alone")
@@ -351,9 +347,7 @@ class Learner:
             UserError: There is no such entity or component.
         """
         k = _whole_number("k", k, 1)
-        self.check_whole()
-        if not self.reports:
-            raise UserError("nothing was learned yet: call learn first")
+        self.check_learned()
         run, count = self.run, 1
         if isinstance(run, LinkRun):
             vocabulary, rows = run.graph.entities, run.model.entities.rows
@@ -467,6 +461,16 @@ class Learner:
                 "saved before it"
             )
 
+    def check_learned(self) -> None:
+        """Refuse a learner that cannot answer: it has learned nothing, or a part not to its end.
+
+        Raises:
+            UserError: It cannot.
+        """
+        self.check_whole()
+        if not self.reports:
+            raise UserError("nothing was learned yet: call learn first")
+
     def _called(self, name: str) -> list[str]:
         """All labels with a readable name."""
         if self._labels_of is None:
@@ -525,9 +529,9 @@ class Learner:
     def predict_classes(self, nodes: Sequence[str], *, k: int = 10) -> list[list[Prediction]]:
         """The classes of many nodes of a network, as `predict` gives those of one, in one pass."""
         k = _whole_number("k", k, 1)
-        self.check_whole()
-        if not isinstance(self.run, NodeRun) or not self.reports:
-            raise UserError("classes are asked of a network that has learned something")
+        self.check_learned()
+        if not isinstance(self.run, NodeRun):
+            raise UserError("a knowledge graph has no classes: this is for networks")
         return self._predict_classes(self.run, [as_label(node) for node in nodes], k)
 
     def _predict_classes(

@@ -8,7 +8,7 @@ import pytest
 from dicgrl import DataError, UserError
 from dicgrl.models import KnowledgeModel, NetworkModel
 from dicgrl.recipes import default_settings, load_recipe
-from dicgrl.settings import LinkSettings, examples_within
+from dicgrl.settings import LATER, LinkSettings, examples_within
 
 FILES = sorted(
     f.name
@@ -62,6 +62,17 @@ def test_learners_are_bounded_unless_asked_otherwise() -> None:
     assert examples_within(nodes.shield, 1000, 10) == 1000  # no labels: the pass is of all anyway
     assert 0 < examples_within(nodes.budget, 1000, 10) <= 100
     assert default_settings("transe", "lower").arrive_epochs == 0
+
+
+def test_a_recipe_without_a_word_about_strategies_has_those_of_the_default(tmp_path: Path) -> None:
+    usual = default_settings("sage", "dicgrl")
+    shipped = default_settings("sage", "dicgrl", dataset="cora")
+    assert shipped.epochs != usual.epochs  # it is Cora's own
+    later = {key: value for key, value in shipped.as_dict().items() if key in LATER}
+    assert later == {key: usual.as_dict()[key] for key in later}
+    (tmp_path / "mine.toml").write_text("[settings]\nepochs = 7", encoding="utf-8")
+    mine = load_recipe(str(tmp_path / "mine.toml"), "cora", "sage", strategy="dicgrl").settings
+    assert (mine.epochs, mine.shield) == (7, "0")  # a file means what it says
 
 
 @pytest.mark.parametrize(

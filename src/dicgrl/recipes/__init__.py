@@ -49,6 +49,8 @@ def load_recipe(
 ) -> Recipe:
     """The recipe of a dataset and model; `best` falls back to the package's defaults.
 
+    So it does where a dataset's recipe has no word about strategies.
+
     Args:
         name: paper, best, or the path of a recipe file (ending with .toml).
         dataset: Name of a dataset (`dicgrl.datasets.registered`); empty for data of one's own.
@@ -69,9 +71,10 @@ def load_recipe(
         whose = dataset or "data of your own"
         raise UserError(f"there is no recipe {name!r} for {whose} with {model}; use --recipe best")
     form = "disentangled" if disentangled else "plain"
+    kind = "links" if isinstance(settings, LinkSettings) else "nodes"
+    default = _shipped(f"default.{kind}.toml") or {}
     if content is None:
-        kind = "links" if isinstance(settings, LinkSettings) else "nodes"
-        name, content = "default", _shipped(f"default.{kind}.toml") or {}
+        name, content = "default", default
     settings = settings.changed(content.get("settings", {}))
     if disentangled:
         settings = settings.changed(content.get("disentangled", {}))
@@ -82,7 +85,8 @@ def load_recipe(
     later = strategy or ("dicgrl" if disentangled else "lower")
     known = Strategy.registry.get(later)
     called = later if known is None else known.recipe
-    own = content.get("continual", {}) | content.get("strategies", {}).get(called, {})
+    strategies = content.get("strategies", default["strategies"] if name == "best" else {})
+    own = content.get("continual", {}) | strategies.get(called, {})
     if strategy is None:
         own = {key: value for key, value in own.items() if key in LATER}
     if not disentangled:  # a strategy may have a division of its own

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dicgrl.files import replacing_file
-from dicgrl.report.terminal import titled
+from dicgrl.report.terminal import counted, titled
 
 SHOWN = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10", "accuracy": "accuracy"}
 _MAIN = ("hits@10", "mrr", "accuracy")
@@ -74,12 +74,11 @@ def _caption(part: dict[str, Any]) -> str:
 def _moved(drift: dict[str, Any]) -> str:
     """How far old rows moved, or old nodes of a network."""
     if "nodes" in drift:
-        count = drift["nodes"]
-        changed = f"{count:,} old node{'s' if count != 1 else ''} changed class"
+        changed = f"{counted(drift['nodes'], 'old node')} changed class"
         return f"; {changed}, probabilities moved by {drift['mean'] * 100:.1f} % on average"
     if drift.get("rows"):
         far = f"by {drift['mean'] * 100:.1f} % of their length on average"
-        rows = f"{drift['rows']:,} old row{'s' if drift['rows'] != 1 else ''}"
+        rows = counted(drift["rows"], "old row")
         return f"; {rows} moved {far}, {drift['largest'] * 100:.0f} % at most"
     return ""
 

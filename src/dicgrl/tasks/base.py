@@ -226,7 +226,7 @@ class Run(ABC):
     @property
     def has_rows(self) -> bool:
         """Whether what arrives has rows of its own, which can learn alone."""
-        return True
+        return bool(self.model.tables())
 
     @abstractmethod
     def open_new(self) -> None:

@@ -311,11 +311,6 @@ class NodeRun(Run):
         """See `Run`."""
         return {}
 
-    @property
-    def has_rows(self) -> bool:
-        """See `Run`."""
-        return False
-
     @torch.no_grad()
     def drift(self) -> dict[str, float]:
         """See `Run`: how far class probabilities of old nodes moved, and how many changed class.

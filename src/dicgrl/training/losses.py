@@ -49,7 +49,7 @@ class _PairLoss:
                 self.name, self.margin, temperature, positive, negative, mask, weight
             )
         each = self.each(positive, negative, mask)
-        return (each * weight).sum() / weight.sum().clamp(min=1e-12)
+        return weighted_mean(each, weight)
 
     def each(self, positive: Tensor, negative: Tensor, mask: Tensor | None) -> Tensor:
         """Loss of each example, [b]."""
@@ -135,6 +135,11 @@ def make_loss(name: str, margin: float, temperature: float) -> Loss:
     if name == "selfadversarial":
         return SelfAdversarial(margin, temperature)
     return LOSSES[name](margin)
+
+
+def weighted_mean(each: Tensor, weight: Tensor) -> Tensor:
+    """The mean of values [b] with weights [b]; 0 where all weights are."""
+    return (each * weight).sum() / weight.sum().clamp(min=1e-12)
 
 
 def _masked(values: Tensor, mask: Tensor | None) -> Tensor:

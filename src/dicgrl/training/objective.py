@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from dicgrl.models.knowledge import KnowledgeModel
 from dicgrl.models.mode import evaluating
 from dicgrl.models.network import NetworkModel
-from dicgrl.training.losses import Loss
+from dicgrl.training.losses import Loss, weighted_mean
 from dicgrl.training.neighbours import Neighbourhood, Seen
 from dicgrl.training.sampling import NegativeSampler
 
@@ -64,8 +64,7 @@ class LinkObjective:
         total = self.loss(positive, negative, mask, weight)
         # Where attention does not learn, nothing would come of its term.
         if route is not None and self.beta and route.alpha.requires_grad:
-            missing = route.concentration_loss() * weight
-            total = total + self.beta * missing.sum() / weight.sum().clamp(min=1e-12)
+            total = total + self.beta * weighted_mean(route.concentration_loss(), weight)
         return total
 
 
@@ -100,8 +99,7 @@ class NodeObjective:
         given = None if self.open is None else self.open[seen.nodes]
         scores: Tensor = functional_call(model, self.kept, (seen.x, seen.edges, given))
         each = F.cross_entropy(scores[seen.positions], self.labels[nodes], reduction="none")
-        total = (each * weight).sum() / weight.sum().clamp(min=1e-12)
-        return total + self.beta * model.take_concentration()
+        return weighted_mean(each, weight) + self.beta * model.take_concentration()
 
 
 class KeptClasses:
@@ -133,5 +131,4 @@ class KeptClasses:
         before = self.before(nodes, seen).log_softmax(1)
         now = scores.log_softmax(1)[:, : before.shape[1]]
         each = F.kl_div(now, before, reduction="none", log_target=True).sum(1)
-        total = (each * weight).sum() / weight.sum().clamp(min=1e-12)
-        return total + self.beta * model.take_concentration()
+        return weighted_mean(each, weight) + self.beta * model.take_concentration()
