@@ -1,13 +1,13 @@
 """What the ingredients of bounded updates are worth, on validation data alone.
 
     python benchmarks/ingredients.py NAME [--set key=value ...] [--vary "key=value key=value" ...]
-        [--model transe] [--default] [--seed 0] [--device auto] [--json FILE]
+        [--model transe] [--strategy dicgrl] [--default] [--seed 0] [--device auto] [--json FILE]
 
-The first part is learned once; then each variant (the `best` recipe of dicgrl with `--set`, and the
-changes of one `--vary`) learns the later ones. A row has the whole and the average metric over the
-validation sets after the last part, the share of part 0's answers that are still right, the MRR of
-the whole, and the time and the replay of a later part. With `--default` the graph is learned as if
-it had no recipe. Test sets only filter ranks; they are not measured.
+The first part is learned once; then each variant (the `best` recipe of the strategy with `--set`,
+and the changes of one `--vary`) learns the later ones. A row has the whole and the average metric
+over the validation sets after the last part, the share of part 0's answers that are still right,
+the MRR of the whole, and the time and the replay of a later part. With `--default` the graph is
+learned as if it had no recipe. Test sets only filter ranks; they are not measured.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("name")
     parser.add_argument("--model", default="transe")
+    parser.add_argument("--strategy", default="dicgrl", help="another one to compare with")
     parser.add_argument("--set", dest="changes", action="append", default=[])
     parser.add_argument("--vary", action="append", help="one variant; several settings in it")
     parser.add_argument("--default", action="store_true", help="as if it had no recipe")
@@ -79,9 +80,15 @@ def main() -> None:
     arguments = parser.parse_args()
     stream = dicgrl.load_stream(arguments.name)
     name = "" if arguments.default else registered(arguments.name)
-    recipe = load_recipe("best", name, arguments.model, disentangled=True, strategy="dicgrl")
+    recipe = load_recipe(
+        "best",
+        name,
+        arguments.model,
+        disentangled=arguments.strategy == "dicgrl",
+        strategy=arguments.strategy,
+    )
     settings = recipe.settings.parsed(arguments.changes)
-    title = f"{stream.name}, {arguments.model}, dicgrl: validation, in per cent"
+    title = f"{stream.name}, {arguments.model}, {arguments.strategy}: validation, in per cent"
     rows = Rows(title, HEADINGS, arguments.json)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "first"
@@ -89,7 +96,8 @@ def main() -> None:
         learner.learn(stream.parts[0])
         first = learner.run.outcome(learner.run.examples("valid", 0, 1))[1].cpu()
         learner.save(folder)
-        for variant in VARIANTS if arguments.vary is None else arguments.vary:
+        usual = VARIANTS if arguments.strategy == "dicgrl" else ("",)
+        for variant in usual if arguments.vary is None else arguments.vary:
             changed = settings.parsed(variant.split())
             forked = Learner.load(folder, device=arguments.device).fork(changed)
             rows.add(variant or "the recipe", *measure(forked, stream, first))
