@@ -18,7 +18,7 @@ import pytest
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from dicgrl import Learner, NetworkGraph, load_stream
+from dicgrl import KnowledgeGraph, Learner, NetworkGraph, load_stream
 from dicgrl.cli import main
 from tests.test_jobs import measured
 from tests.tiny import write_circles, write_growing_circles, write_ring
@@ -1107,6 +1107,31 @@ def test_old_nodes_in_arrays_are_named(cli: Cli) -> None:
 
 
 # Facts that are given again, and runs that Python saved.
+
+
+def test_nothing_is_measured_by_what_is_learned_nor_twice(cli: Cli) -> None:
+    shutil.copytree("plain/", "run")
+    taught = Path("ring/0/train.txt").read_text(encoding="utf-8").splitlines(keepends=True)[:3]
+    Path("day/0").mkdir(parents=True)
+    Path("day/0/train.txt").write_text("neo\tplus 1\te1\nneo\tplus 2\te2\n")
+    Path("day/0/test.txt").write_text("neo\tplus 5\te5\nneo\tplus 1\te1\n" + "".join(taught))
+    words = ("learn", "run", "day", "--device", "cpu")
+    code, out, err = cli(*words)
+    assert (code, err) == (0, "") and "left out of 7 facts: 4 known already" in out
+    graph = Learner.load("run", device="cpu").run.graph
+    assert isinstance(graph, KnowledgeGraph)
+    assert len(graph.rows("test", graph.num_parts - 1)) == 1
+    again = "nothing new: 7 facts, 6 known already, 1 set aside to measure with\n"
+    assert cli(*words) == (0, again, "")
+
+
+def test_test_triples_that_are_taught_are_mentioned(cli: Cli) -> None:
+    for name, lines in {"train": "a\tr\tb\nb\tr\tc\n", "test": "a\tr\tb\na\tr\tc\n"}.items():
+        Path("leaky/0").mkdir(parents=True, exist_ok=True)
+        Path(f"leaky/0/{name}.txt").write_text(lines)
+    code, _, err = cli("run", "leaky", *DIVIDED)
+    assert code == 0 and "1 of 2 test triples are training triples, too" in err
+    assert "training triples, too" not in cli("run", "ring", *DIVIDED).err
 
 
 def test_facts_that_were_set_aside_are_not_learned_later(cli: Cli) -> None:

@@ -628,6 +628,36 @@ def test_entities_that_share_a_name_are_told_apart() -> None:
     assert learner.readable(rows[1]) == ("Solaris (Q2)", "director", "Q4")
 
 
+def test_a_part_that_is_learned_again_is_mentioned() -> None:
+    learner = taught(learner_of("links"), 1)
+    with pytest.warns(UserWarning, match="learned before"):
+        learner.learn(ring()[0])
+
+
+def test_names_may_change_after_they_were_asked_for() -> None:
+    learner = Learner("transe", "lower", dim=4, epochs=1, device="cpu", names={"Q1": "Alien"})
+    learner.learn([("Q1", "P1", "Q3"), ("Q2", "P1", "Q4")])
+    assert learner.predict(head="Alien", relation="P1")
+    learner.names["Q3"] = "Horror"
+    assert learner.predict(relation="P1", tail="Horror")
+    del learner.names["Q1"]
+    with pytest.raises(UserError, match="unknown entity 'Alien'"):
+        learner.predict(head="Alien", relation="P1")
+
+
+def test_what_is_no_part_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = learner_of("links")
+    with pytest.raises(UserError, match="for part in stream"):
+        learner.learn(ring())  # type: ignore[arg-type]
+
+    class Foreign:
+        pass
+
+    monkeypatch.setattr(Foreign, "__module__", "torch_geometric.data.data")
+    with pytest.raises(UserError, match=r"interop\.from_pyg"):
+        learner.learn(Foreign())  # type: ignore[arg-type]
+
+
 def test_facts_that_are_known_are_no_part() -> None:
     learner = learner_of("links", "emr")
     learner.learn(FILMS)

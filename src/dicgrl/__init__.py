@@ -27,13 +27,15 @@ from dicgrl.graph import (
 from dicgrl.readers import NetworkFacts, read_stream, write_stream
 
 if TYPE_CHECKING:
-    from dicgrl.learner import Learner
+    from dicgrl.evaluation.continual import Evaluation
+    from dicgrl.learner import Learner, PartReport, Prediction
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DataError",
     "DicgrlError",
+    "Evaluation",
     "FailureError",
     "KnowledgeGraph",
     "KnowledgePart",
@@ -44,6 +46,8 @@ __all__ = [
     "NetworkPart",
     "NetworkStream",
     "Part",
+    "PartReport",
+    "Prediction",
     "Stream",
     "Task",
     "UserError",
@@ -56,8 +60,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Learner":  # PyTorch takes seconds to import: only those who learn wait for it
-        from dicgrl.learner import Learner
+    # PyTorch takes seconds to import: only those who learn wait for it.
+    if name in ("Evaluation", "Learner", "PartReport", "Prediction"):
+        from dicgrl import learner
 
-        return Learner
+        return getattr(learner, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,6 +22,7 @@ from dicgrl.datasets import load_stream, paper_dataset, registered
 from dicgrl.datasets.fetch import fetch as fetch_dataset
 from dicgrl.errors import DicgrlError, UserError, shown, unknown_name
 from dicgrl.files import replacing_file
+from dicgrl.graph.statistics import taught_tests
 from dicgrl.readers import read_timed, write_stream
 from dicgrl.report.datasets import (
     dataset_rows,
@@ -227,6 +228,12 @@ def run(
 ) -> None:
     """Learn a stream part by part and measure what is known after each."""
     stream = load_stream(source, valid=valid, test=test, seed=seed)
+    taught, tests = taught_tests(stream)
+    if taught:
+        _warn(
+            f"{taught:,} of {counted(tests, 'test triple')} are training triples, too: what is "
+            "measured looks better than it is"
+        )
     model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
     for option, given in (("--resume", resume), ("--keep", keep)):
         if given and (out is None or whole):
@@ -467,11 +474,11 @@ def evaluate(
     """Measure how well a run finds the answers of triples of your own; nothing is learned."""
     from dicgrl.learner import Learner
     from dicgrl.report.tables import measured_table
-    from dicgrl.scoring import measured, read_lines
+    from dicgrl.scoring import read_lines
 
     learner = Learner.load(folder, device=device)
     lines = read_lines(learner, file, skip=skip_unknown)
-    found = measured(learner, lines, by_relation=by_relation)
+    found = learner.measure_rows(lines.ids, by_relation=by_relation) | {"unknown": lines.unknown}
     if as_json:
         typer.echo(json.dumps(found))
         return

@@ -64,5 +64,5 @@ def _write(
     for name, array in held.items():
         np.save(place / f"{name}.npy", array.numpy(), allow_pickle=False)
     for name, vocabulary in labels.items():
-        lines = (f"{label}\t{learner.names.get(label, label)}" for label in vocabulary)
+        lines = (f"{label}\t{learner.names.of(label)}" for label in vocabulary)
         (place / f"{name}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")

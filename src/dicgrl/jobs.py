@@ -20,8 +20,8 @@ from dicgrl.devices import device_name, peak_memory
 from dicgrl.errors import DataError, UserError
 from dicgrl.files import new_folder, remove_leftovers, replacing_file
 from dicgrl.graph import (
+    SPLITS,
     KnowledgeGraph,
-    KnowledgePart,
     NetworkGraph,
     NetworkPart,
     Part,
@@ -198,17 +198,16 @@ def learn_more(
             "published": {},
         }
         part = learner.as_part(facts)
-        given = len(part.train if isinstance(part, KnowledgePart) else part.edges)
         arrived, graph = part, learner.run.graph
         part = learner.news(part)
-        if (
-            on_stale
-            and isinstance(arrived, KnowledgePart)
-            and isinstance(graph, KnowledgeGraph)
-            and len(part.train) < given
-        ):
-            known, aside = (int(rows.sum()) for rows in graph.stale(arrived))
-            on_stale(given, known, aside)
+        given = sum(len(getattr(arrived, split)) for split in SPLITS)
+        if isinstance(arrived, NetworkPart):
+            given = len(arrived.edges)
+        elif isinstance(graph, KnowledgeGraph):
+            stale = graph.stale(arrived).values()
+            known, aside = (sum(int(rows[kind].sum()) for rows in stale) for kind in (0, 1))
+            if on_stale and known + aside:
+                on_stale(given, known, aside)
         if not learner.brings_something(part):
             if on_known:
                 on_known(given)

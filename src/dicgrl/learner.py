@@ -5,33 +5,34 @@ from __future__ import annotations
 import secrets
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from dicgrl.answers import ASKED, best_answers, scores_of
 from dicgrl.datasets import datasets, registered
 from dicgrl.devices import pick_device
 from dicgrl.errors import UserError, shown, unknown_name
+from dicgrl.evaluation import ranking_metrics
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
-from dicgrl.evaluation.ranks import MEMORY_BOUND
 from dicgrl.graph import (
     SPLITS,
     KnowledgePart,
     KnowledgeStream,
     NetworkGraph,
     NetworkPart,
+    NetworkStream,
     Part,
     Task,
     Vocabulary,
 )
 from dicgrl.graph.arrays import IntArray, as_triples
-from dicgrl.graph.labels import Triples, as_label, as_labels, check_labels
-from dicgrl.models.mode import evaluating
+from dicgrl.graph.labels import Triples, as_label, as_labels
+from dicgrl.names import Names
 from dicgrl.readers import NetworkFacts, read_part
 from dicgrl.recipes import default_settings
 from dicgrl.settings import LATER, LinkSettings, NodeSettings
@@ -39,7 +40,14 @@ from dicgrl.strategies import strategy as make_strategy
 from dicgrl.tasks import LinkRun, NodeRun
 from dicgrl.training.loop import Monitor
 
+if TYPE_CHECKING:
+    from dicgrl.explain import Explanation
+
 MODEL, STRATEGY = "transe", "dicgrl"  # unless others are asked for
+_CONVERTED = {"pykeen": "from_pykeen", "torch_geometric": "from_pyg"}  # by their libraries
+
+Question = Sequence[str | None]
+"""Head, relation and tail, one of which is None: that is asked for."""
 
 
 @dataclass(slots=True)
@@ -148,9 +156,7 @@ class Learner:
         seed = _whole_number("seed", seed, 0, (1 << 32) - 1)
         self.settings = settings
         self.seed = seed
-        self.names = {as_label(key): as_label(value) for key, value in (names or {}).items()}
-        check_labels(chain(self.names, self.names.values()))
-        self._labels_of: dict[str, list[str]] | None = None  # by readable name, made when needed
+        self.names = Names(names)
         self.identity = secrets.token_hex(8)
         self.stored: dict[Path, int] = {}  # how many of its parts lie in a folder
         place = pick_device(device)
@@ -221,6 +227,8 @@ class Learner:
             if alike:
                 some = ", ".join(map(shown, alike[:3])) + (", ..." if len(alike) > 3 else "")
                 warnings.warn(f"new, though they are the names of others: {some}", stacklevel=2)
+        elif run.num_parts and self._is_stale(part):
+            warnings.warn("this part was learned before: nothing in it is new", stacklevel=2)
         if not run.num_parts and not len(part.train):  # it would use up how a first part is learned
             raise UserError("the first part holds no training examples: there is nothing to learn")
         started = time.perf_counter()
@@ -323,14 +331,145 @@ class Learner:
             return self._predict_classes(self.run, [as_label(node)], k)[0]
         if node is not None:
             raise UserError("node is for networks; ask a knowledge graph by head, relation, tail")
-        if (head, relation, tail).count(None) != 1:
+        return self.predict_links([(head, relation, tail)], k=k, new=new)[0]
+
+    def predict_links(
+        self, questions: Iterable[Question], *, k: int = 10, new: bool = False
+    ) -> list[list[Prediction]]:
+        """Answer many questions about a knowledge graph, as `predict` does one.
+
+        Args:
+            questions: Head, relation and tail, with None in place of what is asked for.
+            k: How many answers to each, at most.
+            new: Leave out facts that are known, learned or set aside.
+
+        Example:
+            >>> learner = Learner("transe", "lower", dim=8, epochs=50, lr=0.1, device="cpu")
+            >>> _ = learner.learn([("Alien", "genre", "horror"), ("Brazil", "genre", "satire")])
+            >>> asked = [("Alien", "genre", None), (None, "genre", "satire")]
+            >>> [answers[0].label for answers in learner.predict_links(asked, k=1)]
+            ['horror', 'Brazil']
+        """
+        self.check_learned()
+        rows = [self.question_ids(question) for question in questions]
+        return self.answer_rows(as_triples(rows), k=k, new=new)
+
+    def question_ids(self, question: Question) -> list[int]:
+        """The ids of a question's labels or names, with `answers.ASKED` for what is asked for.
+
+        Raises:
+            UserError: It does not ask for one thing, or names something unknown or ambiguous.
+        """
+        graph = self._links("a question of head, relation and tail").graph
+        if len(question) != 3 or sum(text is None for text in question) != 1:
             raise UserError("leave out exactly one of head, relation and tail")
-        question = [None if x is None else as_label(x) for x in (head, relation, tail)]
-        return self._predict_link(self.run, question, k, new)
+        vocabularies = (graph.entities, graph.relations, graph.entities)
+        return [
+            ASKED if text is None else self.label_id(as_label(text), vocabulary)
+            for text, vocabulary in zip(question, vocabularies, strict=True)
+        ]
+
+    def answer_rows(
+        self, questions: IntArray, *, k: int = 10, new: bool = False
+    ) -> list[list[Prediction]]:
+        """What `predict_links` says to questions by ids, [q, 3]."""
+        k = _whole_number("k", k, 1)
+        self.check_learned()
+        run = self._links("a question of head, relation and tail")
+        answered = best_answers(run, questions, k, new=new)
+        is_relation = (questions[:, 1] == ASKED).tolist()
+        entities, relations = run.graph.entities, run.graph.relations
+        return [
+            [
+                Prediction(label, self.names.of(label), score, known, aside)
+                for label, score, known, aside in zip(
+                    (relations if of_relation else entities).labels(found.ids),
+                    found.scores.tolist(),
+                    found.known.tolist(),
+                    found.aside.tolist(),
+                    strict=True,
+                )
+            ]
+            for found, of_relation in zip(answered, is_relation, strict=True)
+        ]
 
     def score(self, triples: Triples) -> list[float]:
         """Scores of labelled triples, as `learn` takes them; higher means more likely."""
+        self.check_learned()
         return self.score_rows(self._ids(self._links("score"), as_labels(triples)))
+
+    def measure(self, triples: Triples, *, by_relation: bool = False) -> dict[str, Any]:
+        """How well the answers of labelled triples are found; nothing is learned.
+
+        Ranks are filtered by all that is known and by each other.
+
+        Args:
+            triples: Triples as `learn` takes them; their labels must be known.
+            by_relation: Measure the questions of each relation for heads and for tails, too.
+
+        Returns:
+            Metrics as shares, `count`, and how many of the triples are `known`; with `by_relation`
+            those of `relations`, the ones with most triples first.
+        """
+        self.check_learned()
+        return self.measure_rows(
+            self._ids(self._links("measure"), as_labels(triples)), by_relation=by_relation
+        )
+
+    def measure_rows(self, rows: IntArray, *, by_relation: bool = False) -> dict[str, Any]:
+        """What `measure` says of triples by ids, [n, 3]."""
+        self.check_learned()
+        run = self._links("measure")
+        if not len(rows):
+            raise UserError("there is no triple to measure with")
+        triples = torch.from_numpy(rows).to(run.device)
+        ranks = run.ranks(triples, besides=triples)
+        found: dict[str, Any] = {
+            "count": len(rows),
+            "known": int(run.graph.contains(rows).sum()),
+            **ranking_metrics(ranks),
+        }
+        if by_relation:
+            relations, count = np.unique(rows[:, 1], return_counts=True)
+            order = np.argsort(-count, kind="stable")
+            labels = run.graph.relations.labels(relations[order])
+            found["relations"] = [
+                {
+                    "relation": self.names.of(label),
+                    "asked": name,
+                    "count": int(count[at]),
+                    **ranking_metrics(ranks.of(side, triples[:, 1] == int(relations[at]))),
+                }
+                for at, label in zip(order, labels, strict=True)
+                for side, name in enumerate(("head", "tail"))
+            ]
+        return found
+
+    def explain(self, head: str, relation: str, tail: str, *, k: int = 10) -> Explanation:
+        """Why a triple matters: its components and what it would activate; see `explain`.
+
+        Args:
+            head: Label or name of the head.
+            relation: Label or name of the relation.
+            tail: Label or name of the tail.
+            k: How many old triples to list.
+        """
+        from dicgrl.explain import explain  # it imports this file
+
+        return explain(self, as_label(head), as_label(relation), as_label(tail), k)
+
+    def export(self, folder: str | Path) -> list[str]:
+        """Write the vectors as safetensors and NumPy arrays, the labels as TSV; see `export`.
+
+        Args:
+            folder: Where to; there must be nothing yet.
+
+        Returns:
+            Names of the files.
+        """
+        from dicgrl.export import export
+
+        return export(self, Path(folder))
 
     @torch.no_grad()
     def similar(self, label: str, *, k: int = 10, component: int | None = None) -> list[Prediction]:
@@ -366,25 +505,15 @@ class Learner:
         best = cosine.topk(min(k, len(cosine) - 1))
         labels = vocabulary.labels(best.indices.cpu().numpy())
         return [
-            Prediction(label, self.names.get(label, label), score, known=False)
+            Prediction(label, self.names.of(label), score, known=False)
             for label, score in zip(labels, best.values.tolist(), strict=True)
         ]
 
     def score_rows(self, rows: IntArray) -> list[float]:
         """Scores of triples by ids, [n, 3]."""
         self.check_whole()
-        scores: list[float] = self._scores(self._links("score"), rows).tolist()
+        scores: list[float] = scores_of(self._links("score"), rows).tolist()
         return scores
-
-    @staticmethod
-    @torch.no_grad()
-    def _scores(run: LinkRun, rows: IntArray) -> torch.Tensor:
-        if not len(rows):
-            return torch.empty(0)
-        height = min(max(MEMORY_BOUND // run.model.link_bytes(), 1), 1 << 14)
-        blocks = torch.split(torch.from_numpy(rows).to(run.device), height)
-        with evaluating(run.model):
-            return torch.cat([run.model.score(*block.unbind(1)) for block in blocks]).cpu()
 
     def readable(self, row: IntArray) -> tuple[str, str, str]:
         """Names of a triple by ids, [3]; labels where there are no names.
@@ -398,10 +527,10 @@ class Learner:
         )
         names = []
         for entity in (head, tail):
-            name = self.names.get(entity, entity)
-            alone = len([one for one in self._called(name) if one in graph.entities]) < 2
+            name = self.names.of(entity)
+            alone = len([one for one in self.names.called(name) if one in graph.entities]) < 2
             names.append(name if alone else f"{name} ({entity})")
-        return names[0], self.names.get(relation, relation), names[1]
+        return names[0], self.names.of(relation), names[1]
 
     def fork(self, settings: LinkSettings | NodeSettings) -> Learner:
         """This learner after its first part, with another way to learn later ones.
@@ -471,60 +600,13 @@ class Learner:
         if not self.reports:
             raise UserError("nothing was learned yet: call learn first")
 
-    def _called(self, name: str) -> list[str]:
-        """All labels with a readable name."""
-        if self._labels_of is None:
-            self._labels_of = {}
-            for label, given in self.names.items():
-                self._labels_of.setdefault(given, []).append(label)
-        return self._labels_of.get(name, [])
-
     def label_id(self, text: str, vocabulary: Vocabulary) -> int:
         """The id of a label, or of the one label with that readable name.
 
         Raises:
             UserError: There is none, or more than one; the message names similar or all of them.
         """
-        if text not in vocabulary:
-            matches = [label for label in self._called(text) if label in vocabulary]
-            if len(matches) > 1:
-                some = ", ".join(map(shown, matches[:5]))
-                raise UserError(f"{shown(text)} is the name of {len(matches)} labels: {some}")
-            if not matches:
-                names = [name for label, name in self.names.items() if label in vocabulary]
-                raise vocabulary.unknown(text, names)
-            text = matches[0]
-        return int(vocabulary.ids([text])[0])
-
-    def _predict_link(
-        self, run: LinkRun, question: list[str | None], k: int, new: bool
-    ) -> list[Prediction]:
-        graph = run.graph
-        asked = question.index(None)
-        vocabularies = (graph.entities, graph.relations, graph.entities)
-        given = [
-            0 if text is None else self.label_id(text, vocabulary)
-            for text, vocabulary in zip(question, vocabularies, strict=True)
-        ]
-        rows = np.tile(np.array(given, dtype=np.int64), (len(vocabularies[asked]), 1))
-        rows[:, asked] = np.arange(len(rows))
-        if asked != 1 and not graph.is_reflexive(given[1]):
-            rows = np.delete(rows, given[2 - asked], axis=0)  # nothing answers its own question
-        if new:
-            rows = rows[~(graph.contains(rows) | graph.sets_aside(rows))]
-        best = self._scores(run, rows).topk(min(k, len(rows)))
-        answers = rows[best.indices.numpy()]
-        labels = vocabularies[asked].labels(answers[:, asked])
-        return [
-            Prediction(label, self.names.get(label, label), score, bool(known), bool(aside))
-            for label, score, known, aside in zip(
-                labels,
-                best.values.tolist(),
-                graph.contains(answers),
-                graph.sets_aside(answers),
-                strict=True,
-            )
-        ]
+        return self.names.find(text, vocabulary)
 
     def predict_classes(self, nodes: Sequence[str], *, k: int = 10) -> list[list[Prediction]]:
         """The classes of many nodes of a network, as `predict` gives those of one, in one pass."""
@@ -549,7 +631,7 @@ class Learner:
             [
                 Prediction(
                     classes[i],
-                    self.names.get(classes[i], classes[i]),
+                    self.names.of(classes[i]),
                     p,
                     known=learned and i == right,
                     aside=not learned and i == right,
@@ -578,13 +660,18 @@ class Learner:
         return answered[self.first_answers].double().mean().item()
 
     def news(self, part: Part) -> Part:
-        """What a part of facts brings: triples that are not known, nor set aside to measure with.
+        """What a part of facts brings: triples that are not known, nor set aside already.
 
         `learn` leaves the others out where it is given facts instead of a part of a stream.
         """
         if isinstance(self.run, LinkRun) and isinstance(part, KnowledgePart):
             return self.run.graph.news(part)
         return part
+
+    def _is_stale(self, part: Part) -> bool:
+        """Whether a part of a stream says something, all of which is known."""
+        says = any(len(getattr(part, split)) for split in SPLITS)
+        return says and not self.brings_something(self.news(part))
 
     def brings_something(self, part: Part) -> bool:
         """Whether there is anything to learn of what `news` left; always for a first part."""
@@ -629,6 +716,10 @@ class Learner:
         """
         if isinstance(part, KnowledgePart | NetworkPart):
             return part
+        if isinstance(part, KnowledgeStream | NetworkStream):
+            raise UserError("a stream is learned part by part: for part in stream: learn(part)")
+        if (library := type(part).__module__.partition(".")[0]) in _CONVERTED:
+            raise UserError(f"dicgrl.interop.{_CONVERTED[library]} makes a stream of it, to learn")
         network = self.run.graph if isinstance(self.run, NodeRun) else None
         if isinstance(part, NetworkFacts):
             return part.part(network)

@@ -7,13 +7,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import numpy as np
-import torch
 
 from dicgrl.errors import DataError, UnknownLabelError, UserError
-from dicgrl.evaluation import ranking_metrics
 from dicgrl.graph import NetworkGraph
 from dicgrl.graph.arrays import IntArray
 from dicgrl.learner import Learner, Prediction
@@ -23,6 +21,7 @@ from dicgrl.readers.text import read_rows
 from dicgrl.tasks import LinkRun
 
 ASKED = "?"  # stands for what a question asks for
+_QUESTIONS = 1 << 13  # whose answers are there at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def read_lines(learner: Learner, path: Path, *, skip: bool = False) -> Lines:
 def answered(
     learner: Learner, path: Path, k: int, *, new: bool = False, skip: bool = False
 ) -> Iterator[tuple[tuple[str, ...], list[Prediction]]]:
-    """Questions of a file with their answers, one after the other; of a network all in one pass.
+    """Questions of a file with their answers: many at a time, of a network all in one pass.
 
     A line of a knowledge graph has a head, a relation and a tail, one of which is `?`; a line of a
     network has a node.
@@ -102,13 +101,20 @@ def answered(
         yield from (((node,), found) for node, found in zip(nodes, answers, strict=True))
         return
     for rows in triple_rows(file):
+        questions: list[tuple[str, str, str]] = []
+        ids = []
         for number, line in enumerate(zip(*rows.columns, strict=True), rows.first_line):
-            asked = [None if field == ASKED else field for field in line]
             try:
-                yield line, learner.predict(*asked, k=k, new=new)
+                ids.append(learner.question_ids([None if x == ASKED else x for x in line]))
             except UserError as error:
-                if not (skip and isinstance(error, UnknownLabelError)):
-                    raise DataError(file.label, str(error), number) from None
+                if skip and isinstance(error, UnknownLabelError):
+                    continue
+                raise DataError(file.label, str(error), number) from None
+            questions.append(line)
+        for start in range(0, len(ids), _QUESTIONS):
+            some = slice(start, start + _QUESTIONS)
+            answers = learner.answer_rows(np.array(ids[some], dtype=np.int64), k=k, new=new)
+            yield from zip(questions[some], answers, strict=True)
 
 
 def _known_nodes(learner: Learner, file: SourceFile, skip: bool) -> list[str]:
@@ -144,42 +150,3 @@ def scored(learner: Learner, lines: Lines) -> Iterator[str]:
     """Lines of triples with their scores, TAB between the fields."""
     for fields, score in zip(lines.fields, learner.score_rows(lines.ids), strict=True):
         yield "\t".join([*fields, f"{score:.6g}"])
-
-
-def measured(learner: Learner, lines: Lines, *, by_relation: bool = False) -> dict[str, Any]:
-    """How well the answers of triples are found, filtered by all that is known and by each other.
-
-    Returns:
-        Metrics as shares; with `by_relation` those of each relation's questions for heads and for
-        tails, too, those with most triples first.
-    """
-    run = learner.run
-    assert isinstance(run, LinkRun)
-    learner.check_whole()
-    if not len(lines.ids):
-        raise UserError("there is no triple to measure with")
-    triples = torch.from_numpy(lines.ids).to(run.device)
-    ranks = run.ranks(triples, besides=triples)
-    found: dict[str, Any] = {
-        "count": len(lines.ids),
-        "unknown": lines.unknown,
-        "known": int(run.graph.contains(lines.ids).sum()),
-        **ranking_metrics(ranks),
-    }
-    if by_relation:
-        relations, count = np.unique(lines.ids[:, 1], return_counts=True)
-        found["relations"] = []
-        for relation in relations[np.argsort(-count, kind="stable")]:
-            asked = torch.from_numpy(lines.ids[:, 1] == relation).to(run.device)
-            label = run.graph.relations.labels([int(relation)])[0]
-            for side, name in enumerate(("head", "tail")):
-                of_side = ranks.of(side, asked)
-                found["relations"].append(
-                    {
-                        "relation": learner.names.get(label, label),
-                        "asked": name,
-                        "count": int(asked.sum()),
-                        **ranking_metrics(of_side),
-                    }
-                )
-    return found

@@ -41,6 +41,7 @@ from dicgrl.graph.part import SPLITS
 from dicgrl.learner import Learner, PartReport
 from dicgrl.locks import locked
 from dicgrl.models import BACKBONES
+from dicgrl.names import Names
 from dicgrl.settings import LinkSettings, NodeSettings
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def write_config(
     """Write what a learner is, without its parts; for the arguments see `save_learner`."""
     config = (extra or {}) | configuration(learner) | {"keep": keep}
     if learner.names:  # before config.json, which says that there is a run here
-        write_json(folder / "names.json", learner.names)
+        write_json(folder / "names.json", dict(learner.names))
         config["names_sha256"] = checksum(folder / "names.json")
     _write_sealed(folder / "config.json", config)
 
@@ -153,7 +154,7 @@ def load_learner(folder: Path, device: str | torch.device = "auto") -> Learner:
         raise DataError(folder / "config.json", f"not a run that works here ({error})") from error
     if "names_sha256" in config:
         _check_sum(folder / "names.json", config["names_sha256"])
-        learner.names = read_json(folder / "names.json")
+        learner.names = Names(read_json(folder / "names.json"))
     numbers = range(saved_parts(folder))
     if not numbers:
         return learner

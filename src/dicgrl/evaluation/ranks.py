@@ -102,7 +102,7 @@ class Ranker:
         among = (answers >= candidates.start) & (answers < candidates.stop)
         left = (~among).long()
         whole = len(candidates) <= width and bool(among.all())
-        for rows in _row_blocks(triples, height, model.one_relation_per_block):
+        for rows in row_blocks(triples, height, model.one_relation_per_block):
             block, answer = triples[rows], answers[rows]
             if whole:  # one block holds all candidates and the true answer: score it once
                 blocks = {candidates.start: self._scores(model, block, side, candidates)}
@@ -163,7 +163,7 @@ class Ranker:
         return width, max(pairs // width, 1)
 
 
-def _row_blocks(triples: Tensor, height: int, one_relation: bool) -> Iterator[Tensor]:
+def row_blocks(triples: Tensor, height: int, one_relation: bool) -> Iterator[Tensor]:
     """Positions of triples in blocks of at most `height`, each of one relation where asked."""
     order = torch.arange(len(triples), device=triples.device)
     sizes = [len(triples)]

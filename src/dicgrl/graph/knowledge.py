@@ -143,9 +143,9 @@ class KnowledgeGraph:
         ]
         return distinct(*found)
 
-    def is_reflexive(self, relation: int) -> bool:
-        """Whether some training triple has the same entity at both ends of a relation."""
-        return relation in self._reflexive
+    def is_reflexive(self, relations: IntArray) -> BoolArray:
+        """Which relations some training triple has between an entity and itself."""
+        return np.isin(relations, np.fromiter(self._reflexive, dtype=np.int64))
 
     def degree(self, entities: IntArray) -> IntArray:
         """How many training triples mention each entity."""
@@ -170,23 +170,30 @@ class KnowledgeGraph:
         return np.isin(triple_keys(triples), aside) & ~self.contains(triples)
 
     def news(self, part: KnowledgePart) -> KnowledgePart:
-        """A part without training triples that are known, or that are set aside to measure with.
+        """A part without triples that are known, or that are set aside to measure with.
 
         A stream says itself what it teaches and what it asks; who gives facts day by day may well
-        give all of them each time.
+        give all of them each time. What is learned with the part is nothing to measure with.
         """
-        known, aside = self.stale(part)
-        return replace(part, train=part.train[~(known | aside)])
+        stale = self.stale(part)
+        fresh = {split: ~(known | aside) for split, (known, aside) in stale.items()}
+        return replace(part, **{split: getattr(part, split)[rows] for split, rows in fresh.items()})
 
-    def stale(self, part: KnowledgePart) -> tuple[BoolArray, BoolArray]:
-        """Which training triples of a part are known, and which are set aside to measure with."""
-        entity = self.entities.found(part.entities, part.train[:, [0, 2]])
-        relation = self.relations.found(part.relations, part.train[:, 1])
+    def stale(self, part: KnowledgePart) -> dict[str, tuple[BoolArray, BoolArray]]:
+        """For each split, which triples of a part are known, and which are set aside already."""
+        return {split: self._stale(part, split) for split in SPLITS}
+
+    def _stale(self, part: KnowledgePart, split: str) -> tuple[BoolArray, BoolArray]:
+        triples: IntArray = getattr(part, split)
+        entity = self.entities.found(part.entities, triples[:, [0, 2]])
+        relation = self.relations.found(part.relations, triples[:, 1])
         rows = np.stack([entity[:, 0], relation, entity[:, 1]], axis=1)
         old = (rows >= 0).all(axis=1)
         known, aside = np.zeros_like(old), np.zeros_like(old)
         known[old] = self.contains(rows[old])
         aside[old] = self.sets_aside(rows[old])
+        if split != "train":
+            known |= np.isin(triple_keys(triples), triple_keys(part.train)) & ~aside
         return known, aside
 
     def rows(self, split: str, first: int = 0, last: int | None = None) -> IntArray:

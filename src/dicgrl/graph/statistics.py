@@ -41,6 +41,25 @@ def describe(stream: Stream) -> Counts:
     return _describe_network(stream)
 
 
+def taught_tests(stream: Stream) -> tuple[int, int]:
+    """How many test triples of a stream are training triples of some part, and how many there are.
+
+    Nodes of a network are in one set each.
+
+    Example:
+        >>> stream = KnowledgeStream.from_labels("tiny", [[("a", "r", "b")]])
+        >>> taught_tests(stream)
+        (0, 0)
+    """
+    if not isinstance(stream, KnowledgeStream):
+        return 0, sum(len(part.test) for part in stream)
+    train, test = (
+        triple_keys(np.concatenate([getattr(part, split) for part in stream]))
+        for split in ("train", "test")
+    )
+    return int(np.isin(test, train).sum()), len(test)
+
+
 def _describe_knowledge(stream: KnowledgeStream) -> Counts:
     graph = KnowledgeGraph()
     rows = []

@@ -103,7 +103,7 @@ def _new_triples(
     about = (train[:, [0, 2]] == newcomer).any(1) & (other < run.part.new_entities.start)
     rows, ends = train[about], other[about]
     wanted = {name: place for place, name in enumerate(others)}
-    readable = [learner.names.get(text, text) for text in graph.entities.labels(ends)]
+    readable = [learner.names.of(text) for text in graph.entities.labels(ends)]
     best = sorted(range(len(rows)), key=lambda i: (wanted.get(readable[i], len(wanted)), i))
     distinct: dict[int, IntArray] = {}
     for i in best:  # one triple for each other end
@@ -183,8 +183,8 @@ def _heat(learner: Learner, run: LinkRun, name: str) -> dict[str, Any]:
         relations, alpha = relations[together], alpha[together]
     label = graph.entities.labels([entity])[0]
     return {
-        "entity": learner.names.get(label, label),
-        "relations": [learner.names.get(r, r) for r in graph.relations.labels(relations)],
+        "entity": learner.names.of(label),
+        "relations": [learner.names.of(r) for r in graph.relations.labels(relations)],
         "attention": alpha.tolist(),
     }
 

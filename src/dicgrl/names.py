@@ -1,0 +1,74 @@
+"""Readable names of labels, and what a user means by a text that is one or the other."""
+
+from __future__ import annotations
+
+from collections import UserDict
+from collections.abc import Mapping
+from itertools import chain
+
+from dicgrl.errors import UserError, shown
+from dicgrl.graph import Vocabulary
+from dicgrl.graph.labels import as_label, check_labels
+
+
+class Names(UserDict[str, str]):
+    """Readable names by label.
+
+    Args:
+        names: Names by label; both are text or whole numbers.
+
+    Raises:
+        UserError: A label or name is something else, or cannot be written to files.
+
+    Example:
+        >>> names = Names({"Q103569": "Alien"})
+        >>> names.of("Q103569"), names.of("Q1")
+        ('Alien', 'Q1')
+        >>> names.find("Alien", Vocabulary(["Q1", "Q103569"]))
+        1
+    """
+
+    def __init__(self, names: Mapping[str, str] | None = None) -> None:
+        self._labels: dict[str, list[str]] | None = None  # by name, made when needed
+        if names is not None and not isinstance(names, Mapping):
+            raise UserError(f"names={shown(repr(names))}: expected names by label, such as a dict")
+        texts = {as_label(label): as_label(name) for label, name in (names or {}).items()}
+        check_labels(chain(texts, texts.values()))
+        super().__init__(texts)
+
+    def __setitem__(self, label: str, name: str) -> None:
+        super().__setitem__(label, name)
+        self._labels = None
+
+    def __delitem__(self, label: str) -> None:
+        super().__delitem__(label)
+        self._labels = None
+
+    def of(self, label: str) -> str:
+        """The name of a label; the label itself where it has none."""
+        return self.data.get(label, label)
+
+    def called(self, name: str) -> list[str]:
+        """All labels of that name."""
+        if self._labels is None:
+            self._labels = {}
+            for label, given in self.items():
+                self._labels.setdefault(given, []).append(label)
+        return self._labels.get(name, [])
+
+    def find(self, text: str, vocabulary: Vocabulary) -> int:
+        """The id of a label, or of the one label of that name.
+
+        Raises:
+            UserError: There is none, or more than one; the message names similar or all of them.
+        """
+        if text not in vocabulary:
+            matches = [label for label in self.called(text) if label in vocabulary]
+            if len(matches) > 1:
+                some = ", ".join(map(shown, matches[:5]))
+                raise UserError(f"{shown(text)} is the name of {len(matches)} labels: {some}")
+            if not matches:
+                known = [name for label, name in self.items() if label in vocabulary]
+                raise vocabulary.unknown(text, known)
+            text = matches[0]
+        return int(vocabulary.ids([text])[0])

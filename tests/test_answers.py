@@ -1,0 +1,124 @@
+"""Many answers at a time, against one triple after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dicgrl import Learner, Prediction, UserError, answers
+from tests.tiny import DIVIDED, LINKS, ring
+
+FORMS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "divided": DIVIDED,
+    "by nodes": DIVIDED | {"attention": "nodes"},
+    "by triple": DIVIDED | {"attention": "triple"},
+}
+
+
+def taught(model: str, **changes: Any) -> Learner:
+    """A learner of the ring, whose first relation has a loop."""
+    learner = Learner(model, "lower", device="cpu", **(LINKS | changes))
+    learner.learn(ring()[0])
+    learner.learn([("e1", "plus 1", "e1")])
+    return learner
+
+
+def one_by_one(learner: Learner, question: tuple[str | None, ...], new: bool) -> list[Prediction]:
+    """All answers to a question, by the score of each triple."""
+    graph = learner.run.graph
+    asked = question.index(None)
+    entities, relations = list(graph.entities), list(graph.relations)
+    train = {tuple(row) for row in graph.train.tolist()}
+    aside = {tuple(row) for row in [*graph.valid.tolist(), *graph.test.tolist()]} - train
+    loops = {r for h, r, t in train if h == t}
+    found = []
+    for number, label in enumerate(relations if asked == 1 else entities):
+        triple = [label if text is None else text for text in question]
+        ids = (
+            entities.index(triple[0]),
+            relations.index(triple[1]),
+            entities.index(triple[2]),
+        )
+        own = asked != 1 and ids[0] == ids[2] and ids[1] not in loops
+        if own or (new and (ids in train or ids in aside)):
+            continue
+        (score,) = learner.score([tuple(triple)])
+        found.append((-score, number, Prediction(label, label, score, ids in train, ids in aside)))
+    return [prediction for *_, prediction in sorted(found, key=lambda each: each[:2])]
+
+
+@pytest.mark.parametrize("new", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("model", ["transe", "convkb"])
+def test_many_questions_are_answered_as_one_triple_after_the_other_says(
+    model: str, form: str, new: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = taught(model, **FORMS[form])
+    monkeypatch.setattr(answers, "MEMORY_BOUND", 1 << 12)  # few questions fit at a time
+    questions: list[tuple[str | None, ...]] = [
+        ("e3", "plus 1", None),
+        (None, "plus 2", "e7"),
+        ("e1", None, "e2"),
+        ("e4", "plus 5", None),
+        ("e3", "plus 1", None),
+        (None, "plus 1", "e1"),
+        ("e9", None, "e3"),
+    ]
+    found = learner.predict_links(questions, k=1000, new=new)
+    assert len(found) == len(questions)
+    for question, answered in zip(questions, found, strict=True):
+        expected = {each.label: each for each in one_by_one(learner, question, new)}
+        assert {each.label for each in answered} == set(expected)
+        scores = [each.score for each in answered]
+        assert scores == sorted(scores, reverse=True)
+        for each in answered:
+            right = expected[each.label]
+            assert (each.known, each.aside) == (right.known, right.aside)
+            assert each.score == pytest.approx(right.score, rel=1e-4, abs=1e-4)
+
+
+def test_one_question_is_answered_like_many() -> None:
+    learner = taught("transe")
+    many = learner.predict_links([("e3", "plus 1", None), (None, "plus 2", "e7")], k=3)
+    assert [len(each) for each in many] == [3, 3]
+    assert many[0] == learner.predict("e3", "plus 1", k=3)
+    assert many[1] == learner.predict(relation="plus 2", tail="e7", k=3)
+    assert learner.predict_links([]) == []
+
+
+@pytest.mark.parametrize(
+    "question", [("e1", "plus 1", "e2"), (None, None, "e2"), ("e1", None), (None, "plus 1")]
+)
+def test_a_question_asks_for_one_thing(question: tuple[str | None, ...]) -> None:
+    with pytest.raises(UserError, match="exactly one"):
+        taught("transe").predict_links([question])
+
+
+def test_what_answers_nothing_new_has_no_answer() -> None:
+    learner = Learner("transe", "lower", device="cpu", **LINKS)
+    learner.learn([("a", "r", "b")])
+    assert learner.predict("a", "r", new=True) == []
+    assert learner.predict(head="a", tail="b", new=True) == []
+    assert [each.label for each in learner.predict("a", "r")] == ["b"]
+
+
+def test_own_triples_are_measured_as_the_test_set_is() -> None:
+    learner = taught("transe")
+    first = ring()[0]
+    labels = first.entities.labels(range(len(first.entities)))
+    relations = first.relations.labels(range(len(first.relations)))
+    triples = [(labels[h], relations[r], labels[t]) for h, r, t in first.test.tolist()]
+    measured = learner.measure(triples, by_relation=True)
+    tested = learner.evaluate().tests[0]
+    assert measured["count"] == tested["count"] == len(triples)
+    assert measured["known"] == 0
+    for metric in ("mrr", "hits@10"):
+        assert measured[metric] == pytest.approx(tested[metric])
+    rows = measured["relations"]
+    weights = np.array([row["count"] for row in rows], dtype=float)
+    mean = np.average([row["mrr"] for row in rows], weights=weights)
+    assert mean == pytest.approx(measured["mrr"])
+    assert {row["asked"] for row in rows} == {"head", "tail"}
