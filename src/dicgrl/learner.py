@@ -156,7 +156,7 @@ class Learner:
         seed = _whole_number("seed", seed, 0, (1 << 32) - 1)
         self.settings = settings
         self.seed = seed
-        self.names = Names(names)
+        self._names = Names(names)
         self.identity = secrets.token_hex(8)
         self.stored: dict[Path, int] = {}  # how many of its parts lie in a folder
         place = pick_device(device)
@@ -188,6 +188,15 @@ class Learner:
         """What it learns."""
         links = isinstance(self.run, LinkRun)
         return Task.LINK_PREDICTION if links else Task.NODE_CLASSIFICATION
+
+    @property
+    def names(self) -> Names:
+        """Readable names by label; they may be changed at any time."""
+        return self._names
+
+    @names.setter
+    def names(self, names: Mapping[str, str]) -> None:
+        self._names = Names(names)
 
     @property
     def num_parts(self) -> int:

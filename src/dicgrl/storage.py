@@ -41,7 +41,6 @@ from dicgrl.graph.part import SPLITS
 from dicgrl.learner import Learner, PartReport
 from dicgrl.locks import locked
 from dicgrl.models import BACKBONES
-from dicgrl.names import Names
 from dicgrl.settings import LinkSettings, NodeSettings
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def load_learner(folder: Path, device: str | torch.device = "auto") -> Learner:
         raise DataError(folder / "config.json", f"not a run that works here ({error})") from error
     if "names_sha256" in config:
         _check_sum(folder / "names.json", config["names_sha256"])
-        learner.names = Names(read_json(folder / "names.json"))
+        learner.names = read_json(folder / "names.json")
     numbers = range(saved_parts(folder))
     if not numbers:
         return learner
