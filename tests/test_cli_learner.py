@@ -21,7 +21,7 @@ from safetensors.numpy import load_file
 from dicgrl import KnowledgeGraph, Learner, NetworkGraph, load_stream
 from dicgrl.cli import main
 from tests.test_jobs import measured
-from tests.tiny import write_circles, write_growing_circles, write_ring
+from tests.tiny import learner_of, taught, write_circles, write_growing_circles, write_ring
 
 SMALL = ("--device", "cpu", "--set", "epochs=2")
 LINKS = (*SMALL, "--set", "dim=8", "--set", "batch=16")
@@ -477,6 +477,16 @@ def test_compare_needs_results(cli: Cli) -> None:
     refused(cli("compare", "half"), "half", "no results yet", "--resume")
     Path("half/results.json").write_text("{")
     refused(cli("compare", "half"), "results.json", "damaged")
+
+
+def test_compare_says_how_a_run_that_was_saved_from_python_gets_results(cli: Cli) -> None:
+    taught(learner_of("links", "lower"), 1).save("saved")
+    code, out, err = cli("compare", "saved")
+    assert (code, out) == (2, "") and "saved from Python" in err and "--resume" not in err
+    fact = Path("ring/0/train.txt").read_text(encoding="utf-8").splitlines()[0]
+    Path("known.tsv").write_text(fact, encoding="utf-8")
+    assert cli("learn", "saved", "known.tsv", "--device", "cpu").code == 0
+    assert cli("compare", "saved").code == 0
 
 
 def test_score_gives_every_line_its_score(cli: Cli) -> None:

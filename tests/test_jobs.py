@@ -18,6 +18,7 @@ from dicgrl.jobs import OnEpoch, learn_more, run_stream
 from dicgrl.readers import read_stream
 from dicgrl.recipes import Recipe
 from dicgrl.storage import _write_sealed, read_results
+from dicgrl.summary import summarise
 from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, write_ring
 
 KEYS = {
@@ -286,6 +287,63 @@ def test_a_damaged_trace_is_found_before_anything_is_learned(begun: Path) -> Non
         unchanged(begun, "trace.jsonl", "damaged")
     path.unlink()
     run(ring(), recipe_of("links"), out=begun, resume=True)
+
+
+def test_facts_are_not_learned_beside_a_damaged_trace(begun: Path, tmp_path: Path) -> None:
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("e1\tlikes\te2\n")
+    (begun / "trace.jsonl").write_text('{"part": 0')
+    epochs: list[int] = []
+    with pytest.raises(DataError, match=r"trace\.jsonl: damaged"):
+        learn_more(begun, facts, device="cpu", on_epoch=lambda part, _: epochs.append(part))
+    assert not epochs and not (begun / "part-2").exists()
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_parts_without_their_configuration_are_left_as_they_are(begun: Path, resume: bool) -> None:
+    (begun / "config.json").unlink()
+    epochs: list[int] = []
+    unchanged(
+        begun,
+        "config.json is missing",
+        resume=resume,
+        on_epoch=lambda part, _: epochs.append(part),
+    )
+    assert not epochs
+
+
+def test_the_newest_part_does_not_get_lost_in_silence(begun: Path, tmp_path: Path) -> None:
+    """A part is written before its results: whoever is killed leaves no such folder."""
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("e1\tlikes\te2\n")
+    whole = run(ring()[:2], recipe_of("links"))
+    shutil.rmtree(begun / "part-1")
+    missing = r"part-1: damaged run: this part is missing, results\.json knows 2"
+    for use in (
+        lambda: Learner.load(begun, device="cpu"),
+        lambda: summarise(begun),
+        lambda: read_results(begun),
+        lambda: learn_more(begun, facts, device="cpu"),
+    ):
+        with pytest.raises(DataError, match=missing):
+            use()
+    unchanged(begun, "part-1", "missing")
+    (begun / "results.json").unlink()  # as the message says
+    assert Learner.load(begun, device="cpu").num_parts == 1
+    again = run(ring()[:2], recipe_of("links"), out=begun, resume=True)
+    assert measured(again) == measured(whole)
+
+
+@pytest.mark.parametrize("keep", ["all", "last"])
+def test_results_that_know_less_than_there_is_are_no_damage(begun: Path, keep: str) -> None:
+    """As where a process is killed after a part and before its results."""
+    before = (begun / "results.json").read_bytes()
+    run(ring(), recipe_of("links"), out=begun, resume=True, keep=keep)
+    for content in (before, b"{", b'{"parts": 3}'):
+        (begun / "results.json").write_bytes(content)
+        assert Learner.load(begun, device="cpu").num_parts == 3
+    (begun / "results.json").unlink()
+    assert Learner.load(begun, device="cpu").num_parts == 3
 
 
 def test_damaged_parts_are_not_gone_on_with(begun: Path) -> None:

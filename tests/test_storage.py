@@ -202,6 +202,25 @@ def test_a_learner_is_not_saved_over_another(run: Path) -> None:
     assert before == {path: path.read_bytes() for path in files_of(run)}
 
 
+def test_a_learner_is_not_mixed_with_folders_of_runs(tmp_path: Path) -> None:
+    saved_by(taught(learner_of("links"), 1), tmp_path / "lower")
+    learner = taught(learner_of("links"), 1)
+    before = {path: path.read_bytes() for path in files_of(tmp_path)}
+    with pytest.raises(UserError, match="holds the runs lower; name one of them, or a new one"):
+        learner.save(tmp_path)
+    assert before == {path: path.read_bytes() for path in files_of(tmp_path)}
+    assert {path.name for path in tmp_path.iterdir()} == {"lower"}
+    learner.save(tmp_path / "mine")
+
+
+def test_a_learner_is_not_saved_among_parts_without_a_configuration(run: Path) -> None:
+    (run / "config.json").unlink()
+    before = {path: path.read_bytes() for path in files_of(run)}
+    with pytest.raises(UserError, match=r"config\.json is missing"):
+        taught(learner_of("links"), 1).save(run)
+    assert before == {path: path.read_bytes() for path in files_of(run)}
+
+
 def test_two_that_went_different_ways_do_not_share_a_folder(tmp_path: Path) -> None:
     folder = saved_by(taught(learner_of("links"), 1), tmp_path / "run")
     one, other = (Learner.load(folder, device="cpu") for _ in range(2))

@@ -243,8 +243,9 @@ def run(
         chosen = _recipe(stream, source, model, recipe, disentangled, changes)
         _run_whole(stream, chosen, seed, device, out, as_json)
         return
-    from dicgrl.jobs import check_folder, check_layout
+    from dicgrl.jobs import check_folder
     from dicgrl.report.continual import comparison_table, draw_curves, part_table
+    from dicgrl.storage import check_layout
     from dicgrl.strategies import Strategy
 
     strategies = list(dict.fromkeys(name.strip() for name in names.split(",")))
@@ -723,13 +724,12 @@ def _run_whole(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    from dicgrl.jobs import check_folder, check_layout
+    from dicgrl.jobs import check_folder
     from dicgrl.report.progress import training_bar
     from dicgrl.report.tables import whole_table
     from dicgrl.whole import run_whole
 
     if out is not None:
-        check_layout(out, several=False)
         check_folder(out, resume=False)
     title = f"{stream.name} {recipe.settings.model}"
     with training_bar(title, recipe.settings.epochs, *_units(stream.task)) as monitor:

@@ -31,12 +31,14 @@ from dicgrl.learner import Learner, part_results
 from dicgrl.locks import locked
 from dicgrl.recipes import Recipe
 from dicgrl.storage import (
+    check_configured,
     check_keep,
+    check_layout,
     check_place,
     configuration,
+    measured_parts,
     part_content,
     read_config,
-    read_json,
     same_content,
     save_learner,
     write_json,
@@ -189,6 +191,7 @@ def learn_more(
     keep = keep or config.get("keep", "all")
     check_keep(keep)
     with locked(out):
+        _trace_before(out, 0)  # a damaged one is found now, not when it is added to
         learner = Learner.load(out, device=device)
         remove_leftovers(out)
         about = {
@@ -212,7 +215,7 @@ def learn_more(
             if on_known:
                 on_known(given)
             found = results(learner, about | {"published": config.get("published", {})})
-            if not _is_current(out, learner.num_parts):  # a run that was killed may have lost it
+            if measured_parts(out) != learner.num_parts:  # a run that was killed may have lost it
                 write_json(out / "results.json", found)
             return found
         named = learner.named_alike(part)
@@ -221,47 +224,28 @@ def learn_more(
         return _learn_part(learner, part, about, out, keep, on_epoch)
 
 
-def _is_current(out: Path, parts: int) -> bool:
-    """Whether the results in a folder are of so many parts."""
-    try:
-        return len(read_json(out / "results.json")["parts"]) == parts
-    except (DataError, KeyError):
-        return False
-
-
 def _share(learner: Learner, first: Path) -> None:
     with contextlib.suppress(OSError), new_folder(first) as temporary:  # another run was faster
         save_learner(learner, temporary)
-
-
-def check_layout(out: Path, several: bool) -> None:
-    """Refuse to mix a run with folders of runs, which is where several strategies go.
-
-    Raises:
-        UserError: The folder holds a run and several are to come, or the other way round.
-    """
-    if several and (out / "config.json").exists():
-        raise UserError(
-            f"{out}: holds a run already; several strategies need a folder of their own"
-        )
-    runs = sorted(place.parent.name for place in out.glob("*/config.json"))
-    if not several and runs:
-        raise UserError(f"{out}: holds the runs {', '.join(runs)}; name one of them, or a new one")
 
 
 def check_folder(out: Path, resume: bool, resumable: bool = True) -> bool:
     """Whether a folder holds a run to go on with; where none is `resumable`, none may be there.
 
     Raises:
-        UserError: It holds a run and nobody asked to go on with it, or it is no folder.
+        UserError: It holds a run and nobody asked to go on with it, or folders of runs, or parts
+            without their config.json, or a damaged trace; or it is no folder.
     """
     check_place(out)
-    if not (out / "config.json").exists():
-        return False
-    if not resume:
+    there = (out / "config.json").exists()
+    if there and not resume:
         go_on = ", or go on with it (--resume)" if resumable else ""
         raise UserError(f"{out}: holds a run already; choose another folder{go_on}")
-    return True
+    if not there:
+        check_layout(out, several=False)
+        check_configured(out)
+    _trace_before(out, 0)  # a damaged one is found now, not when it is added to
+    return there
 
 
 def results(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
@@ -308,7 +292,6 @@ def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) 
                 f"{out}: the run there has {differs}={config.get(differs)!r}, not {value!r}; "
                 "resume it as it was begun, or choose another folder"
             )
-    _trace_before(out, 0)  # a damaged one is found now, not after the next part
     learner = Learner.load(out, device=device)
     if learner.num_parts > len(stream):
         raise UserError(f"{out}: the run there is longer than this stream")

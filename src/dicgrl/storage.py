@@ -16,7 +16,8 @@ A part's folder is written under another name and renamed when it is whole: a fo
 is complete, and a run that was killed goes on after its last part. Every byte is covered by a
 checksum: config.json, part.json and report.json carry their own, the others stand in part.json
 (names.json in config.json). All of them name the learner that they belong to. Loading reads, and
-checks, all but the models of earlier parts.
+checks, all but the models of earlier parts. Where `dicgrl.jobs` has left a results.json, which it
+writes after each part, a newest part that was lost is missed, too.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ def save_learner(
 
     Raises:
         BusyError: Another process is writing to the folder.
-        UserError: The folder holds another learner or is a file, or the last part was not learned
-            to its end.
+        UserError: The folder holds another learner, folders of runs or parts without their
+            config.json, or is a file; or the last part was not learned to its end.
     """
     check_keep(keep)
     check_place(folder)
@@ -85,6 +86,8 @@ def _save(learner: Learner, folder: Path, extra: dict[str, Any] | None, keep: st
         if read_config(folder).get("identity") != learner.identity:
             raise UserError(f"{folder}: holds another run; choose another folder")
     else:
+        check_layout(folder, several=False)
+        check_configured(folder)
         write_config(learner, folder, extra, keep)
     for number in range(max(known - 1, 0), learner.num_parts):  # the last may be measured since
         place = part_folder(folder, number)
@@ -134,6 +137,40 @@ def check_place(folder: Path) -> None:
     for place in (folder, *folder.parents):
         if place.exists() and not place.is_dir():
             raise UserError(f"{place}: is a file; a run is written to a folder")
+
+
+def check_layout(folder: Path, several: bool) -> None:
+    """Refuse to mix a run with folders of runs, which is where several strategies go.
+
+    Raises:
+        UserError: The folder holds a run and several are to come, or the other way round.
+    """
+    if several and (folder / "config.json").exists():
+        raise UserError(
+            f"{folder}: holds a run already; several strategies need a folder of their own"
+        )
+    runs = _runs_in(folder)
+    if not several and runs:
+        raise UserError(
+            f"{folder}: holds the runs {', '.join(runs)}; name one of them, or a new one"
+        )
+
+
+def check_configured(folder: Path) -> None:
+    """Refuse parts that have lost their config.json, which is written before the first of them.
+
+    Raises:
+        UserError: There are such.
+    """
+    if not (folder / "config.json").exists() and _part_numbers(folder):
+        raise UserError(
+            f"{folder}: holds parts of a run, but config.json is missing; put it back, or choose "
+            "another folder"
+        )
+
+
+def _runs_in(folder: Path) -> list[str]:
+    return sorted(place.parent.name for place in folder.glob("*/config.json"))
 
 
 def load_learner(folder: Path, device: str | torch.device = "auto") -> Learner:
@@ -197,7 +234,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     path = folder / "config.json"
     if not path.is_file():
-        runs = sorted(place.parent.name for place in folder.glob("*/config.json"))
+        runs = _runs_in(folder)
         held = f"; the folder holds the runs {', '.join(runs)}" if runs else ""
         raise DataError(folder, f"no run here (config.json is missing){held}")
     return _read_sealed(path, {})
@@ -209,9 +246,15 @@ def read_results(folder: Path) -> dict[str, Any]:
     Raises:
         DataError: There is none, or no part was finished.
     """
-    read_config(folder)
+    config = read_config(folder)
     path = folder / "results.json"
     if not path.exists():
+        if "dataset" not in config:  # `run` says what it learns
+            raise DataError(
+                folder,
+                "saved from Python, without results.json; `dicgrl learn` writes it, also where its "
+                "facts are known",
+            )
         raise DataError(folder, "this run has no results yet; --resume goes on with it")
     results = read_json(path)
     if not results.get("parts"):
@@ -232,14 +275,33 @@ def saved_parts(folder: Path) -> int:
     """How many parts of a run are complete.
 
     Raises:
-        DataError: A part is missing between others.
+        DataError: A part is missing between others, or one that results.json knows.
     """
-    there = [p.name.removeprefix("part-") for p in folder.glob("part-*") if p.is_dir()]
-    numbers = sorted(int(name) for name in there if name.isdecimal())
+    measured = measured_parts(folder)  # before parts are counted: one may be written meanwhile
+    numbers = _part_numbers(folder)
     for number, found in enumerate(numbers):
         if number != found:
             raise DataError(part_folder(folder, number), "damaged run: this part is missing")
+    if len(numbers) < measured:  # a part is written before the results that it led to
+        raise DataError(
+            part_folder(folder, len(numbers)),
+            f"damaged run: this part is missing, results.json knows {measured}; put it back, or "
+            f"remove results.json to go on after {len(numbers)}",
+        )
     return len(numbers)
+
+
+def measured_parts(folder: Path) -> int:
+    """How many parts results.json is about; 0 where it cannot be read: it can be written anew."""
+    try:
+        return len(read_json(folder / "results.json")["parts"])
+    except (DataError, KeyError, TypeError):
+        return 0
+
+
+def _part_numbers(folder: Path) -> list[int]:
+    there = [p.name.removeprefix("part-") for p in folder.glob("part-*") if p.is_dir()]
+    return sorted(int(name) for name in there if name.isdecimal())
 
 
 def stored_parts(folder: Path) -> Iterator[Part]:
