@@ -25,7 +25,9 @@ pytest.importorskip("optuna")
 
 GRID = {"lr": ["0.1", "0.2", "0.3"], "top": ["1", "2"]}
 BASE = Recipe("best", LinkSettings(strategy="lower", components=2, top=2, dim=4))
-STREAM = KnowledgeStream.from_labels("two", [[("a", "r", "b")], [("c", "r", "a")]])
+PARTS = ([("a", "r", "b"), ("b", "r", "a")], [("c", "r", "a"), ("c", "r", "b")])
+STREAM = KnowledgeStream.from_labels("two", PARTS, valid=0.5)
+UNJUDGED = KnowledgeStream.from_labels("two", PARTS)
 
 
 class Objective:
@@ -85,7 +87,7 @@ def test_settings_that_exclude_each_other_are_passed_over(objective: Objective) 
     found = sweep(grid={"components": ["1", "2"], "lr": ["0.1"]})  # top is 2
     assert len(objective.asked) == 1
     assert [trial.state for trial in found.trials] == ["complete", "impossible"]
-    with pytest.raises(FailureError, match="none of 1 combinations"):
+    with pytest.raises(FailureError, match=r"none of 1 combinations .* top=2 of components=1"):
         sweep(grid={"components": ["1"]})
     with pytest.raises(FailureError, match="none of 2 combinations"):
         sweep(grid={"lr": ["0.3"], "top": ["1", "2"]})
@@ -114,7 +116,7 @@ def test_a_study_of_something_else_is_refused(objective: Objective, tmp_path: Pa
         sweep(study, grid, seeds=2)
     with pytest.raises(UserError, match="another grid"):
         sweep(study, {"lr": ["0.1"]})
-    other = KnowledgeStream.from_labels("two", [[("a", "r", "b")], [("c", "r", "b")]])
+    other = KnowledgeStream.from_labels("two", [*PARTS, [("d", "r", "b")]], valid=0.5)
     with pytest.raises(UserError, match="another data"):
         run_sweep(other, BASE, grid, device="cpu", study=study)
 
@@ -148,9 +150,27 @@ def test_unknown_settings_are_refused_before_anything_is_learned(objective: Obje
     assert not objective.asked
 
 
+def test_values_with_commas_reach_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def learn(stream: Stream, settings: LinkSettings, **named: object) -> float:
+        del stream, named
+        tried.append(settings.budget)
+        return 1.0 if "," in settings.budget else 0.0
+
+    monkeypatch.setattr(dicgrl.sweep, "validation_value", learn)
+    base = Recipe("best", LinkSettings(strategy="emr", dim=4))
+    found = run_sweep(STREAM, base, parse_grid(["budget=5%,5x;10%"]), device="cpu")
+    assert sorted(tried) == ["10%", "5%,5x"] and found.settings.budget == "5%,5x"
+
+
 def test_grids() -> None:
     assert parse_grid(["a=1, 2,1", " b = x"]) == {"a": ["1", "2"], "b": ["x"]}
-    for text in ("a", "a=", "=1", "a=1,,2"):
+    assert parse_grid(["budget=5%,5x; 10%", "b=1;2"]) == {
+        "budget": ["5%,5x", "10%"],
+        "b": ["1", "2"],
+    }
+    for text in ("a", "a=", "=1", "a=1,,2", "a=1;;2", "a=1,2;"):
         with pytest.raises(UserError, match="expected key=value,value"):
             parse_grid([text])
     with pytest.raises(UserError, match="already"):
@@ -215,7 +235,13 @@ def test_the_objective_is_the_mean_over_the_parts_after_the_last() -> None:
 
 def test_without_validation_data_there_is_nothing_to_choose_by() -> None:
     with pytest.raises(UserError, match="two: no validation data"):
-        validation_value(STREAM, LinkSettings(dim=4, epochs=1), device="cpu")
+        validation_value(UNJUDGED, LinkSettings(dim=4, epochs=1), device="cpu")
+
+
+def test_without_validation_data_nothing_is_tried(objective: Objective, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="two: no validation data to choose by; see --valid"):
+        run_sweep(UNJUDGED, BASE, GRID, device="cpu", study=tmp_path / "study.db")
+    assert not objective.asked and not list(tmp_path.iterdir())
 
 
 # The recipe that it writes.
@@ -294,6 +320,16 @@ def test_the_command_writes_a_recipe_that_run_takes(
     assert "ends with .toml" in capsys.readouterr().err
     assert command(monkeypatch, *words, "--whole") == 2
     assert "--strategy lower" in capsys.readouterr().err
+
+
+def test_the_command_says_at_once_that_there_is_nothing_to_choose_by(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("".join(f"e{i}\tr\te{i + 1}\n" for i in range(9)))
+    words = ("sweep", str(facts), "--grid", "dim=16,32", "--set", "epochs=2", "--device", "cpu")
+    assert command(monkeypatch, *words) == 2
+    assert "no validation data to choose by; see --valid" in capsys.readouterr().err
 
 
 def test_without_optuna_there_is_a_message(

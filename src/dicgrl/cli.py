@@ -613,7 +613,11 @@ def reproduce(
 def sweep(
     source: Source,
     grid: Annotated[
-        list[str], typer.Option(metavar="KEY=V1,V2", help="A setting and the values to try.")
+        list[str],
+        typer.Option(
+            metavar="KEY=V1,V2",
+            help="A setting and the values to try; 'KEY=V1;V2' where values have commas.",
+        ),
     ],
     model: Model = None,
     strategy: Annotated[

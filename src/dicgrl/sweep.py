@@ -41,11 +41,13 @@ class Trial:
         values: What was tried of each setting.
         value: The objective; None where it could not be trained.
         state: complete, diverged or impossible (settings that exclude each other).
+        reason: Why it could not be trained; empty where it could.
     """
 
     values: dict[str, str]
     value: float | None
     state: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +83,23 @@ class Sweep:
 
 
 def parse_grid(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Settings and their values.
+    """Settings and their values; with semicolons between them, values may have commas.
 
     Example:
         >>> parse_grid(["dim=100,200", "beta=0.1,0.3"])
         {'dim': ['100', '200'], 'beta': ['0.1', '0.3']}
+        >>> parse_grid(["budget=5%,5x;10%"])
+        {'budget': ['5%,5x', '10%']}
     """
     grid: dict[str, list[str]] = {}
     for text in texts:
         key, _, listed = text.partition("=")
-        values = [value.strip() for value in listed.split(",")]
+        values = [value.strip() for value in listed.split(";" if ";" in listed else ",")]
         if not key.strip() or "" in values:
-            raise UserError(f"--grid {text!r}: expected key=value,value")
+            raise UserError(
+                f"--grid {text!r}: expected key=value,value, or key=value;value where values have "
+                "commas"
+            )
         if key.strip() in grid:
             raise UserError(f"--grid {text!r}: {key.strip()} has its values already")
         grid[key.strip()] = list(dict.fromkeys(values))
@@ -140,8 +147,12 @@ def validation_value(
         if run.count("valid", part, part + 1)
     ]
     if not measured:
-        raise UserError(f"{stream.name}: no validation data to choose by; see --valid")
+        raise _nothing_to_choose_by(stream)
     return statistics.fmean(measured)
+
+
+def _nothing_to_choose_by(stream: Stream) -> UserError:
+    return UserError(f"{stream.name}: no validation data to choose by; see --valid")
 
 
 def run_sweep(
@@ -169,9 +180,12 @@ def run_sweep(
             given the same file share the work.
 
     Raises:
+        UserError: There is no validation data, or no such setting or value.
         FailureError: No combination could be trained.
     """
     engine = _import_optuna()
+    if not any(len(part.valid) for part in stream):
+        raise _nothing_to_choose_by(stream)
     for key in grid:
         recipe.settings.check_effect(key)
         if key not in recipe.settings.names():
@@ -193,9 +207,11 @@ def run_sweep(
             )
         except UserError as error:  # such as 8 of 4 components, or more memory than there is
             trial.set_user_attr("state", "impossible")
+            trial.set_user_attr("reason", str(error))
             raise engine.TrialPruned from error
         except DivergedError as error:
             trial.set_user_attr("state", "diverged")
+            trial.set_user_attr("reason", str(error))
             raise engine.TrialPruned from error
 
     about = {
@@ -261,7 +277,10 @@ def _ended(kept: optuna.Study) -> dict[tuple[str, ...], Trial]:
     """The combinations that have an outcome; one that two processes tried counts once."""
     return {
         tuple(map(str, trial.params.values())): Trial(
-            dict(trial.params), trial.value, trial.user_attrs.get("state", "complete")
+            dict(trial.params),
+            trial.value,
+            trial.user_attrs.get("state", "complete"),
+            trial.user_attrs.get("reason", ""),
         )
         for trial in kept.trials
         if trial.state.name in ("COMPLETE", "PRUNED")
@@ -279,7 +298,10 @@ def _summed_up(
         ended.values(), key=lambda t: -math.inf if t.value is None else t.value, reverse=True
     )
     if not ranked or ranked[0].value is None:
-        raise FailureError(f"{stream.name}: none of {len(ranked)} combinations could be trained")
+        why = f", the last because: {ranked[-1].reason}" if ranked and ranked[-1].reason else ""
+        raise FailureError(
+            f"{stream.name}: none of {len(ranked)} combinations could be trained{why}"
+        )
     settings = recipe.settings.parsed(f"{k}={v}" for k, v in ranked[0].values.items())
     metric = (LinkRun if isinstance(stream, KnowledgeStream) else NodeRun).metric
     return Sweep(stream.name, metric, whole, seeds, ranked, settings)
