@@ -301,6 +301,27 @@ def test_a_weight_that_is_not_finite_is_found_though_the_loss_was(
     assert model.table.rows.isfinite().all()
 
 
+@pytest.mark.parametrize("validations", [None, [0.5]], ids=["no validation", "validation"])
+@pytest.mark.parametrize("rate", [3e6, 1e30])
+def test_a_weight_far_too_large_is_found_though_all_is_finite(
+    rate: float, validations: list[float] | None
+) -> None:
+    model = Slope()
+    before = model.weights()
+    with pytest.raises(DivergedError, match=r"a weight has the size .* at step 1 .*rate \(lr\)"):
+        run(
+            model,
+            Schedule(epochs=1, batch=10, lr=rate, validate_every=1),
+            lambda e, w: model.loss(e, w) * 1e-2,
+            validations,
+        )
+    assert model.weights() == before
+
+
+def test_a_large_step_is_not_called_divergence() -> None:
+    run(Slope(), Schedule(epochs=1, batch=10, lr=1e3))
+
+
 # The loop with a real model.
 
 

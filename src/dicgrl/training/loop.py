@@ -1,4 +1,4 @@
-"""The training loop: epochs of batches, early stopping on validation data, a guard against NaN.
+"""The training loop: epochs of batches, early stopping, a guard against weights without sense.
 
 It knows lessons, a model and an optimiser; not what a triple or a node is. A `Lesson` says what is
 learned in each epoch; strategies of continual learning are lessons of their own. Inside an epoch
@@ -7,6 +7,7 @@ nothing waits for the device: losses are summed there and read once, when the ep
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -170,22 +171,28 @@ class FitReport:
 
 
 class DivergedError(FailureError):
-    """The loss or a weight is no longer a finite number; the model is back at its last good state.
+    """The loss or a weight is not finite, or a weight far too large.
 
-    Attributes:
-        step: The step, counted from 1, at which the loss was first not finite.
+    The model is back at its last good state.
+
+    Args:
+        epoch: The epoch, counted from 1.
+        step: The step, counted from 1, at which the loss was first not finite, or before which a
+            weight went wrong.
+        what: What is wrong.
     """
 
     def __init__(self, epoch: int, step: int, what: str) -> None:
         self.epoch = epoch
         self.step = step
         super().__init__(
-            f"training diverged: {what} is not finite at step {step} (epoch {epoch}); the last "
+            f"training diverged: {what} at step {step} (epoch {epoch}); the last "
             "good weights are kept. A smaller learning rate (lr) or gradient clipping (clip) may "
             "help"
         )
 
 
+_LARGEST = 1e6  # of a weight; around it float32 has steps of 0.06, too coarse to learn with
 _ALONE = threading.RLock()  # threads share PyTorch's global generator
 
 
@@ -209,7 +216,7 @@ def fit(
         monitor: Told about every epoch.
 
     Raises:
-        DivergedError: The loss or a weight is not finite.
+        DivergedError: The loss or a weight is not finite, or a weight far too large.
     """
     devices = [generator.device] if generator.device.type == "cuda" else []
     with _ALONE, torch.random.fork_rng(devices=devices):
@@ -265,14 +272,14 @@ def _fit(
         report.epochs = epoch
         if bad > begun:
             good.restore()
-            raise DivergedError(epoch, bad, "the loss")
+            raise DivergedError(epoch, bad, "the loss is not finite")
         entry = EpochReport(epoch, mean, seen / max(seconds, 1e-9))
         report.history.append(entry)
         last = epoch == schedule.epochs
         if validate is not None and (epoch % schedule.validate_every == 0 or last):
-            if not _finite(tables, parameters):
+            if wrong := _unsound(tables, parameters):
                 good.restore()
-                raise DivergedError(epoch, step, "a weight")
+                raise DivergedError(epoch, step, wrong)
             started = time.perf_counter()
             entry.validation = validate()
             report.validate_seconds += time.perf_counter() - started
@@ -283,7 +290,7 @@ def _fit(
         elif (
             validate is None
             and epoch % schedule.validate_every == 0
-            and _finite(tables, parameters)
+            and not _unsound(tables, parameters)
         ):
             good.take()
         if monitor:
@@ -292,9 +299,9 @@ def _fit(
             break
     if validate is None:
         report.best_epoch = report.epochs
-        if not _finite(tables, parameters):
+        if wrong := _unsound(tables, parameters):
             good.restore()
-            raise DivergedError(report.epochs, step, "a weight")
+            raise DivergedError(report.epochs, step, wrong)
     elif report.best_epoch != report.epochs:
         good.restore()
     return report
@@ -315,10 +322,18 @@ def _summed(losses: list[Tensor], sizes: list[int]) -> tuple[float, int]:
     return mean, int(number)
 
 
-def _finite(tables: list[Table], parameters: list[nn.Parameter]) -> bool:
+def _unsound(tables: list[Table], parameters: list[nn.Parameter]) -> str:
+    """What is wrong with weights that may have changed; empty where they can be used.
+
+    Read from the device once.
+    """
     weights = [table.rows if table.open is None else table.rows[table.open] for table in tables]
     weights += [parameter.detach() for parameter in parameters]
-    return bool(torch.stack([w.isfinite().all() for w in weights]).all())
+    ends = [torch.stack(w.aminmax()).double() for w in weights if w.numel()]  # NaN, if there is one
+    largest = torch.stack(ends).abs().max().item() if ends else 0.0
+    if not math.isfinite(largest):
+        return "a weight is not finite"
+    return f"a weight has the size {largest:.1e}" if largest > _LARGEST else ""
 
 
 class _Snapshot:
