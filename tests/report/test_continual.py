@@ -38,6 +38,7 @@ def results_of(parts: int = 2, **changes: Any) -> dict[str, Any]:
         return {
             "part": number,
             "learn_seconds": 12.34,
+            "epochs": 7,
             "new_examples": 5000,
             "replayed_examples": 700 * number,
             "candidates": 900 * number,
@@ -89,7 +90,7 @@ def test_the_table_of_a_part_shows_the_newest_part_in_per_cent() -> None:
     [
         (
             {"mean": 0.0345, "largest": 0.51, "rows": 12345},
-            "12,345 old rows moved by 3.5 % of their length on average, 51 % at most",
+            "12,345 old components moved by 3.5 % of their length on average, 51 % at most",
         ),
         (
             {"mean": 0.012, "largest": 0.9, "nodes": 1},
@@ -100,9 +101,18 @@ def test_the_table_of_a_part_shows_the_newest_part_in_per_cent() -> None:
 def test_a_part_says_how_far_what_is_old_has_moved(drift: dict[str, Any], shown: str) -> None:
     results = results_of()
     results["parts"][-1]["drift"] = drift
-    assert f"activated; {shown}; forgetting" in text_of(part_table(results))
+    assert f"activated; {shown}; forgetting" in text_of(part_table(results), 240)
     results["parts"][-1]["drift"] = {"mean": 0.0, "largest": 0.0, "rows": 0}
     assert "moved" not in text_of(part_table(results))
+
+
+def test_a_part_that_was_not_learned_says_so() -> None:
+    results = results_of(strategy="frozen")
+    results["parts"][-1] |= {"epochs": 0, "replayed_examples": 0, "candidates": 0}
+    text = text_of(part_table(results))
+    assert "learned nothing of 5,000 new examples; forgetting" in text
+    results["parts"][-1] |= {"new_examples": 0}  # there was nothing to learn
+    assert "learned 0 new examples in" in text_of(part_table(results))
 
 
 def test_what_was_not_measured_is_not_shown() -> None:

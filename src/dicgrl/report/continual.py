@@ -51,10 +51,12 @@ def part_table(results: Results) -> Group:
 
 
 def _caption(part: dict[str, Any]) -> str:
-    replayed = part["replayed_examples"]
-    learned = f"{part['new_examples']:,} new" + (f" and {replayed:,} old" if replayed else "")
-    one = part["new_examples"] == 1 and not replayed
+    new, replayed = part["new_examples"], part["replayed_examples"]
+    learned = f"{new:,} new" + (f" and {replayed:,} old" if replayed else "")
+    one = new == 1 and not replayed
     text = f"learned {learned} example{'' if one else 's'} in {_seconds(part['learn_seconds'])} s"
+    if new and not part["epochs"]:
+        text = f"learned nothing of {counted(new, 'new example')}"
     arrived = [
         f"1 {_ONE[kind]}" if count == 1 else f"{count:,} {kind}"
         for kind, count in part.get("arrived", {}).items()
@@ -72,13 +74,13 @@ def _caption(part: dict[str, Any]) -> str:
 
 
 def _moved(drift: dict[str, Any]) -> str:
-    """How far old rows moved, or old nodes of a network."""
+    """How far old components moved, or old nodes of a network."""
     if "nodes" in drift:
         changed = f"{counted(drift['nodes'], 'old node')} changed class"
         return f"; {changed}, probabilities moved by {drift['mean'] * 100:.1f} % on average"
     if drift.get("rows"):
         far = f"by {drift['mean'] * 100:.1f} % of their length on average"
-        rows = counted(drift["rows"], "old row")
+        rows = counted(drift["rows"], "old component")  # each is a row of a divided model
         return f"; {rows} moved {far}, {drift['largest'] * 100:.0f} % at most"
     return ""
 
