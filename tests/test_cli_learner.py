@@ -20,6 +20,7 @@ from safetensors.numpy import load_file
 
 from dicgrl import KnowledgeGraph, Learner, NetworkGraph, load_stream
 from dicgrl.cli import main
+from dicgrl.export import export
 from tests.test_jobs import measured
 from tests.tiny import learner_of, taught, write_circles, write_growing_circles, write_ring
 
@@ -428,6 +429,10 @@ ASKED_WRONG = {
     "explain: two": (("explain", "divided", "--triple", "e1", "plus 1"), ("--triple", "3")),
     "explain: nothing": (("explain", "divided"), ("--triple",)),
     "export: there": (("export", "plain", "--to", "ring"), ("ring", "already")),
+    "export: in a file": (
+        ("export", "plain", "--to", "ring/0/test.txt/x"),
+        ("ring/0/test.txt: is a file; expected a folder",),
+    ),
     "export: nowhere": (("export", "plain"), ("--to",)),
     "compare: nothing": (("compare",), ("RUN",)),
     "compare: tasks": (("compare", "plain", "nodes"), ("different tasks",)),
@@ -741,6 +746,12 @@ def test_exported_vectors_give_the_models_scores(cli: Cli) -> None:
     score = Learner.load("plain", device="cpu").score([("e3", "plus 2", "e9")])[0]
     assert -np.abs(away).sum() == pytest.approx(score, rel=1e-5)
     assert "e1\tNumber One" in Path("vectors/entities.tsv").read_text(encoding="utf-8")
+
+
+def test_vectors_are_exported_from_python(tmp_path: Path) -> None:
+    learner = taught(learner_of("links"), 1)
+    for place in (str(tmp_path / "text"), tmp_path / "path"):
+        assert set(export(learner, place)) == {path.name for path in Path(place).iterdir()}
 
 
 def test_networks_and_divided_models_are_exported(cli: Cli) -> None:

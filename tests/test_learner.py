@@ -291,7 +291,7 @@ def test_what_makes_no_sense_in_a_question() -> None:
 def test_a_file_is_no_place_for_a_learner(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     for place in (tmp_path / "notes.txt", tmp_path / "notes.txt" / "run"):
-        with pytest.raises(UserError, match=r"notes\.txt: is a file; a run is written to a folder"):
+        with pytest.raises(UserError, match=r"notes\.txt: is a file; expected a folder"):
             taught(learner_of("links"), 1).save(place)
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
@@ -683,10 +683,31 @@ def test_settings_leave_nothing_to_name() -> None:
 
 
 def test_parts_that_were_not_learned_have_no_evaluation() -> None:
-    with pytest.raises(UserError, match="0 parts were learned"):
-        learner_of("links").evaluation()
-    with pytest.raises(UserError, match="1 parts were learned, not 2"):
-        taught(learner_of("links"), 1).evaluation(2)
+    for parts in (None, 0, 1):
+        with pytest.raises(UserError, match=r"^nothing was learned yet: call learn first"):
+            learner_of("links").evaluation(parts)
+    learner = taught(learner_of("links"), 2)
+    for wrong in (0, 3, "1", 1.0):
+        with pytest.raises(UserError, match=f"^parts={wrong!r}: expected a whole number, 1 to 2"):
+            learner.evaluation(wrong)  # type: ignore[arg-type]
+    assert len(learner.evaluation(1).tests) == 1
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ({"model": 5}, "model=5: expected a name"),
+        ({"strategy": ["lower"]}, r"strategy=\['lower'\]: expected a name"),
+        ({"dataset": 0}, "dataset=0: expected a name"),
+        ({"names": [1]}, r"names=\[1\]: expected a dictionary"),
+        ({"names": ""}, "names='': expected a dictionary"),
+        ({"settings": 3}, "settings=3: expected LinkSettings or NodeSettings"),
+        ({"settings": {"dim": 3}}, "settings={'dim': 3}: expected LinkSettings"),
+    ],
+)
+def test_arguments_of_another_kind_are_named(argument: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=f"^{message}"):
+        Learner(**argument, device="cpu")
 
 
 def test_the_class_of_a_test_node_was_set_aside() -> None:

@@ -13,10 +13,11 @@ from dicgrl.errors import UserError
 from dicgrl.files import new_folder
 from dicgrl.graph import Vocabulary
 from dicgrl.learner import Learner
+from dicgrl.storage import check_place
 from dicgrl.tasks import LinkRun
 
 
-def export(learner: Learner, folder: Path) -> list[str]:
+def export(learner: Learner, folder: str | Path) -> list[str]:
     """Write a learner's vectors and labels to a new folder.
 
     Knowledge graphs give `entities` [E, K, size] and `relations` [R, K or 1, size]; networks give
@@ -28,7 +29,12 @@ def export(learner: Learner, folder: Path) -> list[str]:
 
     Returns:
         Names of the files.
+
+    Raises:
+        UserError: The folder is there, it cannot be made, or nothing was learned.
     """
+    folder = Path(folder)
+    check_place(folder.parent)
     if folder.exists():
         raise UserError(f"{folder}: is there already; choose another folder")
     learner.check_learned()

@@ -138,8 +138,15 @@ class Learner:
         settings: LinkSettings | NodeSettings | None = None,
         **changes: Any,
     ) -> None:
+        named = {"dataset": dataset, "model": model, "strategy": strategy}
+        for name, value in named.items():
+            if not isinstance(value, str | None):
+                raise UserError(f"{name}={value!r}: expected a name")
+        if names is not None and not isinstance(names, Mapping):
+            raise UserError(f"names={names!r}: expected a dictionary of labels and their names")
         if settings is not None:
-            named = {"dataset": dataset, "model": model, "strategy": strategy}
+            if not isinstance(settings, LinkSettings | NodeSettings):
+                raise UserError(f"settings={settings!r}: expected LinkSettings or NodeSettings")
             given = [*(name for name, value in named.items() if value), *changes]
             if given:
                 raise UserError(
@@ -301,9 +308,10 @@ class Learner:
         Raises:
             UserError: So many parts were not learned.
         """
-        parts = len(self.reports) if parts is None else parts
-        if not 1 <= parts <= len(self.reports):
-            raise UserError(f"{len(self.reports)} parts were learned, not {parts}")
+        if not self.reports:
+            raise UserError("nothing was learned yet: call learn first")
+        most = len(self.reports)
+        parts = most if parts is None else _whole_number("parts", parts, 1, most)
         return evaluation(
             self.run.metric, self.tests[:parts], self.before[:parts], self.retention[parts - 1]
         )

@@ -136,7 +136,7 @@ def check_place(folder: Path) -> None:
     """
     for place in (folder, *folder.parents):
         if place.exists() and not place.is_dir():
-            raise UserError(f"{place}: is a file; a run is written to a folder")
+            raise UserError(f"{place}: is a file; expected a folder")
 
 
 def check_layout(folder: Path, several: bool) -> None:
