@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.recipes import default_settings
-from dicgrl.settings import ContinualSettings, LinkSettings, NodeSettings
+from dicgrl.settings import (
+    OF_COMPONENTS,
+    USED_BY,
+    ContinualSettings,
+    LinkSettings,
+    NodeSettings,
+)
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 _HEAD = """\
@@ -29,7 +35,13 @@ other strategies and plain models. The known datasets have recipes there that sa
 
 The nodes of a network have no rows that could arrive or drift. There `--set` refuses
 {without_effect},
-which have no effect; a recipe may carry them."""
+which have no effect; a recipe may carry them.
+
+`--set` and `Learner` also refuse what neither the strategy nor the model has a use for. Of several
+strategies in one command it is enough that one uses a setting; others ignore it. These are for some
+alone:
+
+{used_by}"""
 _SECTIONS: dict[str, tuple[type[ContinualSettings], tuple[str, ...]]] = {  # and models of a task
     "Later parts, both tasks": (ContinualSettings, ("transe", "gat")),
     "Link prediction": (LinkSettings, ("transe",)),
@@ -41,7 +53,12 @@ _NAMES = {"transe": "dicgrl, links", "gat": "dicgrl, nodes"}
 def page() -> str:
     """The page, as Markdown."""
     without = [f"`{name}`" for name in NodeSettings.without_effect]
-    head = _HEAD.format(without_effect=", ".join(without))
+    users: dict[str, list[str]] = {}
+    for name, strategies in USED_BY.items():
+        users.setdefault(", ".join(strategies), []).append(f"`{name}`")
+    users["models of components, not plain ones"] = [f"`{name}`" for name in OF_COMPONENTS]
+    used_by = "\n".join(f"- {who}: {', '.join(names)}" for who, names in users.items())
+    head = _HEAD.format(without_effect=", ".join(without), used_by=used_by)
     sections = [_section(title, *each) for title, each in _SECTIONS.items()]
     return "\n\n".join([head, *sections]) + "\n"
 

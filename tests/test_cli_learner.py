@@ -163,6 +163,23 @@ def test_several_strategies_are_compared(cli: Cli) -> None:
     assert [each["strategy"] for each in json.loads(again.out)] == ["lower", "emr"]
 
 
+def test_settings_without_use_are_refused_before_anything_runs(cli: Cli) -> None:
+    run = ("run", "ring", *LINKS, "--out", "never", "--strategy")
+    useless = "strength has no effect with strategy upper; ewc uses it"
+    refused(cli(*run, "upper", "--set", "strength=100"), useless)
+    refused(cli(*run, "lower,upper", "--set", "budget=5%"), "strategy lower, upper")
+    refused(cli(*run, "lower", "--set", "top=2"), "top has no effect on a plain model")
+    merged = ("run", "ring", *LINKS, "--out", "never", "--whole")
+    refused(cli(*merged, "--set", "top=2"), "top has no effect on a plain model")
+    grid = ("sweep", "ring", *SMALL, "--strategy", "lower", "--set", "budget=5%", "--grid", "dim=4")
+    refused(cli(*grid), "budget has no effect with strategy lower")
+    assert not Path("never").exists()
+    both = ("run", "ring", *LINKS, "--strategy", "lower,emr", "--set", "budget=5%", "--json")
+    assert [each["strategy"] for each in json.loads(cli(*both).out)] == ["lower", "emr"]
+    divided = ("--strategy", "lower", "--disentangled", "--set", "top=2", "--json")
+    assert json.loads(cli("run", "ring", *LINKS, *divided).out)["settings"]["top"] == 2
+
+
 def test_the_same_seed_gives_the_same_numbers(cli: Cli) -> None:
     first, again, other = (
         measured(json.loads(cli("run", "ring", *DIVIDED, "--json", "--seed", seed).out))

@@ -14,12 +14,17 @@ from hypothesis import strategies as st
 from dicgrl import Learner, UserError
 from dicgrl.models import Components
 from dicgrl.settings import (
+    OF_COMPONENTS,
+    STRATEGIES,
+    USED_BY,
     ContinualSettings,
     LinkSettings,
     NodeSettings,
+    check_use,
     examples_within,
     scorer_options,
 )
+from dicgrl.strategies import Strategy
 from dicgrl.training import Schedule
 from tests.tiny import learner_of, taught
 
@@ -317,6 +322,103 @@ def test_later_parts_have_their_own_epochs_and_rate() -> None:
     later = settings.later_schedule()
     assert later.epochs == 5 and later.lr == pytest.approx(0.02)
     assert LinkSettings(epochs=80).later_schedule() == LinkSettings(epochs=80).schedule()
+
+
+OTHER: dict[str, Any] = {  # another value for every setting that some have no use for
+    "later_epochs": 2,
+    "later_rate": 0.3,
+    "validate_on": "part",
+    "budget": "3",
+    "strength": 1e3,
+    "weight1": 3.0,
+    "weight2": 2.0,
+    "refresh": 1,
+    "fan": 1,
+    "selection": "sample",
+    "arrive_epochs": 2,
+    "shield": "all",
+    "shield_rank": 3,
+    "guard": True,
+    "arrive_last": True,
+    "pace": 0.5,
+    "max_drift": 1e-6,
+    "average": True,
+    "top": 1,
+    "attention": "nodes",
+    "routing": "published",
+    "order": "weight",
+    "beta": 9.0,
+    "orders": 1,
+}
+
+
+def same_model(kind: str, strategy: str, changes: dict[str, Any]) -> bool:
+    """Whether changed settings lead to the same weights and answers in the same way."""
+    settings = learner_of(kind, strategy, epochs=4).settings
+    changes = {name: value for name, value in changes.items() if name in settings.as_dict()}
+    one, other = (
+        taught(Learner(settings=each, device="cpu"))
+        for each in (settings, settings.changed(changes))
+    )
+    mine, theirs = one.run.model, other.run.model
+    pairs = zip(mine.tables().values(), theirs.tables().values(), strict=True)
+    weights = mine.state_dict()
+    same = weights.keys() == theirs.state_dict().keys()
+    same = same and all(torch.equal(weights[k], v) for k, v in theirs.state_dict().items())
+    same = same and all(torch.equal(a.rows, b.rows) for a, b in pairs)
+    took = [[(r.epochs, r.best_epoch, r.validation) for r in each.reports] for each in (one, other)]
+    return same and one.tests == other.tests and one.before == other.before and took[0] == took[1]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kind", ["divided", "nodes"])
+def test_what_a_strategy_has_no_use_for_changes_nothing(kind: str, strategy: str) -> None:
+    idle = {name for name, users in USED_BY.items() if strategy not in users}
+    assert same_model(kind, strategy, {name: OTHER[name] for name in idle})
+
+
+@pytest.mark.parametrize(
+    ("strategy", "name"),
+    [
+        (strategy, name)
+        for name in ("later_epochs", "later_rate", "validate_on", "budget", "strength", "weight1")
+        for strategy in USED_BY[name]
+    ],
+)
+def test_what_a_strategy_has_a_use_for_changes_something(strategy: str, name: str) -> None:
+    assert not same_model("divided", strategy, {name: OTHER[name]})
+
+
+def test_what_a_plain_model_has_no_use_for_changes_nothing() -> None:
+    assert same_model("links", "lower", {name: OTHER[name] for name in OF_COMPONENTS})
+
+
+def test_every_setting_of_later_parts_has_its_users() -> None:
+    for_all = {"strategy", "start", "orders"}
+    assert USED_BY.keys() == {f.name for f in fields(ContinualSettings)} - for_all
+    assert {user for users in USED_BY.values() for user in users} < set(STRATEGIES)
+    assert set(STRATEGIES) <= Strategy.registry.keys()
+    assert OTHER.keys() == USED_BY.keys() | set(OF_COMPONENTS)
+
+
+@pytest.mark.parametrize("model", ["transe", "gat"])
+def test_a_setting_without_use_cannot_be_asked_for(model: str) -> None:
+    with pytest.raises(UserError, match=r"^strength has no effect with strategy upper; ewc uses"):
+        Learner(model, "upper", strength=100.0, device="cpu")
+    with pytest.raises(UserError, match=r"^budget .* strategy frozen; emr, gem, dicgrl use it"):
+        Learner(model, "frozen", budget="50%", device="cpu")
+    with pytest.raises(UserError, match=r"^top has no effect on a plain model; components=8"):
+        Learner(model, "lower", top=2, device="cpu")
+    assert Learner(model, "lower", components=4, top=2, device="cpu").settings.top == 2
+    carried = Learner(model, "lower", device="cpu").settings.changed({"top": 2, "budget": "5%"})
+    assert Learner(settings=carried, device="cpu").settings == carried  # as a recipe does
+
+
+def test_a_strategy_of_ones_own_may_use_any_setting() -> None:
+    check_use(USED_BY, [("mine", True)])
+    check_use(["budget", "top"], [("lower", False), ("dicgrl", True)])  # one of them is enough
+    with pytest.raises(UserError, match=r"^budget has no effect with strategy lower, upper; "):
+        check_use(["budget"], [("lower", False), ("upper", True), ("lower", True)])
 
 
 def test_what_is_refused_for_networks_has_no_effect_on_them() -> None:

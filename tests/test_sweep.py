@@ -164,6 +164,19 @@ def test_values_with_commas_reach_the_settings(monkeypatch: pytest.MonkeyPatch) 
     assert sorted(tried) == ["10%", "5%,5x"] and found.settings.budget == "5%,5x"
 
 
+def test_settings_that_no_trial_has_a_use_for_are_refused(objective: Objective) -> None:
+    with pytest.raises(UserError, match="budget has no effect with strategy lower"):
+        sweep(grid={"budget": ["5%", "10%"]})
+    plain = Recipe("best", LinkSettings(strategy="lower", dim=4))
+    with pytest.raises(UserError, match="top has no effect on a plain model"):
+        run_sweep(STREAM, plain, {"top": ["1", "2"]}, device="cpu")
+    assert not objective.asked
+    grid = {"top": ["1", "2"], "components": ["0", "2"]}  # some are divided
+    assert len(run_sweep(STREAM, plain, grid, device="cpu").trials) == 4
+    grid = {"budget": ["5%", "10%"], "strategy": ["lower", "emr"]}  # some replay
+    assert len(run_sweep(STREAM, plain, grid, device="cpu").trials) == 4
+
+
 def test_grids() -> None:
     assert parse_grid(["a=1, 2,1", " b = x"]) == {"a": ["1", "2"], "b": ["x"]}
     assert parse_grid(["budget=5%,5x; 10%", "b=1;2"]) == {

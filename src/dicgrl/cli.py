@@ -241,6 +241,7 @@ def run(
     names = _strategy(strategy, whole)
     if names is None:
         chosen = _recipe(stream, source, model, recipe, disentangled, changes)
+        _check_changes(changes, [chosen.settings.form])
         _run_whole(stream, chosen, seed, device, out, as_json)
         return
     from dicgrl.jobs import check_folder
@@ -261,6 +262,8 @@ def run(
         if place is not None:
             check_folder(place, resume)
         jobs.append((chosen, place))
+    if not resume:  # a run goes on as it was begun
+        _check_changes(changes, [chosen.settings.form for chosen, _ in jobs])
     every = []
     for chosen, place in jobs:
         shown: list[dict[str, Any]] = []
@@ -646,7 +649,7 @@ def sweep(
 ) -> None:
     """Search for settings on validation data alone; the test sets are not read."""
     from dicgrl.report.sweep import trials_table
-    from dicgrl.sweep import parse_grid, recipe_text, run_sweep
+    from dicgrl.sweep import forms, parse_grid, recipe_text, run_sweep
 
     if out is not None and out.suffix != ".toml":
         raise UserError(f"--out {out}: expected a name that ends with .toml")
@@ -654,12 +657,14 @@ def sweep(
     stream = load_stream(source, valid=valid, test=test)
     model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
     chosen = _recipe(stream, source, model, recipe, disentangled, changes, strategy)
+    values = parse_grid(grid)
+    _check_changes(changes, forms(chosen.settings, values))
     kept = "" if study is None else f"finished trials are in {study}; the same command goes on"
     with _interruptible(lambda: kept):
         found = run_sweep(
             stream,
             chosen,
-            parse_grid(grid),
+            values,
             whole=whole,
             trials=trials,
             seeds=seeds,
@@ -718,6 +723,13 @@ def _recipe(
             + " or ".join(sorted(Scorer.registry))
         )
     return Recipe(chosen.name, settings, chosen.published)
+
+
+def _check_changes(changes: list[str] | None, every: list[tuple[str, bool]]) -> None:
+    """Refuse what was given by --set and none of the runs has a use for."""
+    from dicgrl.settings import check_use
+
+    check_use([text.partition("=")[0].strip() for text in changes or []], every)
 
 
 def _run_whole(

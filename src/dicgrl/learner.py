@@ -35,7 +35,7 @@ from dicgrl.graph.labels import Triples, as_label, as_labels
 from dicgrl.names import Names
 from dicgrl.readers import NetworkFacts, read_part
 from dicgrl.recipes import default_settings
-from dicgrl.settings import LATER, LinkSettings, NodeSettings
+from dicgrl.settings import LATER, LinkSettings, NodeSettings, check_use
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.tasks import LinkRun, NodeRun
 from dicgrl.training.loop import Monitor
@@ -159,6 +159,7 @@ class Learner:
             for name in changes:
                 settings.check_effect(name)
             settings = settings.changed(changes)
+            check_use(changes, [settings.form])
         # PyTorch's generator of the CPU drops what is beyond.
         seed = _whole_number("seed", seed, 0, (1 << 32) - 1)
         self.settings = settings

@@ -92,7 +92,7 @@ class _Settings:
         return set(self._types({})) - set(self.without_effect)
 
     def check_effect(self, name: str) -> None:
-        """Refuse to change a setting where that would change nothing.
+        """Refuse to change a setting of which the task makes no use; `check_use` looks at the rest.
 
         Raises:
             UserError: The task makes no use of it.
@@ -101,6 +101,11 @@ class _Settings:
             raise UserError(
                 f"{name} has no effect on a network, whose nodes have no rows of their own"
             )
+
+    @property
+    def form(self) -> tuple[str, bool]:
+        """The strategy, and whether the model is divided: what `check_use` asks about."""
+        return self.strategy, self.components > 0  # type: ignore[attr-defined]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -279,6 +284,65 @@ def examples_within(budget: str, old: int, new: int, name: str = "budget") -> in
 
 #: Settings that say how later parts are learned: of no effect on a first part or a merged graph.
 LATER = frozenset(each.name for each in fields(ContinualSettings))
+
+STRATEGIES = ("frozen", "lower", "upper", "ewc", "emr", "gem", "dicgrl")
+_GO_ON = ("lower", "ewc", "emr", "gem", "dicgrl")  # with the model that they have
+#: The strategies that use a setting, where not all do. One of somebody's own may use any. New rows
+#: `start` with all of them: what they answer is measured before a part is learned, too.
+USED_BY: Mapping[str, tuple[str, ...]] = {
+    "later_epochs": _GO_ON,
+    "later_rate": _GO_ON,
+    "validate_on": ("upper", *_GO_ON),
+    "budget": ("emr", "gem", "dicgrl"),
+    "strength": ("ewc",),
+    "weight1": ("dicgrl",),
+    "weight2": ("dicgrl",),
+    "refresh": ("dicgrl",),
+    "fan": ("dicgrl",),
+    "selection": ("dicgrl",),
+    "arrive_epochs": ("dicgrl",),
+    "shield": ("dicgrl",),
+    "shield_rank": ("dicgrl",),
+    "guard": ("dicgrl",),
+    "arrive_last": ("dicgrl",),
+    "pace": ("dicgrl",),
+    "max_drift": ("dicgrl",),
+    "average": ("dicgrl",),
+}
+#: Settings that a plain model has no use for. `dicgrl explain` takes the `orders` of any other.
+OF_COMPONENTS = ("top", "attention", "routing", "order", "beta", "orders")
+
+
+def check_use(names: Iterable[str], every: Iterable[tuple[str, bool]]) -> None:
+    """Refuse settings that were asked for and that would change nothing.
+
+    Args:
+        names: The settings; not those that a recipe carries.
+        every: The strategies that are to have them, each with whether its model is divided.
+
+    Raises:
+        UserError: None of them uses a setting.
+
+    Example:
+        >>> check_use(["budget"], [("lower", False), ("emr", False)])
+        >>> check_use(["budget"], [("lower", False)])
+        Traceback (most recent call last):
+        dicgrl.errors.UserError: budget has no effect with strategy lower; emr, gem, dicgrl use it
+    """
+    asked = list(dict.fromkeys(every))
+    strategies = list(dict.fromkeys(strategy for strategy, _ in asked))
+    for name in names:
+        users = USED_BY.get(name, STRATEGIES)
+        if all(each in STRATEGIES and each not in users for each in strategies):
+            use = "use" if len(users) > 1 else "uses"
+            raise UserError(
+                f"{name} has no effect with strategy {', '.join(strategies)}; "
+                f"{', '.join(users)} {use} it"
+            )
+        if name in OF_COMPONENTS and not any(divided for _, divided in asked):
+            raise UserError(
+                f"{name} has no effect on a plain model; components=8, for example, divides it"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from dicgrl.devices import pick_device
 from dicgrl.errors import FailureError, UserError, unknown_name
 from dicgrl.graph import KnowledgeStream, Stream
 from dicgrl.recipes import Recipe
-from dicgrl.settings import LATER, LinkSettings, NodeSettings
+from dicgrl.settings import LATER, LinkSettings, NodeSettings, check_use
 from dicgrl.storage import fingerprint
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.strategies.bounds import Lower
@@ -104,6 +104,19 @@ def parse_grid(texts: Sequence[str]) -> dict[str, list[str]]:
             raise UserError(f"--grid {text!r}: {key.strip()} has its values already")
         grid[key.strip()] = list(dict.fromkeys(values))
     return grid
+
+
+def forms(settings: LinkSettings | NodeSettings, grid: Grid) -> list[tuple[str, bool]]:
+    """The strategies that a grid tries, each with whether its model is divided.
+
+    Example:
+        >>> forms(LinkSettings(strategy="emr"), {"components": ["0", "4"]})
+        [('emr', False), ('emr', True)]
+    """
+    strategies = grid.get("strategy", [settings.strategy])
+    components = grid.get("components", [str(settings.components)])
+    divided = [settings.value("components", count) > 0 for count in components]
+    return [(strategy, each) for strategy in strategies for each in divided]
 
 
 def without_test(stream: Stream) -> Stream:
@@ -192,6 +205,7 @@ def run_sweep(
             raise unknown_name("setting", key, recipe.settings.names())
         for value in grid[key]:
             recipe.settings.value(key, value)  # what is no number is found before others are tried
+    check_use(grid, forms(recipe.settings, grid))
     pick_device(device)
     hidden = without_test(stream)
 

@@ -63,6 +63,7 @@ def test_mistakes_are_one_line(
         (["tabel1"], "did you mean 'table1'"),
         ([*tiny, "--set", "dims=3"], "unknown setting 'dims'"),
         (["table4", "--set", "pace=3"], "pace has no effect on a network"),
+        ([*tiny, "--set", "strength=3"], "strength has no effect with strategy lower, upper"),
         ([*tiny, "--only", "nobody"], "no cell's name contains it"),
         ([*tiny, "--recipe", "paper"], "no recipe 'paper' for data of your own"),
     ):

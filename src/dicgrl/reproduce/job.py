@@ -43,7 +43,7 @@ def reproduce(
     Raises:
         BusyError: Another command is at work in the folder; processes of this one are not.
     """
-    options.check(template for target in targets for template in target.templates())
+    options.check([template for target in targets for template in target.templates()])
     cells = [cell for target in targets for cell in target.cells(options)]
     chosen = _chosen(cells, only)
     with locked(folder):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dicgrl.errors import unknown_name
 from dicgrl.reproduce.cells import Cell, Finished
 from dicgrl.reproduce.tables import Table
+from dicgrl.settings import check_use
 
 if TYPE_CHECKING:  # only those who draw wait for it
     from matplotlib.figure import Figure
@@ -46,8 +47,8 @@ class Options:
         """The paper's numbers for a cell."""
         return self.cells(template)[0].settings().published
 
-    def check(self, templates: Iterable[Cell]) -> None:
-        """Refuse a changed setting that no cell has.
+    def check(self, templates: Sequence[Cell]) -> None:
+        """Refuse a changed setting that no cell has a use for.
 
         Raises:
             UserError: There is no such setting, or it would have no effect on any of them.
@@ -59,6 +60,9 @@ class Options:
                 for settings in every:
                     settings.check_effect(key)
                 raise unknown_name("setting", key, known)
+        changed = [self.cells(each)[0].settings().settings.form for each in templates]
+        if changed:
+            check_use(map(_key, self.changes), changed)
 
 
 def _key(change: str) -> str:
