@@ -142,8 +142,6 @@ class Learner:
         for name, value in named.items():
             if not isinstance(value, str | None):
                 raise UserError(f"{name}={value!r}: expected a name")
-        if names is not None and not isinstance(names, Mapping):
-            raise UserError(f"names={names!r}: expected a dictionary of labels and their names")
         if settings is not None:
             if not isinstance(settings, LinkSettings | NodeSettings):
                 raise UserError(f"settings={settings!r}: expected LinkSettings or NodeSettings")

@@ -1,7 +1,7 @@
 """A learner in a folder: safetensors for arrays, JSON for the rest, checksummed, no pickle.
 
     config.json   what the learner is: settings, seed, identity
-    names.json    readable names of labels, where there are any
+    names-*.json  readable names of labels, where there are any
     part-0/       what arrived with a part, and what is known of it
         part.json         checksums of the files beside it
         data.safetensors  the part's triples, or nodes and edges, in ids of the graph
@@ -15,7 +15,7 @@ With `keep="last"` only the newest part has a model and a strategy's state besid
 A part's folder is written under another name and renamed when it is whole: a folder that is there
 is complete, and a run that was killed goes on after its last part. Every byte is covered by a
 checksum: config.json, part.json and report.json carry their own, the others stand in part.json
-(names.json in config.json). All of them name the learner that they belong to. Loading reads, and
+(names-*.json in config.json). All of them name the learner that they belong to. Loading reads, and
 checks, all but the models of earlier parts. Where `dicgrl.jobs` has left a results.json, which it
 writes after each part, a newest part that was lost is missed, too.
 """
@@ -83,8 +83,10 @@ def _save(learner: Learner, folder: Path, extra: dict[str, Any] | None, keep: st
     known = 0
     if there.exists():
         known = learner.stored.get(folder.resolve(), 0)
-        if read_config(folder).get("identity") != learner.identity:
+        config = read_config(folder)
+        if config.get("identity") != learner.identity:
             raise UserError(f"{folder}: holds another run; choose another folder")
+        _rename(learner, folder, config)
     else:
         check_layout(folder, several=False)
         check_configured(folder)
@@ -112,10 +114,42 @@ def write_config(
 ) -> None:
     """Write what a learner is, without its parts; for the arguments see `save_learner`."""
     config = (extra or {}) | configuration(learner) | {"keep": keep}
-    if learner.names:  # before config.json, which says that there is a run here
-        write_json(folder / "names.json", dict(learner.names))
-        config["names_sha256"] = checksum(folder / "names.json")
-    _write_sealed(folder / "config.json", config)
+    # Before config.json, which says that there is a run here.
+    _write_sealed(folder / "config.json", config | _write_names(learner, folder))
+
+
+def _write_names(learner: Learner, folder: Path) -> dict[str, str]:
+    """Write readable names to a file of their own; what config.json says of it."""
+    if not learner.names:
+        return {}
+    content = dict(learner.names)
+    digest = hashlib.sha256(_as_text(content).encode()).hexdigest()
+    write_json(_names_file(folder, digest), content)
+    return {"names_sha256": digest}
+
+
+def _rename(learner: Learner, folder: Path, config: dict[str, Any]) -> None:
+    """Write names anew that are no longer what they were; the old ones go last."""
+    if dict(learner.names) == _read_names(folder, config):
+        return
+    before = config.pop("names_sha256", None)
+    _write_sealed(folder / "config.json", config | _write_names(learner, folder))
+    if before:
+        _names_file(folder, before).unlink(missing_ok=True)
+
+
+def _read_names(folder: Path, config: dict[str, Any]) -> dict[str, str]:
+    digest = config.get("names_sha256")
+    if not digest:
+        return {}
+    place = _names_file(folder, digest)
+    _check_sum(place, digest)
+    names: dict[str, str] = read_json(place)
+    return names
+
+
+def _names_file(folder: Path, digest: str) -> Path:
+    return folder / f"names-{digest[:8]}.json"
 
 
 def check_keep(keep: str) -> None:
@@ -188,9 +222,7 @@ def load_learner(folder: Path, device: str | torch.device = "auto") -> Learner:
         learner.identity = config["identity"]
     except (KeyError, TypeError, UserError) as error:
         raise DataError(folder / "config.json", f"not a run that works here ({error})") from error
-    if "names_sha256" in config:
-        _check_sum(folder / "names.json", config["names_sha256"])
-        learner.names = read_json(folder / "names.json")
+    learner.names = _read_names(folder, config)
     numbers = range(saved_parts(folder))
     if not numbers:
         return learner
