@@ -200,6 +200,25 @@ def test_a_first_line_that_names_not_all_columns_is_a_fact(tmp_path: Path, first
     assert facts == [tuple(first.split(",")), ("a", "r", "b")]
 
 
+@pytest.mark.parametrize("ending", [".tsv", ".csv"])
+def test_spaces_around_labels_do_not_count(tmp_path: Path, ending: str) -> None:
+    comma = "," if ending == ".csv" else "\t"
+    for i, blank in enumerate((" ", "")):
+        rows = ["head relation tail", "Alien genre horror", "Aliens sequel_of Alien"]
+        put(tmp_path / f"{i}{ending}", "\n".join(r.replace(" ", comma + blank) for r in rows))
+    put(tmp_path / "labels.tsv", "Alien \t the film\n")
+    stream = read_knowledge(tmp_path)
+    assert list(stream.relations) == ["genre", "sequel_of"]
+    assert set(stream.entities) == {"Alien", "horror", "Aliens"}
+    assert stream.names == {"Alien": "the film"}
+
+
+def test_spaces_count_where_id_files_list_the_labels(tmp_path: Path) -> None:
+    put(tmp_path / "0" / "entity2id.txt", "a\t0\na \t1\n")
+    put(tmp_path / "0" / "train.txt", "a\tr\ta \n")
+    assert list(read_knowledge(tmp_path).entities) == ["a", "a "]
+
+
 @pytest.mark.parametrize("packed", ["labels.tsv", "labels.tsv.gz"])
 @pytest.mark.parametrize("layout", ["0/train.txt", "0.tsv"])
 def test_readable_names_beside_the_data(tmp_path: Path, packed: str, layout: str) -> None:
@@ -326,7 +345,7 @@ class TestTimes:
         parts = labelled(stream.split("time", [0.3, 0.7], times=found))
         assert [[t[0] for t in p["train"]] for p in parts] == [["1", "5"], ["0", "2", "3", "4"]]
 
-    @pytest.mark.parametrize("zone", ["+24:00", "+02:60", "+2", "Z+02:00", "-", " CET", " "])
+    @pytest.mark.parametrize("zone", ["+24:00", "+02:60", "+2", "Z+02:00", "-", " CET"])
     def test_a_time_zone_that_is_none(self, tmp_path: Path, zone: str) -> None:
         time = f"2024-01-01T00:00{zone}"
         put(tmp_path / "x.tsv", f"a\tr\tb\t2024-01-01T00:00Z\na\tr\tb\t{time}\n")
@@ -343,12 +362,32 @@ class TestTimes:
             ("a r b 2001\n", True),
             ("head relation tail time\na r b 2001\n", True),
             ("a r b\na r b c\n", False),
+            ("a r b c\n", False),
             ("a r b c d\n", False),
+            ("head relation tail weight\na r b 2001\n", False),
         ):
             put(tmp_path / name, content.replace(" ", comma))
             with pytest.raises(DataError, match="expected 3 fields") as caught:
                 read_stream(tmp_path / name)
             assert (hint in str(caught.value)) == said
+
+    @pytest.mark.parametrize("name", ["x.tsv", "x.csv"])
+    @pytest.mark.parametrize(
+        ("header", "hint"),
+        [
+            (" head relation tail", r"a column has no name: .*to_csv\(\.\.\., index=False\)"),
+            (" head relation tail year", r"a column has no name"),
+            ("subject predicate object weight", "leave out what is not of a triple: 'weight'"),
+            ("n head relation tail w", "leave out what is not of a triple: 'n', 'w'"),
+        ],
+    )
+    def test_other_columns_are_named(
+        self, tmp_path: Path, name: str, header: str, hint: str
+    ) -> None:
+        put(tmp_path / name, header.replace(" ", "," if name == "x.csv" else "\t") + "\n")
+        with pytest.raises(DataError, match=r":1: expected 3 fields.*; " + hint) as caught:
+            read_stream(tmp_path / name)
+        assert "--by time" not in str(caught.value)
 
     def test_missing_file_and_column(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="no such file"):

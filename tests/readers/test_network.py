@@ -146,6 +146,14 @@ def test_csv_with_features_in_an_array(tmp_path: Path) -> None:
     assert stream.names == {"n0": "Alien"}
 
 
+def test_csv_spaces_around_fields_do_not_count(tmp_path: Path) -> None:
+    put(tmp_path / "nodes.csv", 'node , class, split, w\na, x , train, 1 \n "b, c",x,,2\n')
+    put(tmp_path / "edges.csv", 'source, target\na , "b, c"\n')
+    found = network_in_words(read_network(tmp_path))
+    assert found.nodes == [[Node("a", "x", 0, (1.0,)), Node("b, c", "x", -1, (2.0,))]]
+    assert found.edges == [[("a", "b, c")]]
+
+
 def test_csv_needs_only_nodes(tmp_path: Path) -> None:
     put(tmp_path / "nodes.csv", 'node,x\n"a, b",1\nc,2\n')
     put(tmp_path / "edges.csv", '"a, b",c\n')
@@ -356,6 +364,9 @@ HEAD = "node,class,part,split,w\n"
         ("nodes.csv", "", r": the file is empty"),
         ("nodes.csv", HEAD, r": there are no nodes"),
         ("nodes.csv", "name,class\na,x\n", r":1: expected a header with a column 'node'"),
+        ("nodes.csv", ",node,w\n0,a,1\n", r":1: column 1 of 3 has no name;.*index=False"),
+        ("nodes.csv", "node, ,w\na,1,1\n", r":1: column 2 of 3 has no name"),
+        ("nodes.csv", "Unnamed: 0,node\n0,a\n", r":1: column 1 of 2 has no name"),
         ("nodes.csv", "node,w,w\na,1,1\n", r":1: expected a header .* each once"),
         ("nodes.csv", HEAD + "a,x,0,,1\na,x,0,,1\n", r":3: duplicate node 'a', first in line 2"),
         ("nodes.csv", HEAD + "a,x,0,,1\n,x,0,,1\n", r":3: the node has no label"),
@@ -371,6 +382,7 @@ HEAD = "node,class,part,split,w\n"
         ("nodes.csv", HEAD + "a,x,0,,nan\n", r":2: w is 'nan'; not finite"),
         ("nodes.csv", b"node,w\na,1\n\xe9,1\n", r":3: not UTF-8 text: byte 0xe9"),
         ("edges.csv", "source,target\nn0,n1\nn0,n9\n", r":3: unknown node 'n9': nodes.csv"),
+        ("edges.csv", ",source,target\n0,n0,n1\n", r":1: expected 2 fields .*index=False"),
         ("edges.csv", "n0,n1,n2\n", r":1: expected 2 fields separated by comma, found 3"),
         ("edges.csv", "n0,\n", r":1: field 2 of 2 is empty"),
         ("edges.csv", "", r": the file is empty"),

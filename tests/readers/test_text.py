@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,11 @@ def source(content: bytes, name: str = "t.txt") -> SourceFile:
     return SourceFile(name, lambda: BytesIO(content))
 
 
-def rows_of(file: SourceFile, columns: int) -> Table:
+def rows_of(file: SourceFile, columns: int, strip: bool = True) -> Table:
     return [
-        list(row) for rows in read_rows(file, columns) for row in zip(*rows.columns, strict=True)
+        list(row)
+        for rows in read_rows(file, columns, strip=strip)
+        for row in zip(*rows.columns, strict=True)
     ]
 
 
@@ -49,11 +52,38 @@ def tables(draw: st.DrawFn) -> Table:
 def test_tab_separated(table: Table, end: str, mark: bool, blanks: int, block: int) -> None:
     content = end.join("\t".join(row) for row in table) + end * blanks
     file = source(content.encode("utf-8-sig" if mark else "utf-8"))
-    assert rows_of(file, len(table[0])) == table
+    assert rows_of(file, len(table[0]), strip=False) == table
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "_BLOCK_BYTES", block)  # the size of a block does not show
-        assert rows_of(file, len(table[0])) == table
-        assert lines_of(file, len(table[0])) == list(range(1, len(table) + 1))
+        assert rows_of(file, len(table[0]), strip=False) == table
+        if all(field.strip(" ") for row in table for field in row):
+            assert lines_of(file, len(table[0])) == list(range(1, len(table) + 1))
+
+
+@given(tables(), ENDS, st.sampled_from(["t.txt", "t.csv"]), st.integers(1, 40), st.data())
+def test_spaces_around_a_field_do_not_count(
+    table: Table, end: str, name: str, block: int, data: st.DataObject
+) -> None:
+    space = st.sampled_from(["", "", " ", "   "])
+
+    def padded(field: str) -> str:
+        return data.draw(space) + field + data.draw(space)
+
+    bare = [[re.sub('[",]', "", field).strip(" ") or "x" for field in row] for row in table]
+    comma = "," if name == "t.csv" else "\t"
+    content = end.join(comma.join(map(padded, row)) for row in bare)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "_BLOCK_BYTES", block)
+        assert rows_of(source(content.encode(), name), len(table[0])) == bare
+    if name == "t.csv":  # what stands in quotes is kept as it is
+        content = end.join(comma.join(padded(quoted(field)) for field in row) for row in table)
+        assert rows_of(source(content.encode(), name), len(table[0])) == table
+
+
+def test_spaces_are_no_field() -> None:
+    for name, content in (("t.txt", b"a\t  \tc\n"), ("t.csv", b"a,  ,c\n"), ("t.csv", b"a,b, \n")):
+        with pytest.raises(DataError, match=rf"^{name}:1: field [23] of 3 is empty"):
+            rows_of(source(content, name), 3)
 
 
 def quoted(field: str) -> str:
@@ -74,6 +104,11 @@ def test_csv(table: Table, end: str, mark: bool, blanks: int, block: int) -> Non
 def test_csv_quotes_protect_commas_and_quotes() -> None:
     file = source(b'"Crosby, Stills",x,"say ""hi"""\r\n', "t.csv")
     assert rows_of(file, 3) == [["Crosby, Stills", "x", 'say "hi"']]
+
+
+def test_csv_quotes_inside_a_field_are_text() -> None:
+    file = source(b'5" disk ,7" disk , x \n', "t.csv")
+    assert rows_of(file, 3) == [['5" disk', '7" disk', "x"]]
 
 
 @pytest.mark.parametrize("sign", ["\t", "\n", "\r", "\r\n", "\x1f", "\x85", "\u2029"])

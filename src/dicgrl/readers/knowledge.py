@@ -30,6 +30,7 @@ _TIME_WORDS = ("time", "timestamp", "date", "year")
 _TIME_HINT = "; `dicgrl datasets split FILE --by time` reads a fourth column, of times"
 _ZONED = re.compile(r"([^T ]*[T ][0-9:.]+)([^0-9:.].*)")
 _ZONE = re.compile(r" ?(?:[Zz]|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)")
+_ID_FILES = ("entity2id.txt", "relation2id.txt")
 _NUMBERED_FILE = re.compile(r"([0-9]+)\.(?:tsv|csv|txt)(?:\.gz)?")
 
 
@@ -41,12 +42,14 @@ def read_numbered_folders(
     `valid` and `test` are set aside from the training triples of parts that bring neither.
     """
     builder = KnowledgeStreamBuilder(name)
+    exact = False
     for child in numbered(folder, part_folders(folder), "sub-folder"):
         part = folder.folder(child)
         if part is None:
             raise DataError(f"{folder.label}/{child}", "the folder is empty")
+        exact |= _has_ids(part)
         _read_part(part, builder, valid, test, seed)
-    return builder.build(read_names(folder))
+    return builder.build(read_names(folder, strip=not exact))
 
 
 def read_files(
@@ -141,10 +144,15 @@ def split_file(folder: Folder, split: str) -> SourceFile | None:
     return found[0] if found else None
 
 
+def _has_ids(folder: Folder) -> bool:
+    """Whether id files list the labels of a part, as they are written in its triples."""
+    return any(folder.file(name) for name in _ID_FILES)
+
+
 def _read_part(
     folder: Folder, builder: KnowledgeStreamBuilder, valid: float, test: float, seed: int
 ) -> None:
-    entity_file, relation_file = folder.file("entity2id.txt"), folder.file("relation2id.txt")
+    entity_file, relation_file = map(folder.file, _ID_FILES)
     if entity_file:
         _add_ids(entity_file, builder.entities)
     if relation_file:
@@ -160,9 +168,8 @@ def _read_part(
     for split, file in files.items():
         rows[split] = np.empty((0, 3), np.int64)
         if file:
-            # Beside id files there are no headers: `h r t` may then be a fact.
-            header = entity_file is None and relation_file is None
-            rows[split] = read_triples(file, builder, header=header)
+            # Id files list every label as it is written: `h r t` may then be a fact.
+            rows[split] = read_triples(file, builder, exact=_has_ids(folder))
             _check_listed(file, rows[split], listed, builder)
     if files["valid"] is None and files["test"] is None:
         builder.add_held_out(rows["train"], valid, test, _generator(seed, builder))
@@ -179,35 +186,36 @@ def read_triples(
     file: SourceFile,
     builder: KnowledgeStreamBuilder,
     times: list[str] | None = None,
-    header: bool = True,
+    exact: bool = False,
 ) -> IntArray:
     """Triples of a file as ids, [n, 3]; unseen labels are added to the builder.
 
-    With `times` given, the file has a fourth column, which is appended to that list; for `header`
+    With `times` given, the file has a fourth column, which is appended to that list; for `exact`
     see `triple_rows`.
     """
     blocks = []
-    for rows in triple_rows(file, 3 if times is None else 4, header):
+    for rows in triple_rows(file, 3 if times is None else 4, exact):
         blocks.append(builder.rows(*rows.columns[:3]))
         if times is not None:
             times.extend(rows.columns[3])
     return np.concatenate(blocks)
 
 
-def triple_rows(file: SourceFile, width: int = 3, header: bool = True) -> Iterator[Rows]:
+def triple_rows(file: SourceFile, width: int = 3, exact: bool = False) -> Iterator[Rows]:
     """Labelled triples of a file, as every command reads them.
 
-    A first line such as `head,relation,tail` is a header, unless `header` says that there is none:
-    it is skipped, and the columns are given in this order (and the time last), wherever they stand.
+    A first line such as `head,relation,tail` is a header: it is skipped, and the columns are given
+    in this order (and the time last), wherever they stand. Spaces around a field do not count. With
+    `exact` there is no header, and spaces count.
 
     Raises:
         DataError: See `read_rows`; or there is nothing but a header.
     """
     empty = True
     order = None
-    for rows in read_rows(file, width, _TIME_HINT if width == 3 else ""):
+    for rows in read_rows(file, width, _other_columns if width == 3 else None, not exact):
         first_line, columns = rows.first_line, rows.columns
-        if header and first_line == 1:
+        if not exact and first_line == 1:
             order = _header([column[0] for column in columns])
             if order:
                 first_line, columns = 2, [column[1:] for column in columns]
@@ -216,6 +224,22 @@ def triple_rows(file: SourceFile, width: int = 3, header: bool = True) -> Iterat
             yield Rows(first_line, [columns[i] for i in order] if order else columns)
     if empty:
         raise DataError(file.label, "the file holds a header and no triples")
+
+
+def _other_columns(fields: list[str]) -> str:
+    """What to do about a first line that has more than head, relation and tail."""
+    order = named_columns(fields)
+    others = [field for i, field in enumerate(fields) if i not in (order or range(3))]
+    if len(others) == 1 and _is_time(others[0]):
+        return _TIME_HINT
+    return f"; leave out what is not of a triple: {', '.join(map(shown, others))}" if order else ""
+
+
+def _is_time(field: str) -> bool:
+    """Whether a field is a time, or what a column of times is called."""
+    return field.strip().lower() in _TIME_WORDS or any(
+        _parsed([field.strip()], kind) is not None for kind in _TIMES
+    )
 
 
 def _header(fields: list[str]) -> list[int] | None:
@@ -232,7 +256,7 @@ def _header(fields: list[str]) -> list[int] | None:
 def _add_ids(file: SourceFile, vocabulary: Vocabulary) -> None:
     seen_labels: dict[str, int] = {}
     seen_ids: dict[str, int] = {}
-    for rows in read_rows(file, 2):
+    for rows in read_rows(file, 2, strip=False):
         for line, (label, number) in enumerate(
             zip(*rows.columns, strict=True), start=rows.first_line
         ):

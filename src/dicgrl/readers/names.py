@@ -6,16 +6,16 @@ from dicgrl.readers.files import Folder, SourceFile
 from dicgrl.readers.text import read_rows
 
 
-def read_names(folder: Folder) -> dict[str, str]:
-    """The names beside the data, where there are any."""
+def read_names(folder: Folder, strip: bool = True) -> dict[str, str]:
+    """The names beside the data, where there are any; for `strip` see `read_rows`."""
     file = folder.file("labels.tsv")
-    return read_names_file(file) if file else {}
+    return read_names_file(file, strip) if file else {}
 
 
-def read_names_file(file: SourceFile) -> dict[str, str]:
+def read_names_file(file: SourceFile, strip: bool = True) -> dict[str, str]:
     """Names by label; where a label stands twice, the first name counts."""
     names: dict[str, str] = {}
-    for rows in read_rows(file, 2):
+    for rows in read_rows(file, 2, strip=strip):
         for label, name in zip(*rows.columns, strict=True):
             names.setdefault(label, name)
     return names

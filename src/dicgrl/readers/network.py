@@ -13,6 +13,7 @@ edges may name old ones. `nodes.csv` may be left out where there are only edges.
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 
 import numpy as np
@@ -36,6 +37,8 @@ from dicgrl.readers.network_table import (
 )
 from dicgrl.readers.npz import as_features, load_arrays
 from dicgrl.readers.text import csv_rows, read_fields, read_matrix, read_rows
+
+_UNNAMED = re.compile("unnamed: [0-9]+")  # what pandas calls a column that it read without a name
 
 
 def read_authors(folder: Folder, name: str, graph: NetworkGraph | None = None) -> NetworkStream:
@@ -157,6 +160,14 @@ def read_csv(
         for column in zip(*(b.columns for b in blocks), strict=True)
     ]
     header = [column[0].strip().lower() for column in table]
+    for number, title in enumerate(header, start=1):
+        if not title or _UNNAMED.fullmatch(title):
+            raise DataError(
+                file.label,
+                f"column {number} of {len(header)} has no name; if pandas numbered the rows, "
+                "write them with to_csv(..., index=False)",
+                1,
+            )
     columns = dict(zip(header, (column[1:] for column in table), strict=True))
     if "node" not in columns or len(columns) != len(header):
         raise DataError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -17,6 +18,13 @@ from dicgrl.readers.files import SourceFile
 _BLOCK_BYTES = 8 << 20
 _CSV_ROWS = 100_000
 _BOM = b"\xef\xbb\xbf"
+#: Spaces before a comma or the end of a line; a field in quotes is the group, which is kept.
+_TRAILING = re.compile(r'((?:^|(?<=,)) *"(?:[^"]|"")*")|(?<! ) ++(?=,|\r?\n?\Z)')
+_INDEX_HINT = (
+    "; a column has no name: if pandas numbered the rows, write them with to_csv(..., index=False)"
+)
+#: What may be wrong with the fields of a first line that has too many of them.
+Hint = Callable[[list[str]], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +40,19 @@ class Rows:
     columns: list[list[str]]
 
 
-def read_rows(file: SourceFile, columns: int, hint: str = "") -> Iterator[Rows]:
+def read_rows(
+    file: SourceFile, columns: int, hint: Hint | None = None, strip: bool = True
+) -> Iterator[Rows]:
     """Rows of a table with a fixed number of columns.
 
     `.csv` files have comma-separated fields that may be quoted; in all others a TAB separates the
-    fields and nothing is quoted. `hint` is said of a first line that has one field more.
+    fields and nothing is quoted.
+
+    Args:
+        file: The table.
+        columns: How many fields a line has.
+        hint: What is said of a first line with more fields than that.
+        strip: Whether spaces around a field do not count; those inside quotes always do.
 
     Raises:
         DataError: The file is empty, is not UTF-8, or has a line with the wrong number of fields,
@@ -44,7 +60,7 @@ def read_rows(file: SourceFile, columns: int, hint: str = "") -> Iterator[Rows]:
     """
     read = csv_rows if file.ending == ".csv" else _tab_rows
     empty = True
-    for rows in read(file, columns, hint):
+    for rows in read(file, columns, hint, strip):
         empty = False
         for number, column in enumerate(rows.columns):
             if "" in column:
@@ -55,14 +71,20 @@ def read_rows(file: SourceFile, columns: int, hint: str = "") -> Iterator[Rows]:
         raise DataError(file.label, "the file is empty")
 
 
-def _tab_rows(file: SourceFile, columns: int, hint: str) -> Iterator[Rows]:
+def _tab_rows(file: SourceFile, columns: int, hint: Hint | None, strip: bool) -> Iterator[Rows]:
     for first_line, text in text_blocks(file):
         _check_widths(file, first_line, text, columns, hint)
-        fields = text.replace("\n", "\t").split("\t")
+        joined = text.replace("\n", "\t")
+        fields = joined.split("\t")
+        # Most files have no such spaces, and then no field is looked at.
+        if strip and (" \t" in joined or "\t " in joined or " " in (joined[0], joined[-1])):
+            fields = [field.strip(" ") for field in fields]
         yield Rows(first_line, [fields[column::columns] for column in range(columns)])
 
 
-def _check_widths(file: SourceFile, first_line: int, text: str, columns: int, hint: str) -> None:
+def _check_widths(
+    file: SourceFile, first_line: int, text: str, columns: int, hint: Hint | None
+) -> None:
     for number, line in enumerate(text.split("\n")):
         if line.count("\t") != columns - 1:
             found = line.count("\t") + 1
@@ -70,18 +92,31 @@ def _check_widths(file: SourceFile, first_line: int, text: str, columns: int, hi
             raise DataError(
                 file.label,
                 f"expected {columns} fields separated by TAB, found {found}: {shown(line)}"
-                + (hint if at == 1 and found == columns + 1 else ""),
+                + (_said(hint, line.split("\t"), columns) if at == 1 else ""),
                 at,
             )
 
 
-def csv_rows(file: SourceFile, columns: int | None = None, hint: str = "") -> Iterator[Rows]:
+def _said(hint: Hint | None, fields: list[str], columns: int) -> str:
+    if len(fields) <= columns:
+        return ""
+    if not all(field.strip() for field in fields):
+        return _INDEX_HINT
+    return hint(fields) if hint else ""
+
+
+def csv_rows(
+    file: SourceFile, columns: int | None = None, hint: Hint | None = None, strip: bool = True
+) -> Iterator[Rows]:
     """Rows of a CSV file; without `columns`, the first row says how many there are.
 
-    For `hint` see `read_rows`.
+    For `hint` and `strip` see `read_rows`.
     """
     with file.open() as stream:
-        reader = csv.reader(_decoded_lines(file, stream), strict=True)
+        lines = _decoded_lines(file, stream)
+        if strip:
+            lines = map(_without_trailing_spaces, lines)
+        reader = csv.reader(lines, strict=True, skipinitialspace=strip)
         rows: list[list[str]] = []
         first_line = 1
         blank = 0  # the first of the blank lines that may turn out to be the end of the file
@@ -96,7 +131,7 @@ def csv_rows(file: SourceFile, columns: int | None = None, hint: str = "") -> It
                         file.label,
                         f"expected {columns} fields separated by comma, found "
                         + ("a blank line" if blank else f"{len(row)}: {shown(','.join(row))}")
-                        + (hint if reader.line_num == 1 and len(row) == columns + 1 else ""),
+                        + (_said(hint, row, columns) if reader.line_num == 1 else ""),
                         blank or reader.line_num,
                     )
                 if FORBIDDEN.search("".join(row)):
@@ -115,6 +150,13 @@ def csv_rows(file: SourceFile, columns: int | None = None, hint: str = "") -> It
 
 def _by_column(first_line: int, rows: list[list[str]]) -> Rows:
     return Rows(first_line, [list(column) for column in zip(*rows, strict=True)])
+
+
+def _without_trailing_spaces(line: str) -> str:
+    """A line of CSV without the spaces that follow its fields; the reader skips those before."""
+    if " ," in line or line.endswith((" ", " \n", " \r\n")):
+        return _TRAILING.sub(lambda found: found[1] or "", line)
+    return line
 
 
 def _decoded_lines(file: SourceFile, stream: BinaryIO) -> Iterator[str]:
