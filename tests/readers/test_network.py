@@ -60,11 +60,11 @@ def authors(root: Path, suffix: str = "", blank: str = " ", end: str = "\n") -> 
     return root
 
 
-def tables(root: Path, end: str = "\n", **files: str | bytes) -> Path:
-    rows = ["node,class,part,split,width,height"]
+def tables(root: Path, end: str = "\n", features: bool = True, **files: str | bytes) -> Path:
+    rows = ["node,class,part,split" + ",width,height" * features]
     for i, nodes in enumerate(LISTS.nodes):
         for n in nodes:
-            row = [n.label, n.cls, str(i), SPLITS[n.role], *map(str, n.features)]
+            row = [n.label, n.cls, str(i), SPLITS[n.role], *map(str, n.features * features)]
             rows.append(",".join(row))
     put(root / "nodes.csv", end.join(rows))
     put(root / "edges.csv", end.join(["source,target", *(f"{a},{b}" for a, b in EDGES)]) + end)
@@ -419,16 +419,25 @@ def saved(array: Any, **options: bool) -> bytes:
         (saved(np.zeros((6, 2)))[:-8], "not a NumPy file of plain arrays"),
         (saved(np.zeros(6)), r"shape \[6\]; expected features \[n, F\]"),
         (saved(np.full((6, 2), "x")), "features must be numbers, not <U1"),
+        (saved(np.full((6, 2), 1j)), "features must be numbers, not complex128"),
     ],
 )
 def test_bad_array_of_features(tmp_path: Path, content: bytes, message: str) -> None:
-    put(tables(tmp_path) / "features.npy", content)
+    put(tables(tmp_path, features=False) / "features.npy", content)
     with pytest.raises(DataError, match=rf"features\.npy: {message}"):
         read_stream(tmp_path)
 
 
+def test_features_stand_in_one_place(tmp_path: Path) -> None:
+    put(tables(tmp_path) / "features.npy", saved(np.zeros((6, 2))))
+    with pytest.raises(
+        DataError, match=r"nodes\.csv:1: .*'width', 'height'\) and in features\.npy"
+    ):
+        read_stream(tmp_path)
+
+
 def test_array_of_features_that_does_not_fit(tmp_path: Path) -> None:
-    put(tables(tmp_path) / "features.npy", saved(np.zeros((5, 2))))
+    put(tables(tmp_path, features=False) / "features.npy", saved(np.zeros((5, 2))))
     with pytest.raises(DataError, match="features has 5 rows; expected one for each of 6 nodes"):
         read_stream(tmp_path)
 
@@ -441,6 +450,7 @@ def test_array_of_features_that_does_not_fit(tmp_path: Path) -> None:
         ({"classes": None}, r": array 'classes' is missing"),
         ({"features": np.zeros(6)}, r"\[features\]: shape \[6\]; expected features \[n, F\]"),
         ({"features": np.full((6, 1), "a")}, r"\[features\]: features must be numbers, not <U1"),
+        ({"features": np.zeros((6, 1), complex)}, r"\[features\]: .* numbers, not complex128"),
         ({"features": np.array([[0.0]] * 5 + [[np.nan]])}, r": feature 0 of node 'n4' is nan"),
         ({"features": np.zeros((5, 2))}, r": features has 5 rows; expected one for each of 6"),
         ({"features": np.array([[{}]] * 6, dtype=object)}, r": not a NumPy file of plain arrays"),
@@ -448,6 +458,7 @@ def test_array_of_features_that_does_not_fit(tmp_path: Path) -> None:
         ({"nodes": np.zeros((6, 2))}, r"\[nodes\]: shape \[6, 2\]; expected a list"),
         ({"edges": np.zeros((2, 3), int)}, r"\[edges\]: shape \[2, 3\]; expected pairs"),
         ({"edges": np.zeros(4, int)}, r"\[edges\]: shape \[4\]; expected pairs"),
+        ({"edges": np.array([[0, 1j]])}, r"\[edges\]: whole numbers expected, found complex128"),
         ({"edges": np.array([[0, 0.5]])}, r"\[edges\]: whole numbers expected, found float64"),
         ({"edges": np.array([[b"n0", b"n1"]])}, r"\[edges\]: whole numbers expected, found \|S2"),
         (
@@ -487,6 +498,11 @@ def test_array_of_features_that_does_not_fit(tmp_path: Path) -> None:
         ({"part": np.array(["0"] * 6)}, r"\[part\]: whole numbers expected"),
         ({"part": np.full(6, np.nan)}, r"\[part\]: whole numbers expected"),
         ({"split": np.array([0])}, r": split has 1 rows"),
+        ({"parts": np.zeros(6)}, r": array that nothing is done with: 'parts' \(part\?\); rename"),
+        (
+            {"splits": np.zeros(6), "train_mask": np.zeros(6), "x0": np.zeros(6)},
+            r": arrays .*: 'splits' \(split\?\), 'train_mask' \(split\?\), 'x0'; .* Known: edges,",
+        ),
         ({"split": np.full(6, 3)}, r": node 'n3' has split 3"),
         ({"edge_part": np.array([0])}, r": edge_part has 1 rows for 6 edges"),
         ({"edge_part": np.zeros(6, int)}, r": edge 3 arrives with part 0, its nodes by part 1"),

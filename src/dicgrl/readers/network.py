@@ -5,7 +5,7 @@
   `test.txt` (node, class).
 - CSV: `edges.csv` (source, target) and `nodes.csv` with a header. Its columns `node`, `class`,
   `part` and `split` mean what they say (all but `node` may be left out, `class` may be empty); all
-  other columns are features. `features.npy` [n, F] may hold the features instead.
+  other columns are features, and have a name. `features.npy` [n, F] may hold the features instead.
 
 What arrives in a network that is known already has the same layouts: they list the new nodes, and
 edges may name old ones. `nodes.csv` may be left out where there are only edges.
@@ -181,6 +181,13 @@ def read_csv(
     split_names = columns.pop("split", None)
     split = _split_numbers(file, split_names) if split_names is not None else None
     separate = folder.file("features.npy")
+    if separate and columns:
+        raise DataError(
+            file.label,
+            f"features in columns ({', '.join(map(shown, list(columns)[:3]))}"
+            f"{', ...' if len(columns) > 3 else ''}) and in features.npy; leave out one of the two",
+            1,
+        )
     if separate:
         features = as_features(separate.label, load_arrays(separate))
     else:

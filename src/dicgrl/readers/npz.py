@@ -5,7 +5,8 @@ Arrays `edges` [m, 2], `features` [n, F], `classes` [n] and, if wanted, `nodes` 
 labels as text: those may also name nodes of a network that is known already. `classes` are text, or
 whole numbers: then -1 (or NaN) is a class that is not known, and the others count `class_names`
 where these are given. `readable_names`, "" for none, belong to the labels `readable_names_of`, or
-else to the nodes. A list of labels or names may also be one text of lines, which needs no padding.
+else to the nodes. `feature_names` may be there for people. A list of labels or names may be one
+text of lines, too, which needs no padding.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dicgrl.errors import DataError, UserError, shown
+from dicgrl.errors import DataError, UserError, nearest, shown
 from dicgrl.graph import NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
 from dicgrl.graph.labels import as_label, check_labels
@@ -34,7 +35,10 @@ from dicgrl.readers.network_table import (
 )
 
 _Arrays = dict[str, npt.NDArray[Any]]
+_NEEDED = ("edges", "features", "classes")
 _PARTS = ("part", "split", "edge_part")  # arrays that may be left out
+_NAMES = ("nodes", "class_names", "feature_names", "readable_names", "readable_names_of")
+_KNOWN = (*_NEEDED, *_PARTS, *_NAMES)
 _UNREADABLE = (  # what NumPy and zipfile raise for damaged files and pickled objects
     ValueError,
     EOFError,
@@ -56,11 +60,12 @@ def read_npz(
     arrays = load_arrays(file)
     if not isinstance(arrays, dict):
         raise DataError(file.label, "holds one array without a name; save it with np.savez")
-    missing = {"edges", "features", "classes"} - set(arrays)
+    missing = set(_NEEDED) - set(arrays)
     if missing:
         raise DataError(
             file.label, f"array {sorted(missing)[0]!r} is missing; found {list(arrays)}"
         )
+    _refuse_unknown(file, arrays)
     features = as_features(f"{file.label}[features]", arrays["features"])
     count = len(features)
     nodes = _texts(file, arrays, "nodes") if "nodes" in arrays else [*map(str, range(count))]
@@ -83,6 +88,20 @@ def read_npz(
     table.class_order = class_names or ()
     table.names = _names(file, arrays, nodes)
     return table.stream(name)
+
+
+def _refuse_unknown(file: SourceFile, arrays: _Arrays) -> None:
+    unknown = []
+    for key in arrays:
+        if key not in _KNOWN:
+            close = ["split"] if key.lower().endswith("mask") else nearest(key, _KNOWN, count=1)
+            unknown.append(shown(key) + "".join(f" ({name}?)" for name in close))
+    if unknown:
+        raise DataError(
+            file.label,
+            f"{'arrays' if len(unknown) > 1 else 'array'} that nothing is done with: "
+            f"{', '.join(unknown)}; rename or leave out. Known: {', '.join(_KNOWN)}",
+        )
 
 
 def load_arrays(file: SourceFile) -> Any:
@@ -179,7 +198,7 @@ def _edge_rows(file: SourceFile, rows: npt.NDArray[Any], positions: Positions) -
 
 
 def _integral(source: str, numbers: npt.NDArray[Any]) -> IntArray:
-    if not np.issubdtype(numbers.dtype, np.number) or (numbers != np.floor(numbers)).any():
+    if numbers.dtype.kind not in "iuf" or (numbers != np.floor(numbers)).any():
         raise DataError(source, f"whole numbers expected, found {numbers.dtype}")
     return numbers.astype(np.int64)
 
@@ -203,6 +222,6 @@ def as_features(source: str, features: Any) -> FloatArray:
     """A float32 matrix of features, or a clear refusal."""
     if not isinstance(features, np.ndarray) or features.ndim != 2:
         raise DataError(source, f"shape {list(np.shape(features))}; expected features [n, F]")
-    if not np.issubdtype(features.dtype, np.number) and features.dtype != np.bool_:
+    if features.dtype.kind not in "iufb":
         raise DataError(source, f"features must be numbers, not {features.dtype}")
     return features.astype(np.float32)
