@@ -460,6 +460,18 @@ def test_mistakes(cli: Cli, arguments: list[str], mentioned: list[str]) -> None:
     assert tree() == before
 
 
+def test_a_warning_is_one_line(cli: Cli) -> None:
+    file = write("facts.tsv", "entity1\trelation\tentity2", "Alien\tgenre\thorror")
+    for outcome in (cli("datasets", "show", file, "--json"), cli("datasets", "show", file)):
+        assert outcome.code == 0 and outcome.out
+        assert outcome.err == (
+            "warning: facts.tsv:1: 'entity1 relation entity2' is taken for a fact; if it is a "
+            "header, name the columns head, relation, tail\n"
+        )
+    process = command("datasets", "show", file)
+    assert process.returncode == 0 and process.stderr == outcome.err
+
+
 def test_a_data_variable_that_is_no_folder(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DICGRL_DATA", "nowhere")
     refused(cli("datasets"), "DICGRL_DATA", "nowhere")

@@ -10,7 +10,7 @@ Example:
 from typing import TYPE_CHECKING, Any
 
 from dicgrl.datasets import load_stream
-from dicgrl.errors import DataError, DicgrlError, FailureError, UserError
+from dicgrl.errors import DataError, DataWarning, DicgrlError, FailureError, UserError
 from dicgrl.graph import (
     KnowledgeGraph,
     KnowledgePart,
@@ -34,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DataError",
+    "DataWarning",
     "DicgrlError",
     "Evaluation",
     "FailureError",

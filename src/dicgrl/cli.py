@@ -6,12 +6,13 @@ import io
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
@@ -20,7 +21,7 @@ from rich.text import Text
 import dicgrl
 from dicgrl.datasets import load_stream, paper_dataset, registered
 from dicgrl.datasets.fetch import fetch as fetch_dataset
-from dicgrl.errors import DicgrlError, UserError, shown, unknown_name
+from dicgrl.errors import DataWarning, DicgrlError, UserError, shown, unknown_name
 from dicgrl.files import replacing_file
 from dicgrl.graph.statistics import taught_tests
 from dicgrl.readers import read_timed, write_stream
@@ -60,7 +61,8 @@ def main() -> None:
     # Read when PyTorch is loaded: threads that wait must not burn the cores that others work on.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        app()
+        with _warnings_in_one_line():
+            app()
     except DicgrlError as error:
         _complain(str(error))
         sys.exit(2 if isinstance(error, UserError) else 1)
@@ -79,6 +81,30 @@ def _complain(message: str) -> None:
 def _warn(message: str) -> None:
     text = Text.assemble(("warning:", "bold yellow"), f" {message}")
     Console(stderr=True, soft_wrap=True).print(text)
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Print what readers warn of as the commands print their own warnings."""
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, DataWarning):
+            _warn(str(message))
+        else:
+            others(message, category, filename, lineno, file, line)
+
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+        warnings.simplefilter("default", DataWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _version(wanted: bool) -> None:

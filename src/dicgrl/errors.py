@@ -2,7 +2,8 @@
 
 Everything a user can put right (a damaged file, an unknown name) is a `UserError`: the command
 line prints its message alone and ends with exit code 2. Other failures that are nobody's mistake
-(a server that is away) are a `FailureError` and end with exit code 1.
+(a server that is away) are a `FailureError` and end with exit code 1. Data that is read, though it
+may not say what its owner meant, is a `DataWarning`.
 """
 
 from __future__ import annotations
@@ -60,8 +61,31 @@ class DataError(UserError):
     def __init__(self, source: object, message: str, line: int | None = None) -> None:
         self.source = str(source)
         self.line = line
-        where = self.source if line is None else f"{self.source}:{line}"
-        super().__init__(f"{where}: {message}")
+        super().__init__(_placed(source, message, line))
+
+
+class DataWarning(UserWarning):
+    """Data that is read although something may be wrong with it.
+
+    The command line prints its message as one line; `warnings.simplefilter("error", DataWarning)`
+    makes it an error.
+
+    Args:
+        source: The file or folder.
+        message: What was found and what is made of it.
+        line: The line of the file, counted from 1, where there is one.
+
+    Example:
+        >>> print(DataWarning("facts", "not read: notes.txt"))
+        facts: not read: notes.txt
+    """
+
+    def __init__(self, source: object, message: str, line: int | None = None) -> None:
+        super().__init__(_placed(source, message, line))
+
+
+def _placed(source: object, message: str, line: int | None) -> str:
+    return f"{source}: {message}" if line is None else f"{source}:{line}: {message}"
 
 
 def shown(text: str, limit: int = 80) -> str:

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from dicgrl import DataError, KnowledgeStream, UserError, read_stream
+from dicgrl import DataError, DataWarning, KnowledgeStream, UserError, read_stream
 from dicgrl.graph import SPLITS
 from dicgrl.readers import read_timed, text
 from tests.streams import KnowledgeLists, labelled
@@ -193,11 +193,37 @@ def test_a_header_names_the_columns(
     assert labelled(read_knowledge(tmp_path / f"x{ending}"))[0]["train"] == triples
 
 
-@pytest.mark.parametrize("first", ["head,tail,tail", "head,tail,year", "head,relations,tail"])
-def test_a_first_line_that_names_not_all_columns_is_a_fact(tmp_path: Path, first: str) -> None:
-    put(tmp_path / "x.csv", f"{first}\na,r,b\n")
-    facts = labelled(read_knowledge(tmp_path / "x.csv"))[0]["train"]
+FIRST = ["head,tail,tail", "head,tail,year", "h,relations,tail", "entity1,Relation,entity2"]
+
+
+@pytest.mark.parametrize("first", FIRST)
+@pytest.mark.parametrize("ending", [".csv", ".tsv"])
+def test_a_first_line_that_names_not_all_columns_is_a_fact(
+    tmp_path: Path, first: str, ending: str
+) -> None:
+    rows = f"{first}\na,r,b\n".replace(",", "," if ending == ".csv" else "\t")
+    put(tmp_path / f"x{ending}", rows)
+    said = rf"x{ending}:1: '{first.replace(',', ' ')}' is taken for a fact; if it is a header"
+    with pytest.warns(DataWarning, match=said):
+        facts = labelled(read_knowledge(tmp_path / f"x{ending}"))[0]["train"]
     assert facts == [tuple(first.split(",")), ("a", "r", "b")]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Alien\ttype\tfilm\nBrazil\ttype\tfilm\n",  # a relation, for it comes again
+        "h\tlikes\tt\nb\tlikes\tc\n",
+        "Alien\ttype\tfilm\n",
+        "head\trelation\ttail\nAlien\ttype\tfilm\nBrazil\tyear\t1985\n",
+    ],
+)
+@pytest.mark.filterwarnings("error::dicgrl.DataWarning")
+def test_facts_that_look_like_none_of_a_header(tmp_path: Path, content: str) -> None:
+    put(tmp_path / "x.tsv", content)
+    facts = labelled(read_knowledge(tmp_path / "x.tsv"))[0]["train"]
+    rows = [tuple(line.split("\t")) for line in content.splitlines()]
+    assert facts == [row for row in rows if row[0] != "head"]
 
 
 @pytest.mark.parametrize("ending", [".tsv", ".csv"])

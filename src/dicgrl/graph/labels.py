@@ -52,6 +52,16 @@ def named_columns(names: Iterable[object]) -> list[int] | None:
     return [roles.index(role) for role in range(3)] if once else None
 
 
+def header_words(fields: Iterable[str]) -> list[int]:
+    """Which fields of a line are words that name a column of triples.
+
+    Example:
+        >>> header_words(["entity1", "Relation", "entity2"])
+        [1]
+    """
+    return [i for i, field in enumerate(fields) if field.strip().lower() in _ROLE_OF]
+
+
 def forbidden(text: str) -> str:
     r"""The message about a text that `FORBIDDEN` is found in.
 

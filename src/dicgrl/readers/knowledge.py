@@ -10,16 +10,17 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dicgrl.errors import DataError, shown
+from dicgrl.errors import DataError, DataWarning, shown
 from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, Vocabulary
 from dicgrl.graph.arrays import IntArray
-from dicgrl.graph.labels import named_columns
+from dicgrl.graph.labels import header_words, named_columns
 from dicgrl.readers.files import Folder, SourceFile, numbered
 from dicgrl.readers.names import read_names
 from dicgrl.readers.text import Rows, read_rows
@@ -219,11 +220,34 @@ def triple_rows(file: SourceFile, width: int = 3, exact: bool = False) -> Iterat
             order = _header([column[0] for column in columns])
             if order:
                 first_line, columns = 2, [column[1:] for column in columns]
+            else:
+                _warn_of_header(file, columns)
         if columns[0]:
             empty = False
             yield Rows(first_line, [columns[i] for i in order] if order else columns)
     if empty:
         raise DataError(file.label, "the file holds a header and no triples")
+
+
+def _warn_of_header(file: SourceFile, columns: list[list[str]]) -> None:
+    """Warn of a first line that is taken for a fact, but may be a header in other words.
+
+    A word such as `type` may well be a relation: then it stands in other lines as well.
+    """
+    if len(columns[0]) == 1:
+        return
+    fields = [column[0] for column in columns]
+    words = [fields[i] for i in header_words(fields) if columns[i].count(fields[i]) == 1]
+    if max(map(len, words), default=0) > 1:  # a letter may be anything
+        warnings.warn(
+            DataWarning(
+                file.label,
+                f"{shown(' '.join(fields))} is taken for a fact; if it is a header, name the "
+                "columns head, relation, tail",
+                1,
+            ),
+            stacklevel=2,
+        )
 
 
 def _other_columns(fields: list[str]) -> str:
