@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
-from dicgrl.errors import UserError
+from dicgrl.errors import DataError, UserError
 from dicgrl.graph import KnowledgeStream, NetworkGraph, Part, Stream
 from dicgrl.readers import knowledge, network, npz
 from dicgrl.readers.facts import NetworkFacts
-from dicgrl.readers.files import ARCHIVE_ENDINGS, Folder, SourceFile, numbered, open_folder
-from dicgrl.readers.names import read_names
+from dicgrl.readers.files import ARCHIVE_ENDINGS, Folder, SourceFile, open_folder
 from dicgrl.readers.network_table import NOTHING, SetAside
 from dicgrl.readers.writer import write_stream
 
@@ -25,6 +23,7 @@ _LAYOUTS = """Expected one of:
   a knowledge graph (head TAB relation TAB tail):
     0/, 1/, ... each with train.txt, valid.txt, test.txt
     0.tsv, 1.tsv, ... (or .csv, .txt), one file per part
+    train.txt, valid.txt, test.txt, one part
     one file .tsv, .csv or .txt, one part
   a network:
     features.txt, labels.txt and 0/, 1/, ... with edgelist.txt, train.txt, valid.txt, test.txt
@@ -106,13 +105,19 @@ def _read_folder(folder: Folder, name: str, aside: SetAside, graph: NetworkGraph
         return network.read_authors(folder, name, graph)
     if folder.file("nodes.csv") or (graph is not None and folder.file("edges.csv")):
         return network.read_csv(folder, name, aside, graph)
-    if knowledge.part_folders(folder):
+    folders, files = knowledge.part_folders(folder), knowledge.part_files(folder)
+    if folders and files:
+        raise DataError(
+            folder.label,
+            f"{min(folders.items())[1]}/ and {min(files.items())[1]} are both called as parts; "
+            "parts are all folders, or all files",
+        )
+    if folders:
         return knowledge.read_numbered_folders(folder, name, **aside._asdict())
-    if parts := knowledge.part_files(folder):
-        files = [folder.file(part) for part in numbered(folder, parts, "file")]
-        found = [file for file in files if file is not None]
-        stream = knowledge.read_files(found, name, **aside._asdict())
-        return replace(stream, names=read_names(folder))
+    if files:
+        return knowledge.read_numbered_files(folder, name, **aside._asdict())
+    if knowledge.split_file(folder, "train"):
+        return knowledge.read_folder(folder, name, **aside._asdict())
     listing = ", ".join(folder.names()[:8]) or "nothing"
     raise UserError(f"{folder.label}: not a stream; it holds {listing}. {_LAYOUTS}")
 

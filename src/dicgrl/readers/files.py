@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import BinaryIO, Protocol, cast
 
 from dicgrl.errors import DataError, UserError
@@ -36,6 +36,11 @@ class SourceFile:
     def on_disk(cls, path: Path) -> SourceFile:
         """A file of the file system."""
         return cls(str(path), lambda: path.open("rb"))
+
+    @property
+    def name(self) -> str:
+        """Its name in its folder."""
+        return PurePath(self.label).name
 
     @property
     def ending(self) -> str:
@@ -74,7 +79,10 @@ class Folder(Protocol):
         """Names of the files and folders directly inside, sorted."""
 
     def file(self, name: str) -> SourceFile | None:
-        """The file of that name, or of that name with `.gz`; None where there is neither."""
+        """The file of that name, or of that name with `.gz`; None where there is neither.
+
+        Where none has it in these letters, capitals do not count: `1.TSV` is `1.tsv`.
+        """
 
     def folder(self, name: str) -> Folder | None:
         """The folder of that name."""
@@ -101,9 +109,9 @@ class DiskFolder:
 
     def file(self, name: str) -> SourceFile | None:
         """See `Folder`."""
-        for candidate in (self.path / name, self.path / f"{name}.gz"):
-            if candidate.is_file():
-                return SourceFile.on_disk(candidate)
+        for candidate in _candidates(name, self):
+            if (self.path / candidate).is_file():
+                return SourceFile.on_disk(self.path / candidate)
         return None
 
     def folder(self, name: str) -> Folder | None:
@@ -148,7 +156,7 @@ class ArchiveFolder:
 
     def file(self, name: str) -> SourceFile | None:
         """See `Folder`."""
-        for candidate in (name, f"{name}.gz"):
+        for candidate in _candidates(name, self):
             if candidate in self._members:
                 content = partial(io.BytesIO, self._members[candidate])
                 return SourceFile(f"{self.label}/{candidate}", content)
@@ -161,6 +169,13 @@ class ArchiveFolder:
             k.removeprefix(prefix): v for k, v in self._members.items() if k.startswith(prefix)
         }
         return ArchiveFolder(f"{self.label}/{name}", inside) if inside else None
+
+
+def _candidates(name: str, folder: Folder) -> Iterator[str]:
+    """What a file may be called, best first."""
+    yield from (name, f"{name}.gz")
+    for wanted in (name.lower(), f"{name.lower()}.gz"):
+        yield from (entry for entry in folder.names() if entry.lower() == wanted)
 
 
 def _check_end(archive: tarfile.TarFile) -> None:

@@ -5,6 +5,9 @@
   `entity2id.txt` and `relation2id.txt`, which list everything known by that part; without them an
   entity arrives when it is first mentioned.
 - Numbered files `0.tsv`, `1.tsv`, ... are one part each.
+- A folder that itself holds `train`, `valid` and `test`, as most public graphs come, is one part.
+
+What else lies in these folders is the matter of `readers/strays.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +26,8 @@ from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, Vocabu
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import header_words, named_columns
 from dicgrl.readers.files import Folder, SourceFile, numbered
-from dicgrl.readers.names import read_names
+from dicgrl.readers.names import NAMES_FILE, read_names
+from dicgrl.readers.strays import strays_beside_parts, strays_of_part, warn_of_strays
 from dicgrl.readers.text import Rows, read_rows
 
 ENDINGS = (".txt", ".tsv", ".csv")
@@ -32,7 +37,7 @@ _TIME_HINT = "; `dicgrl datasets split FILE --by time` reads a fourth column, of
 _ZONED = re.compile(r"([^T ]*[T ][0-9:.]+)([^0-9:.].*)")
 _ZONE = re.compile(r" ?(?:[Zz]|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)")
 _ID_FILES = ("entity2id.txt", "relation2id.txt")
-_NUMBERED_FILE = re.compile(r"([0-9]+)\.(?:tsv|csv|txt)(?:\.gz)?")
+_NUMBERED_FILE = re.compile(r"([0-9]+)\.(?:tsv|csv|txt)(?:\.gz)?", re.IGNORECASE)
 
 
 def read_numbered_folders(
@@ -44,13 +49,36 @@ def read_numbered_folders(
     """
     builder = KnowledgeStreamBuilder(name)
     exact = False
-    for child in numbered(folder, part_folders(folder), "sub-folder"):
+    children = numbered(folder, part_folders(folder), "sub-folder")
+    strays = strays_beside_parts(folder, [*children, *_names_beside(folder)])
+    for child in children:
         part = folder.folder(child)
         if part is None:
             raise DataError(f"{folder.label}/{child}", "the folder is empty")
         exact |= _has_ids(part)
-        _read_part(part, builder, valid, test, seed)
+        strays += [f"{child}/{stray}" for stray in _read_part(part, builder, valid, test, seed)]
+    warn_of_strays(folder, strays)
     return builder.build(read_names(folder, strip=not exact))
+
+
+def read_folder(
+    folder: Folder, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
+) -> KnowledgeStream:
+    """A stream of one part from a folder that itself holds `train`, `valid` and `test`."""
+    builder = KnowledgeStreamBuilder(name)
+    strays = _read_part(folder, builder, valid, test, seed, beside=_names_beside(folder))
+    warn_of_strays(folder, strays)
+    return builder.build(read_names(folder, strip=not _has_ids(folder)))
+
+
+def read_numbered_files(
+    folder: Folder, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
+) -> KnowledgeStream:
+    """A stream from the files `0.tsv`, `1.tsv`, ... of a folder."""
+    children = numbered(folder, part_files(folder), "file")
+    files = [file for child in children if (file := folder.file(child))]
+    warn_of_strays(folder, strays_beside_parts(folder, [*children, *_names_beside(folder)]))
+    return replace(read_files(files, name, valid, test, seed), names=read_names(folder))
 
 
 def read_files(
@@ -150,9 +178,20 @@ def _has_ids(folder: Folder) -> bool:
     return any(folder.file(name) for name in _ID_FILES)
 
 
+def _names_beside(folder: Folder) -> list[str]:
+    file = folder.file(NAMES_FILE)
+    return [file.name] if file else []
+
+
 def _read_part(
-    folder: Folder, builder: KnowledgeStreamBuilder, valid: float, test: float, seed: int
-) -> None:
+    folder: Folder,
+    builder: KnowledgeStreamBuilder,
+    valid: float,
+    test: float,
+    seed: int,
+    beside: Sequence[str] = (),
+) -> list[str]:
+    """Add the part of a folder to the builder; gives what is not read, besides `beside`."""
     entity_file, relation_file = map(folder.file, _ID_FILES)
     if entity_file:
         _add_ids(entity_file, builder.entities)
@@ -163,6 +202,8 @@ def _read_part(
         len(builder.relations) if relation_file else None,
     )
     files = {split: split_file(folder, split) for split in SPLITS}
+    read = [file.name for file in (*files.values(), entity_file, relation_file) if file]
+    strays = strays_of_part(folder, [*read, *beside], [split for split in SPLITS if files[split]])
     if files["train"] is None:
         raise DataError(folder.label, "no train.txt (or .tsv, .csv, with or without .gz)")
     rows = {}
@@ -176,6 +217,7 @@ def _read_part(
         builder.add_held_out(rows["train"], valid, test, _generator(seed, builder))
     else:
         builder.add(**rows)
+    return strays
 
 
 def _generator(seed: int, builder: KnowledgeStreamBuilder) -> np.random.Generator:

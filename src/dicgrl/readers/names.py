@@ -5,10 +5,12 @@ from __future__ import annotations
 from dicgrl.readers.files import Folder, SourceFile
 from dicgrl.readers.text import read_rows
 
+NAMES_FILE = "labels.tsv"
+
 
 def read_names(folder: Folder, strip: bool = True) -> dict[str, str]:
     """The names beside the data, where there are any; for `strip` see `read_rows`."""
-    file = folder.file("labels.tsv")
+    file = folder.file(NAMES_FILE)
     return read_names_file(file, strip) if file else {}
 
 

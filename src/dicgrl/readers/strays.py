@@ -1,0 +1,105 @@
+"""Files that lie among the data and are not read: refused where they look like a part of it.
+
+A part that is left out without a word gives results that look right. What looks like a part, or
+like a set that the part lacks, is refused; other tables are named in a warning. Files for people
+(README, LICENSE, ...), hidden files, files of ids (`train2id.txt`) and other endings are nobody's
+mistake.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import warnings
+from collections.abc import Iterable
+
+from dicgrl.errors import DataError, DataWarning, shown
+from dicgrl.graph import SPLITS
+from dicgrl.readers.files import Folder
+
+_TABLE = re.compile(r"(.+)\.(?:txt|tsv|csv)(?:\.(?:gz|bz2|xz|zip|zst))?", re.IGNORECASE)
+_HARMLESS = re.compile(
+    r"\..*|(?:read.?me|licen[cs]e|copying|notice|authors|citation|change|requirements).*|.*2id",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"[0-9].*|.*[0-9]\)?")  # 2024-01-02, 1 (1), part2
+_OTHER_WORDS = {"dev": "valid", "val": "valid", "validation": "valid", "testing": "test"}
+_SHOWN = 5
+
+
+def strays_beside_parts(folder: Folder, read: Iterable[str]) -> list[str]:
+    """Tables beside numbered parts that are not read.
+
+    Args:
+        folder: What holds the parts.
+        read: Names that are read.
+
+    Raises:
+        DataError: One is called as if it were a part.
+    """
+    found = []
+    for name in sorted(set(folder.names()) - set(read)):
+        stem = _stem(folder, name)
+        inner = None if name.startswith(".") else folder.folder(name)
+        if _NUMBERED.fullmatch(stem or name) and (stem or (inner and _holds_train(inner))):
+            raise DataError(
+                folder.label,
+                f"{shown(name)} looks like a part, and is not read: parts are 0/, 1/, ... or "
+                "0.tsv, 1.tsv, ... (.csv, .txt, .gz); rename it or move it away",
+            )
+        if stem:
+            found.append(name)
+    return found
+
+
+def strays_of_part(folder: Folder, read: Iterable[str], sets: Iterable[str]) -> list[str]:
+    """Tables in the folder of one part that are not read.
+
+    Args:
+        folder: The folder.
+        read: Names that are read.
+        sets: Which of train, valid and test are there.
+
+    Raises:
+        DataError: One is called almost as a set that is not there.
+    """
+    read = set(read)
+    missing = set(SPLITS) - set(sets)
+    found = []
+    for name in sorted(set(folder.names()) - read):
+        stem = _stem(folder, name)
+        if not stem or name.removesuffix(".gz") in read:  # the same, compressed
+            continue
+        meant = _meant(stem.lower())
+        if meant in missing:
+            raise DataError(
+                folder.label,
+                f"{shown(name)} is not read; call it {meant}{name[len(stem) :]}, or move it away",
+            )
+        found.append(name)
+    return found
+
+
+def warn_of_strays(folder: Folder, names: list[str]) -> None:
+    """Name what is not read, in one warning."""
+    if names:
+        some = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+        warnings.warn(DataWarning(folder.label, f"not read: {some}"), stacklevel=2)
+
+
+def _holds_train(folder: Folder) -> bool:
+    return any(_stem(folder, name).lower() == "train" for name in folder.names())
+
+
+def _stem(folder: Folder, name: str) -> str:
+    """The name of a table without its ending; empty for folders and for what is no data."""
+    table = _TABLE.fullmatch(name)
+    if not table or _HARMLESS.fullmatch(table[1]) or folder.folder(name):
+        return ""
+    return table[1]
+
+
+def _meant(stem: str) -> str | None:
+    """The set that a name means: one in other words, or with a slip of the pen."""
+    close = difflib.get_close_matches(stem, SPLITS, n=1, cutoff=0.75)
+    return _OTHER_WORDS.get(stem) or (close[0] if close else None)
