@@ -9,7 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dicgrl import DataError, KnowledgeStream, NetworkStream, Stream, Task, UserError, load_stream
+from dicgrl import (
+    DataError,
+    KnowledgeStream,
+    NetworkStream,
+    Stream,
+    Task,
+    UserError,
+    load_stream,
+    read_stream,
+)
 from dicgrl.datasets import datasets, paper_dataset
 from dicgrl.datasets.locate import cache_folder
 
@@ -157,6 +166,18 @@ def test_names_option_counts_before_what_lies_beside(tmp_path: Path) -> None:
     write(cache_folder() / "WN18RR" / "0" / "train.txt", "a\tr\tb")
     write(cache_folder() / "WN18RR-labels.tsv", "a\tcache")
     assert load_stream("WN18RR", labels=chosen).names == {"e0": "zero", "e1": "one"}
+
+
+def test_a_list_of_files(tmp_path: Path) -> None:
+    files = [facts(tmp_path / "may.tsv"), str(facts(tmp_path / "april.tsv", 40))]
+    stream = load_stream(files, valid=0.1)
+    assert sizes(stream) == sizes(read_stream(files, valid=0.1))
+    assert sizes(stream)[0] == (180, 20, 0) and len(stream) == 2
+    assert load_stream(files).names == {}
+    write(tmp_path / "labels.tsv", "e0\tzero")
+    assert load_stream(files).names == {"e0": "zero"}
+    with pytest.raises(UserError, match=r"gone\.tsv: no such file"):
+        load_stream(["gone.tsv"])
 
 
 def test_names_change_nothing_else(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -12,7 +13,6 @@ from dicgrl.errors import UserError, unknown_name
 from dicgrl.graph import Stream, Task
 from dicgrl.graph.holdout import check_shares
 from dicgrl.readers import read_stream
-from dicgrl.readers.files import SourceFile
 from dicgrl.readers.names import read_names_file
 
 __all__ = ["Dataset", "check_there", "datasets", "load_stream", "paper_dataset", "registered"]
@@ -88,7 +88,7 @@ def registered(source: str | Path) -> str:
 
 
 def load_stream(
-    source: str | Path,
+    source: str | Path | Sequence[str | Path],
     *,
     valid: float = 0.0,
     test: float = 0.0,
@@ -98,8 +98,9 @@ def load_stream(
     """Load a stream by the name of a dataset or from the user's own data.
 
     Args:
-        source: A name (`films`, `FB15k-237`, ...) or a path; a name counts before a folder of that
-            name in the working directory, which can be given as `./name`.
+        source: A name (`films`, `FB15k-237`, ...), a path, or a list of files (one part each); a
+            name counts before a folder of that name in the working directory, which can be given as
+            `./name`.
         valid: Share set aside for validation in parts that bring no valid and test set.
         test: Share set aside for testing likewise.
         seed: Seed of that division.
@@ -110,25 +111,21 @@ def load_stream(
         5
     """
     check_shares(valid, test)
-    if labels is not None and not Path(labels).is_file():
-        raise UserError(f"{labels}: no such file of readable names")
-    names = SourceFile.on_disk(Path(labels)) if labels is not None else None
+    if not isinstance(source, str | Path):
+        return read_stream(source, valid=valid, test=test, seed=seed, labels=labels)
     name = registered(source)
     if name in _BUILT_IN:
         with as_file(files("dicgrl.datasets") / "builtin" / _BUILT_IN[name][0]) as path:
-            stream = read_stream(path, name=name)
-    elif name:
-        stream = _load_paper(name)
-        names = names or find_names(name)
-    elif str(source) and Path(source).exists():  # "" would be the working directory
-        stream = read_stream(source, valid=valid, test=test, seed=seed)
-    elif _looks_like_path(source):
+            return read_stream(path, name=name, labels=labels)
+    if name:
+        stream = read_stream(_place_of(name), name=name, labels=labels)
+        names = find_names(name) if labels is None else None
+        return replace(stream, names=read_names_file(names)) if names else stream
+    if str(source) and Path(source).exists():  # "" would be the working directory
+        return read_stream(source, valid=valid, test=test, seed=seed, labels=labels)
+    if _looks_like_path(source):
         raise UserError(f"{source}: no such file or folder")
-    else:
-        raise unknown_name("dataset", str(source), [*_BUILT_IN, *PAPER_DATASETS])
-    if names is not None:
-        stream = replace(stream, names=read_names_file(names))
-    return stream
+    raise unknown_name("dataset", str(source), [*_BUILT_IN, *PAPER_DATASETS])
 
 
 def check_there(source: str | Path) -> None:
@@ -140,10 +137,6 @@ def check_there(source: str | Path) -> None:
     name = registered(source)
     if name in PAPER_DATASETS:
         _place_of(name)
-
-
-def _load_paper(name: str) -> Stream:
-    return read_stream(_place_of(name), name=name)
 
 
 def _place_of(name: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from dicgrl.graph import KnowledgeStream, NetworkGraph, Part, Stream
 from dicgrl.readers import knowledge, network, npz
 from dicgrl.readers.facts import NetworkFacts
 from dicgrl.readers.files import ARCHIVE_ENDINGS, Folder, SourceFile, open_folder
+from dicgrl.readers.names import names_beside, read_names_file
 from dicgrl.readers.network_table import NOTHING, SetAside
 from dicgrl.readers.writer import write_stream
 
@@ -39,6 +41,7 @@ def read_stream(
     valid: float = 0.0,
     test: float = 0.0,
     seed: int = 0,
+    labels: str | Path | None = None,
 ) -> Stream:
     """Read a stream from a folder, an archive, a file, or a list of files (one part each).
 
@@ -48,21 +51,28 @@ def read_stream(
         valid: Share set aside for validation in parts that bring no valid and test set.
         test: Share set aside for testing likewise.
         seed: Seed of that division.
+        labels: File of readable names (id TAB name), instead of `labels.tsv` beside the data.
 
     Raises:
         DataError: The data is not what the layout says; the message names file, line and value.
         UserError: There is nothing at the path, or no layout fits.
     """
     aside = SetAside(valid, test, seed)
-    if not isinstance(path, str | Path):
+    if labels is not None and not Path(labels).is_file():
+        raise UserError(f"{labels}: no such file of readable names")
+    stream: Stream
+    if isinstance(path, str | Path):
+        paths = [Path(path)]
+        stream = _read_path(paths[0], name, aside)
+    else:
         paths = [Path(p) for p in path]
-        for missing in (p for p in paths if not p.is_file()):
-            raise UserError(f"{missing}: no such file")
-        if not paths:
-            raise UserError("no files given: a stream needs at least one part")
-        files = [SourceFile.on_disk(p) for p in paths]
-        return knowledge.read_files(files, name or _stem(paths[0].parent), **aside._asdict())
-    return _read_path(Path(path), name, aside)
+        stream = _read_list(paths, name, aside)
+    if labels is not None:
+        return replace(stream, names=read_names_file(SourceFile.on_disk(Path(labels))))
+    single = all(p.is_file() and SourceFile.on_disk(p).ending in knowledge.ENDINGS for p in paths)
+    if single and isinstance(stream, KnowledgeStream):  # a folder, or archive, has its names inside
+        return replace(stream, names=names_beside(paths, stream))
+    return stream
 
 
 def read_part(path: str | Path, graph: NetworkGraph | None = None) -> Part:
@@ -81,6 +91,15 @@ def read_part(path: str | Path, graph: NetworkGraph | None = None) -> Part:
     if len(stream) != 1:
         raise UserError(f"{path}: {len(stream)} parts; learn takes one at a time")
     return stream[0]
+
+
+def _read_list(paths: Sequence[Path], name: str | None, aside: SetAside) -> KnowledgeStream:
+    for missing in (p for p in paths if not p.is_file()):
+        raise UserError(f"{missing}: no such file")
+    if not paths:
+        raise UserError("no files given: a stream needs at least one part")
+    files = [SourceFile.on_disk(p) for p in paths]
+    return knowledge.read_files(files, name or _stem(paths[0].parent), **aside._asdict())
 
 
 def _read_path(
@@ -131,7 +150,8 @@ def read_timed(
         raise UserError(
             f"{path}: no such file; times are read from one file of triples, as its fourth column"
         )
-    return knowledge.read_timed_triples(SourceFile.on_disk(path), name or _stem(path))
+    stream, times = knowledge.read_timed_triples(SourceFile.on_disk(path), name or _stem(path))
+    return replace(stream, names=names_beside([path], stream)), times
 
 
 def _stem(path: Path) -> str:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from dicgrl.errors import DataError, DataWarning
+from dicgrl.graph import KnowledgeStream
 from dicgrl.readers.files import Folder, SourceFile
 from dicgrl.readers.text import read_rows
 
@@ -12,6 +18,28 @@ def read_names(folder: Folder, strip: bool = True) -> dict[str, str]:
     """The names beside the data, where there are any; for `strip` see `read_rows`."""
     file = folder.file(NAMES_FILE)
     return read_names_file(file, strip) if file else {}
+
+
+def names_beside(paths: Sequence[Path], stream: KnowledgeStream) -> dict[str, str]:
+    """The names beside single files that were read, which need not be about them.
+
+    In a folder of many things `labels.tsv` may be anything: it counts where it names something of
+    the stream, and a file that holds no names is no reason to refuse the stream.
+    """
+    folder = paths[0].parent
+    found = [
+        folder / name for name in (NAMES_FILE, f"{NAMES_FILE}.gz") if (folder / name).is_file()
+    ]
+    if not found or found[0] in paths or any(path.parent != folder for path in paths):
+        return {}
+    try:
+        names = read_names_file(SourceFile.on_disk(found[0]))
+    except DataError as error:
+        why = f"read without the readable names beside it: {error}"
+        warnings.warn(DataWarning(paths[0], why), stacklevel=2)
+        return {}
+    known = (stream.entities, stream.relations)
+    return names if any(label in labels for labels in known for label in names) else {}
 
 
 def read_names_file(file: SourceFile, strip: bool = True) -> dict[str, str]:
