@@ -472,6 +472,14 @@ def test_a_warning_is_one_line(cli: Cli) -> None:
     assert process.returncode == 0 and process.stderr == outcome.err
 
 
+def test_a_share_that_nothing_is_done_with(cli: Cli) -> None:
+    outcome = cli("datasets", "show", "films", "--json", "--valid", "0.1")
+    plain = cli("datasets", "show", "films", "--json")
+    assert outcome.code == 0 and outcome.out == plain.out and plain.err == ""
+    assert outcome.err.startswith("warning: ") and outcome.err.count("\n") == 1
+    assert "films: valid=0.1 sets nothing aside: every part has such a set" in outcome.err
+
+
 def test_a_data_variable_that_is_no_folder(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DICGRL_DATA", "nowhere")
     refused(cli("datasets"), "DICGRL_DATA", "nowhere")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from dicgrl import KnowledgeStream, NetworkStream, UserError
+from dicgrl import DataWarning, KnowledgeStream, NetworkStream, UserError
 from dicgrl.graph import SPLITS
 from dicgrl.interop import from_pyg, from_pykeen, to_pyg, to_pykeen
 from tests.streams import (
@@ -176,6 +176,19 @@ class TestPyg:
         assert [len(getattr(stream[0], s)) for s in SPLITS] == [28, 4, 8]
         other = from_pyg(data, valid=0.1, test=0.2, seed=2)
         assert stream[0].test.tolist() != other[0].test.tolist()
+
+    def test_sets_without_a_mask_are_set_aside(self) -> None:
+        x, y = torch.zeros(40, 1), torch.arange(40) % 2
+        data = self.tiny(x=x, y=y, train_mask=torch.arange(40) < 30)
+        assert [len(getattr(from_pyg(data)[0], s)) for s in SPLITS] == [30, 0, 0]
+        part = from_pyg(data, valid=0.1, test=0.2, seed=1)[0]
+        assert [len(getattr(part, s)) for s in SPLITS] == [21, 3, 6]
+        assert sorted(np.concatenate([getattr(part, s) for s in SPLITS])) == [*range(30)]
+        data.test_mask = torch.arange(40) >= 30
+        with pytest.warns(DataWarning, match=r"Data: test=0\.2 sets nothing aside"):
+            part = from_pyg(data, valid=0.1, test=0.2, seed=1)[0]
+        assert [len(getattr(part, s)) for s in SPLITS] == [27, 3, 10]
+        assert part.test.tolist() == [*range(30, 40)]
 
     def test_parts_labels_and_unknown_classes(self) -> None:
         data = self.tiny(

@@ -51,6 +51,11 @@ Source = Annotated[str, typer.Argument(help="A dataset's name, or the path of yo
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Valid = Annotated[float, typer.Option(help="Share set aside for validation, where there is none.")]
 Test = Annotated[float, typer.Option(help="Share set aside for testing, where there is none.")]
+_GIVEN_UP = "Share of what a part learns from that is set aside for"
+MoreValid = Annotated[
+    float, typer.Option(help=f"{_GIVEN_UP} validation, besides what the graph has.")
+]
+MoreTest = Annotated[float, typer.Option(help=f"{_GIVEN_UP} testing, besides what the graph has.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of every random choice.")]
 
 
@@ -172,8 +177,8 @@ def split(
         str, typer.Option(help="arrival, time (fourth column of a file), order; networks: class.")
     ] = "arrival",
     ratios: Annotated[str, typer.Option(help="Share of each part.")] = "0.8,0.05,0.05,0.05,0.05",
-    valid: Valid = 0.0,
-    test: Test = 0.0,
+    valid: MoreValid = 0.0,
+    test: MoreTest = 0.0,
     seed: Seed = 0,
 ) -> None:
     """Make a stream of several parts out of a static graph."""

@@ -13,7 +13,8 @@ from dicgrl.errors import UserError, shown
 from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, NetworkStream
 from dicgrl.graph.arrays import IntArray, as_edges, as_ids
 from dicgrl.graph.labels import as_label, check_labels
-from dicgrl.readers.network_table import SetAside, checked_table
+from dicgrl.readers.aside import SetAside
+from dicgrl.readers.network_table import checked_table
 
 if TYPE_CHECKING:
     from pykeen.triples import TriplesFactory
@@ -103,9 +104,10 @@ def from_pyg(
 ) -> NetworkStream:
     """A network from `Data(x, edge_index, y)`.
 
-    `train_mask`, `val_mask` and `test_mask` say which nodes are in which set; without them the
-    nodes are divided at random by the shares `valid` and `test`. `part` [n], if there, says with
-    which part a node arrives; without it there is one part.
+    `train_mask`, `val_mask` and `test_mask` say which nodes are in which set; without any of them
+    all nodes of a known class are trained on. A part that has no node for validation, or none for
+    testing, gives up the share `valid` or `test` of its training nodes, chosen at random. `part`
+    [n], if there, says with which part a node arrives; without it there is one part.
     """
     for field in ("x", "edge_index", "y"):
         if getattr(data, field, None) is None:

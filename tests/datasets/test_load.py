@@ -11,6 +11,7 @@ import pytest
 
 from dicgrl import (
     DataError,
+    DataWarning,
     KnowledgeStream,
     NetworkStream,
     Stream,
@@ -218,11 +219,13 @@ def test_shares_follow_the_seed(tmp_path: Path) -> None:
 
 
 def test_parts_that_bring_their_sets_keep_them(tmp_path: Path) -> None:
-    assert sizes(load_stream("films", valid=0.3, test=0.3)) == sizes(load_stream("films"))
+    for name in ("films", "film-genres"):
+        with pytest.warns(DataWarning, match="valid=0.3 and test=0.3 set nothing aside"):
+            stream = load_stream(name, valid=0.3, test=0.3)
+        assert sizes(stream) == sizes(load_stream(name))
     facts(tmp_path / "mine" / "0" / "train.txt")
-    facts(tmp_path / "mine" / "1" / "train.txt")
-    write(tmp_path / "mine" / "1" / "test.txt", "e0\tr\tnew")
-    assert sizes(load_stream("mine", valid=0.1)) == [(180, 20, 0), (200, 0, 1)]
+    write(tmp_path / "mine" / "0" / "test.txt", "e0\tr\tnew")
+    assert sizes(load_stream("mine", valid=0.1)) == [(180, 20, 1)]
 
 
 @pytest.mark.parametrize(("valid", "test"), [(2, 0), (-0.1, 0), (0, 1), (0.5, 0.5), (np.nan, 0)])

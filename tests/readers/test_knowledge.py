@@ -456,12 +456,51 @@ class TestHeldOut:
             other = read_knowledge(tmp_path / name, valid=0.1, test=0.2, seed=2)
             assert labelled(first) == labelled(again) != labelled(other)
 
-    def test_a_part_that_brings_its_own_keeps_it(self, tmp_path: Path) -> None:
-        for i, split in enumerate(("valid", "test")):
-            put(tmp_path / str(i) / "train.txt", lines(self.triples, ".txt"))
-            put(tmp_path / str(i) / f"{split}.txt", "a1\tr\tb1\n")
-        stream = read_knowledge(tmp_path, valid=0.1, test=0.2)
-        assert self.sizes(stream) == [[100, 1, 0], [100, 0, 1]]
+    @pytest.mark.filterwarnings("error::dicgrl.DataWarning")
+    def test_a_part_gives_up_what_it_does_not_bring(self, tmp_path: Path) -> None:
+        for i, sets in enumerate((["valid"], ["test"], [], ["valid", "test"])):
+            facts = [(f"{i}{h}", r, f"{i}{t}") for h, r, t in self.triples]
+            put(tmp_path / str(i) / "train.txt", lines(facts, ".txt"))
+            for split in sets:
+                put(tmp_path / str(i) / f"{split}.txt", f"{i}a1\tr\t{i}a2\n")
+        plain = read_knowledge(tmp_path)
+        assert self.sizes(plain) == [[100, 1, 0], [100, 0, 1], [100, 0, 0], [100, 1, 1]]
+        stream = read_knowledge(tmp_path, valid=0.1, test=0.2, seed=3)
+        assert self.sizes(stream) == [[80, 1, 20], [90, 10, 1], [70, 10, 20], [100, 1, 1]]
+        for one, other in zip(labelled(stream), labelled(plain), strict=True):
+            assert sorted(t for s in SPLITS for t in one[s]) == sorted(
+                t for s in SPLITS for t in other[s]
+            )
+        assert self.sizes(read_knowledge(tmp_path, test=0.2))[:2] == [[80, 1, 20], [100, 0, 1]]
+        # The third part is divided as if it stood in files that bring nothing.
+        alone = [tmp_path / str(i) / "train.txt" for i in range(3)]
+        again = read_knowledge(alone, valid=0.1, test=0.2, seed=3)
+        assert labelled(again)[2] == labelled(stream)[2]
+
+    @pytest.mark.parametrize(
+        ("sets", "shares", "said"),
+        [
+            (("valid", "test"), {"valid": 0.1}, "valid=0.1 sets nothing aside"),
+            (("valid", "test"), {"valid": 0.1, "test": 0.2}, "valid=0.1 and test=0.2 set nothing"),
+            (("test",), {"valid": 0.1, "test": 0.2}, "test=0.2 sets nothing aside: every part has"),
+        ],
+    )
+    @pytest.mark.parametrize("folders", [["0", "1"], ["."]])
+    def test_a_share_that_nothing_is_done_with(
+        self,
+        tmp_path: Path,
+        sets: tuple[str, ...],
+        shares: dict[str, float],
+        said: str,
+        folders: list[str],
+    ) -> None:
+        for folder in folders:
+            put(tmp_path / folder / "train.txt", lines(self.triples, ".txt"))
+            for split in sets:
+                put(tmp_path / folder / f"{split}.txt", "a1\tr\ta2\n")
+        with pytest.warns(DataWarning, match=f"^{tmp_path}: {said}") as caught:
+            read_stream(tmp_path, **shares)
+        assert len(caught) == 1
 
     def test_shares_are_checked(self, tmp_path: Path) -> None:
         put(tmp_path / "x.tsv", "a\tr\tb\n")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dicgrl import DataError, NetworkStream, UserError, read_stream
+from dicgrl import DataError, DataWarning, NetworkStream, UserError, read_stream
 from dicgrl.graph import SPLITS
 from dicgrl.readers import text
 from tests.streams import NetworkLists, Node, network_in_words
@@ -278,6 +278,44 @@ def test_shares_where_no_split_is_given(tmp_path: Path) -> None:
     again = read_network(tmp_path / "x.npz", valid=0.2, test=0.3, seed=1)
     other = read_network(tmp_path / "x.npz", valid=0.2, test=0.3, seed=2)
     assert network_in_words(stream) == network_in_words(again) != network_in_words(other)
+
+
+@pytest.mark.filterwarnings("error::dicgrl.DataWarning")
+def test_a_part_gives_up_what_it_does_not_bring(tmp_path: Path) -> None:
+    split = np.zeros(100, dtype=int)
+    split[[3, 25, 45, 65]] = [1, 2, -1, 1]  # parts 0 and 3 bring valid, 1 test, 2 and 4 neither
+    split[80:] = -1
+    content = {
+        "edges": np.array([[0, 1]]),
+        "features": np.zeros((100, 1)),
+        "classes": np.array([0, 1] * 50),
+        "part": np.repeat(np.arange(5), 20),
+        "split": split,
+    }
+    np.savez(tmp_path / "x.npz", **content)
+    stream = read_network(tmp_path / "x.npz", valid=0.2, test=0.3, seed=1)
+    sets = [[getattr(part, name).tolist() for name in SPLITS] for part in stream]
+    assert [[len(chosen) for chosen in part] for part in sets] == [
+        [13, 1, 6],
+        [15, 4, 1],
+        [9, 4, 6],
+        [13, 1, 6],
+        [0, 0, 0],
+    ]
+    assert sets[0][1] == [3] and sets[1][2] == [25] and sets[3][1] == [65]
+    given = np.flatnonzero(split >= 0).tolist()
+    assert sorted(node for part in sets for chosen in part for node in chosen) == given
+
+
+def test_a_share_that_nothing_is_done_with(tmp_path: Path) -> None:
+    authors(tmp_path / "authors")
+    tables(tmp_path / "tables")
+    npz(tmp_path / "x.npz")
+    for path in (tmp_path / "authors", tmp_path / "tables", tmp_path / "x.npz"):
+        with pytest.warns(DataWarning, match=r"test=0\.2 sets nothing aside") as caught:
+            stream = read_network(path, test=0.2)
+        assert len(caught) == 1
+        assert network_in_words(stream).nodes == LISTS.nodes
 
 
 def test_memory_follows_the_text_of_classes(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def load_stream(
         source: A name (`films`, `FB15k-237`, ...), a path, or a list of files (one part each); a
             name counts before a folder of that name in the working directory, which can be given as
             `./name`.
-        valid: Share set aside for validation in parts that bring no valid and test set.
+        valid: Share set aside for validation in parts that bring no such set.
         test: Share set aside for testing likewise.
         seed: Seed of that division.
         labels: File of readable names (id TAB name), instead of `labels.tsv` beside the data.
@@ -111,18 +112,19 @@ def load_stream(
         5
     """
     check_shares(valid, test)
+    read = partial(read_stream, valid=valid, test=test, seed=seed, labels=labels)
     if not isinstance(source, str | Path):
-        return read_stream(source, valid=valid, test=test, seed=seed, labels=labels)
+        return read(source)
     name = registered(source)
     if name in _BUILT_IN:
         with as_file(files("dicgrl.datasets") / "builtin" / _BUILT_IN[name][0]) as path:
-            return read_stream(path, name=name, labels=labels)
+            return read(path, name=name)
     if name:
-        stream = read_stream(_place_of(name), name=name, labels=labels)
+        stream = read(_place_of(name), name=name)
         names = find_names(name) if labels is None else None
         return replace(stream, names=read_names_file(names)) if names else stream
     if str(source) and Path(source).exists():  # "" would be the working directory
-        return read_stream(source, valid=valid, test=test, seed=seed, labels=labels)
+        return read(source)
     if _looks_like_path(source):
         raise UserError(f"{source}: no such file or folder")
     raise unknown_name("dataset", str(source), [*_BUILT_IN, *PAPER_DATASETS])

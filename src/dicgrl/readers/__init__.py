@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from dicgrl.errors import DataError, UserError
 from dicgrl.graph import KnowledgeStream, NetworkGraph, Part, Stream
+from dicgrl.graph.holdout import check_shares
 from dicgrl.readers import knowledge, network, npz
+from dicgrl.readers.aside import NOTHING, SetAside
 from dicgrl.readers.facts import NetworkFacts
 from dicgrl.readers.files import ARCHIVE_ENDINGS, Folder, SourceFile, open_folder
 from dicgrl.readers.names import names_beside, read_names_file
-from dicgrl.readers.network_table import NOTHING, SetAside
 from dicgrl.readers.writer import write_stream
 
 __all__ = ["NetworkFacts", "read_part", "read_stream", "read_timed", "write_stream"]
@@ -48,7 +49,7 @@ def read_stream(
     Args:
         path: Where the data lies; the layouts are listed in docs/data.md.
         name: What the stream is called in results; the folder's or file's name unless given.
-        valid: Share set aside for validation in parts that bring no valid and test set.
+        valid: Share set aside for validation in parts that bring no such set.
         test: Share set aside for testing likewise.
         seed: Seed of that division.
         labels: File of readable names (id TAB name), instead of `labels.tsv` beside the data.
@@ -57,6 +58,7 @@ def read_stream(
         DataError: The data is not what the layout says; the message names file, line and value.
         UserError: There is nothing at the path, or no layout fits.
     """
+    check_shares(valid, test)
     aside = SetAside(valid, test, seed)
     if labels is not None and not Path(labels).is_file():
         raise UserError(f"{labels}: no such file of readable names")
@@ -99,7 +101,7 @@ def _read_list(paths: Sequence[Path], name: str | None, aside: SetAside) -> Know
     if not paths:
         raise UserError("no files given: a stream needs at least one part")
     files = [SourceFile.on_disk(p) for p in paths]
-    return knowledge.read_files(files, name or _stem(paths[0].parent), **aside._asdict())
+    return knowledge.read_files(files, name or _stem(paths[0].parent), aside)
 
 
 def _read_path(
@@ -114,14 +116,14 @@ def _read_path(
         if file.ending == ".npz":
             return npz.read_npz(file, name, aside, graph)
         if file.ending in knowledge.ENDINGS:
-            return knowledge.read_files([file], name, **aside._asdict())
+            return knowledge.read_files([file], name, aside)
         raise UserError(f"{path}: the ending tells no format. {_LAYOUTS}")
     return _read_folder(open_folder(path), name, aside, graph)
 
 
 def _read_folder(folder: Folder, name: str, aside: SetAside, graph: NetworkGraph | None) -> Stream:
     if folder.file("features.txt") and folder.file("labels.txt"):
-        return network.read_authors(folder, name, graph)
+        return network.read_authors(folder, name, aside, graph)
     if folder.file("nodes.csv") or (graph is not None and folder.file("edges.csv")):
         return network.read_csv(folder, name, aside, graph)
     folders, files = knowledge.part_folders(folder), knowledge.part_files(folder)
@@ -132,11 +134,11 @@ def _read_folder(folder: Folder, name: str, aside: SetAside, graph: NetworkGraph
             "parts are all folders, or all files",
         )
     if folders:
-        return knowledge.read_numbered_folders(folder, name, **aside._asdict())
+        return knowledge.read_numbered_folders(folder, name, aside)
     if files:
-        return knowledge.read_numbered_files(folder, name, **aside._asdict())
+        return knowledge.read_numbered_files(folder, name, aside)
     if knowledge.split_file(folder, "train"):
-        return knowledge.read_folder(folder, name, **aside._asdict())
+        return knowledge.read_folder(folder, name, aside)
     listing = ", ".join(folder.names()[:8]) or "nothing"
     raise UserError(f"{folder.label}: not a stream; it holds {listing}. {_LAYOUTS}")
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from dicgrl.errors import DataError, DataWarning, shown
 from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, Vocabulary
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import header_words, named_columns
+from dicgrl.readers.aside import NOTHING, SetAside
 from dicgrl.readers.files import Folder, SourceFile, numbered
 from dicgrl.readers.names import NAMES_FILE, read_names
 from dicgrl.readers.strays import strays_beside_parts, strays_of_part, warn_of_strays
@@ -36,59 +37,56 @@ _TIME_WORDS = ("time", "timestamp", "date", "year")
 _TIME_HINT = "; `dicgrl datasets split FILE --by time` reads a fourth column, of times"
 _ZONED = re.compile(r"([^T ]*[T ][0-9:.]+)([^0-9:.].*)")
 _ZONE = re.compile(r" ?(?:[Zz]|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)")
-_ID_FILES = ("entity2id.txt", "relation2id.txt")
 _NUMBERED_FILE = re.compile(r"([0-9]+)\.(?:tsv|csv|txt)(?:\.gz)?", re.IGNORECASE)
 
 
-def read_numbered_folders(
-    folder: Folder, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
-) -> KnowledgeStream:
-    """A stream from sub-folders `0`, `1`, ...; see the module's text for what they hold.
-
-    `valid` and `test` are set aside from the training triples of parts that bring neither.
-    """
-    builder = KnowledgeStreamBuilder(name)
-    exact = False
+def read_numbered_folders(folder: Folder, name: str, aside: SetAside = NOTHING) -> KnowledgeStream:
+    """A stream from sub-folders `0`, `1`, ...; see the module's text for what they hold."""
     children = numbered(folder, part_folders(folder), "sub-folder")
     strays = strays_beside_parts(folder, [*children, *_names_beside(folder)])
+    parts = []
     for child in children:
-        part = folder.folder(child)
-        if part is None:
+        inner = folder.folder(child)
+        if inner is None:
             raise DataError(f"{folder.label}/{child}", "the folder is empty")
-        exact |= _has_ids(part)
-        strays += [f"{child}/{stray}" for stray in _read_part(part, builder, valid, test, seed)]
-    warn_of_strays(folder, strays)
-    return builder.build(read_names(folder, strip=not exact))
+        parts.append(_PartFiles.find(inner))
+        strays += [f"{child}/{stray}" for stray in parts[-1].strays]
+    return _read_parts(folder, parts, name, aside, strays)
 
 
-def read_folder(
-    folder: Folder, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
-) -> KnowledgeStream:
+def read_folder(folder: Folder, name: str, aside: SetAside = NOTHING) -> KnowledgeStream:
     """A stream of one part from a folder that itself holds `train`, `valid` and `test`."""
-    builder = KnowledgeStreamBuilder(name)
-    strays = _read_part(folder, builder, valid, test, seed, beside=_names_beside(folder))
-    warn_of_strays(folder, strays)
-    return builder.build(read_names(folder, strip=not _has_ids(folder)))
+    part = _PartFiles.find(folder, _names_beside(folder))
+    return _read_parts(folder, [part], name, aside, part.strays)
 
 
-def read_numbered_files(
-    folder: Folder, name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
+def _read_parts(
+    folder: Folder, parts: Sequence[_PartFiles], name: str, aside: SetAside, strays: list[str]
 ) -> KnowledgeStream:
+    warn_of_strays(folder, strays)
+    aside.warn_if_unused(folder.label, [("valid" in p.sets, "test" in p.sets) for p in parts])
+    builder = KnowledgeStreamBuilder(name)
+    for part in parts:
+        _read_part(part, builder, aside)
+    return builder.build(read_names(folder, strip=not any(part.exact for part in parts)))
+
+
+def read_numbered_files(folder: Folder, name: str, aside: SetAside = NOTHING) -> KnowledgeStream:
     """A stream from the files `0.tsv`, `1.tsv`, ... of a folder."""
     children = numbered(folder, part_files(folder), "file")
-    files = [file for child in children if (file := folder.file(child))]
     warn_of_strays(folder, strays_beside_parts(folder, [*children, *_names_beside(folder)]))
-    return replace(read_files(files, name, valid, test, seed), names=read_names(folder))
+    files = [file for child in children if (file := folder.file(child))]
+    return replace(read_files(files, name, aside), names=read_names(folder))
 
 
 def read_files(
-    files: Sequence[SourceFile], name: str, valid: float = 0.0, test: float = 0.0, seed: int = 0
+    files: Sequence[SourceFile], name: str, aside: SetAside = NOTHING
 ) -> KnowledgeStream:
     """A stream from files of triples, one part each."""
     builder = KnowledgeStreamBuilder(name)
     for file in files:
         rows = read_triples(file, builder)
-        builder.add_held_out(rows, valid, test, _generator(seed, builder))
+        builder.add_held_out(rows, aside.valid, aside.test, aside.generator(len(builder)))
     return builder.build()
 
 
@@ -173,56 +171,66 @@ def split_file(folder: Folder, split: str) -> SourceFile | None:
     return found[0] if found else None
 
 
-def _has_ids(folder: Folder) -> bool:
-    """Whether id files list the labels of a part, as they are written in its triples."""
-    return any(folder.file(name) for name in _ID_FILES)
-
-
 def _names_beside(folder: Folder) -> list[str]:
     file = folder.file(NAMES_FILE)
     return [file.name] if file else []
 
 
-def _read_part(
-    folder: Folder,
-    builder: KnowledgeStreamBuilder,
-    valid: float,
-    test: float,
-    seed: int,
-    beside: Sequence[str] = (),
-) -> list[str]:
-    """Add the part of a folder to the builder; gives what is not read, besides `beside`."""
-    entity_file, relation_file = map(folder.file, _ID_FILES)
-    if entity_file:
-        _add_ids(entity_file, builder.entities)
-    if relation_file:
-        _add_ids(relation_file, builder.relations)
+@dataclass(frozen=True, slots=True)
+class _PartFiles:
+    """The files of one part, in a folder of its own.
+
+    Attributes:
+        entities: Lists the entities that are known by this part.
+        relations: Lists the relations likewise.
+        sets: The files of train, valid and test that are there; train is.
+        strays: Names of what is not read.
+    """
+
+    entities: SourceFile | None
+    relations: SourceFile | None
+    sets: dict[str, SourceFile]
+    strays: list[str]
+
+    @classmethod
+    def find(cls, folder: Folder, beside: Sequence[str] = ()) -> _PartFiles:
+        """Find them; `beside` are names that somebody else reads."""
+        ids = [folder.file(name) for name in ("entity2id.txt", "relation2id.txt")]
+        sets = {split: file for split in SPLITS if (file := split_file(folder, split))}
+        read = [file.name for file in (*ids, *sets.values()) if file]
+        strays = strays_of_part(folder, [*read, *beside], sets)
+        if "train" not in sets:
+            raise DataError(folder.label, "no train.txt (or .tsv, .csv, with or without .gz)")
+        return cls(ids[0], ids[1], sets, strays)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every label counts as it is written, as files of ids list it."""
+        return self.entities is not None or self.relations is not None
+
+
+def _read_part(part: _PartFiles, builder: KnowledgeStreamBuilder, aside: SetAside) -> None:
+    if part.entities:
+        _add_ids(part.entities, builder.entities)
+    if part.relations:
+        _add_ids(part.relations, builder.relations)
     listed = (
-        len(builder.entities) if entity_file else None,
-        len(builder.relations) if relation_file else None,
+        len(builder.entities) if part.entities else None,
+        len(builder.relations) if part.relations else None,
     )
-    files = {split: split_file(folder, split) for split in SPLITS}
-    read = [file.name for file in (*files.values(), entity_file, relation_file) if file]
-    strays = strays_of_part(folder, [*read, *beside], [split for split in SPLITS if files[split]])
-    if files["train"] is None:
-        raise DataError(folder.label, "no train.txt (or .tsv, .csv, with or without .gz)")
-    rows = {}
-    for split, file in files.items():
-        rows[split] = np.empty((0, 3), np.int64)
-        if file:
-            # Id files list every label as it is written: `h r t` may then be a fact.
-            rows[split] = read_triples(file, builder, exact=_has_ids(folder))
-            _check_listed(file, rows[split], listed, builder)
-    if files["valid"] is None and files["test"] is None:
-        builder.add_held_out(rows["train"], valid, test, _generator(seed, builder))
-    else:
-        builder.add(**rows)
-    return strays
-
-
-def _generator(seed: int, builder: KnowledgeStreamBuilder) -> np.random.Generator:
-    # Seeded per part, so that a longer stream divides its first parts as the shorter one did.
-    return np.random.default_rng((seed, len(builder)))
+    rows = {split: np.empty((0, 3), np.int64) for split in SPLITS}
+    for split, file in part.sets.items():
+        # Beside files of ids there are no headers: `h r t` may then be a fact.
+        rows[split] = read_triples(file, builder, exact=part.exact)
+        _check_listed(file, rows[split], listed, builder)
+    shares = aside.where_missing("valid" in part.sets, "test" in part.sets)
+    builder.add_held_out(
+        rows["train"],
+        shares.valid,
+        shares.test,
+        shares.generator(len(builder)),
+        held=(rows["valid"], rows["test"]),
+    )
 
 
 def read_triples(

@@ -21,14 +21,13 @@ import numpy as np
 from dicgrl.errors import DataError, shown
 from dicgrl.graph import SPLITS, NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
+from dicgrl.readers.aside import NOTHING, SetAside
 from dicgrl.readers.files import Folder, SourceFile, numbered
 from dicgrl.readers.knowledge import part_folders
 from dicgrl.readers.names import read_names
 from dicgrl.readers.network_table import (
-    NOTHING,
     NetworkTable,
     Positions,
-    SetAside,
     already_there,
     checked_table,
     natural_order,
@@ -41,8 +40,14 @@ from dicgrl.readers.text import csv_rows, read_fields, read_matrix, read_rows
 _UNNAMED = re.compile("unnamed: [0-9]+")  # what pandas calls a column that it read without a name
 
 
-def read_authors(folder: Folder, name: str, graph: NetworkGraph | None = None) -> NetworkStream:
-    """A network in the layout of the authors' release."""
+def read_authors(
+    folder: Folder,
+    name: str,
+    aside: SetAside = NOTHING,
+    graph: NetworkGraph | None = None,
+) -> NetworkStream:
+    """A network in the layout of the authors' release, in which every part has its sets."""
+    aside.warn_if_unused(folder.label, [(True, True)])
     source = folder.label + "/features.txt"
     nodes, features = read_matrix(_needed(folder, "features.txt"))
     refuse_duplicates(source, nodes, graph=graph)

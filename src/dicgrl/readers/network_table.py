@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from dicgrl.errors import DataError, shown
 from dicgrl.graph import NetworkGraph, NetworkStream, NetworkStreamBuilder, Vocabulary
 from dicgrl.graph.arrays import FloatArray, IntArray
 from dicgrl.graph.holdout import hold_out_nodes
+from dicgrl.readers.aside import NOTHING, SetAside
 
 
 @dataclass(slots=True)
@@ -153,23 +153,6 @@ def later_end(part: IntArray, edges: IntArray) -> IntArray:
     return later
 
 
-class SetAside(NamedTuple):
-    """Shares of each part's labelled nodes that are set aside where a split is not given.
-
-    Attributes:
-        valid: Share for validation.
-        test: Share for testing.
-        seed: Seed of the division.
-    """
-
-    valid: float = 0.0
-    test: float = 0.0
-    seed: int = 0
-
-
-NOTHING = SetAside()
-
-
 def checked_table(
     source: str,
     nodes: Sequence[str],
@@ -193,9 +176,10 @@ def checked_table(
         classes: Class label of each node, "" where it is not known.
         part: The part with which each node arrives, [n]; the first one unless given. A part may
             bring edges alone.
-        split: 0, 1, 2 for train, valid, test, -1 for none; divided at random unless given.
+        split: 0, 1, 2 for train, valid, test, -1 for none; train wherever a class is known unless
+            given.
         edge_part: The part with which each edge arrives; that of its later node unless given.
-        aside: How that division is made.
+        aside: What the training nodes of a part give up for a set that it does not have.
         positions: What gave the edges their positions, where nodes arrive in a known network.
     """
     graph, old = (positions.graph, positions.old) if positions else (None, [])
@@ -211,8 +195,10 @@ def checked_table(
     parts = np.unique(np.concatenate([part, edge_part]))
     if not np.array_equal(parts, np.arange(len(parts))):
         raise DataError(source, f"parts must be 0, 1, 2, ... without a gap; found {parts.tolist()}")
-    split = _divided(classes, part, aside) if split is None else split
+    code, _ = class_codes(classes)
+    split = np.where(code > 0, 0, -1) if split is None else split
     _check_split(source, nodes, classes, split)
+    split = _divided(source, code, part, split, aside)
     return NetworkTable(source, nodes, edges, features, classes, part, split, edge_part, old)
 
 
@@ -264,16 +250,24 @@ def _check_arrival(source: str, edge_part: IntArray, arrival: IntArray) -> None:
         )
 
 
-def _divided(classes: Sequence[str], part: IntArray, aside: SetAside) -> IntArray:
-    """A split of the labelled nodes, part by part; the classes are divided alike."""
-    code, _ = class_codes(classes)
-    split = np.full(len(classes), -1, dtype=np.int64)
+def _divided(
+    source: str, code: IntArray, part: IntArray, split: IntArray, aside: SetAside
+) -> IntArray:
+    """The split with shares of the training nodes set aside, part by part, where a set is missing.
+
+    One node of every class stays.
+    """
+    split = split.copy()
+    has = []
     for index in np.unique(part):
-        here = np.flatnonzero((code > 0) & (part == index))
-        random = np.random.default_rng((aside.seed, int(index)))
-        sets = hold_out_nodes(code[here], aside.valid, aside.test, random)
+        here = part == index
+        has.append((bool((split[here] == 1).any()), bool((split[here] == 2).any())))
+        shares = aside.where_missing(*has[-1])
+        train = np.flatnonzero(here & (split == 0))
+        sets = hold_out_nodes(code[train], shares.valid, shares.test, shares.generator(int(index)))
         for number, chosen in enumerate(sets):
-            split[here[chosen]] = number
+            split[train[chosen]] = number
+    aside.warn_if_unused(source, has)
     return split
 
 

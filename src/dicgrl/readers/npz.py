@@ -24,11 +24,10 @@ from dicgrl.errors import DataError, UserError, nearest, shown
 from dicgrl.graph import NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
 from dicgrl.graph.labels import as_label, check_labels
+from dicgrl.readers.aside import NOTHING, SetAside
 from dicgrl.readers.files import SourceFile
 from dicgrl.readers.network_table import (
-    NOTHING,
     Positions,
-    SetAside,
     check_lengths,
     checked_table,
     refuse_duplicates,
