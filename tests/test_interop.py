@@ -223,6 +223,7 @@ class TestPyg:
                 "node '2' has split 0 and class ''",
             ),
             ({"node_labels": ["a", "b", "a", "c"]}, "duplicate node 'a'"),
+            ({"x": torch.zeros(4, 1, dtype=torch.cfloat)}, r"Data\.x: features must be numbers"),
             ({"x": torch.full((4, 1), float("nan"))}, "feature 0 of node '0' is nan"),
             ({"edge_index": torch.tensor([[0.5], [1]])}, "edges must be whole numbers"),
             ({"part": torch.tensor([0, 0.5, 1, 1])}, "part must be whole numbers.*row 1 is 0.5"),

@@ -15,6 +15,7 @@ from dicgrl.graph.arrays import IntArray, as_edges, as_ids
 from dicgrl.graph.labels import as_label, check_labels
 from dicgrl.readers.aside import SetAside
 from dicgrl.readers.network_table import checked_table
+from dicgrl.readers.npz import as_features
 
 if TYPE_CHECKING:
     from pykeen.triples import TriplesFactory
@@ -141,7 +142,7 @@ def from_pyg(
         "Data",
         labels,
         edges,
-        data.x.cpu().numpy().astype(np.float32),
+        as_features("Data.x", data.x.cpu().numpy()),
         classes,
         part=arrival,
         split=split,

@@ -85,6 +85,7 @@ def test_published_counts_are_those_of_the_paper(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
+@pytest.mark.filterwarnings("error::dicgrl.DataWarning")  # everything in them is known
 def test_appendix_number_for_number(name: str, paper_data: Path) -> None:
     counts = counts_of(name)
     for row, values in table(name).items():

@@ -14,6 +14,8 @@ import pytest
 from dicgrl import DataError, DataWarning, KnowledgeStream, UserError, read_stream
 from dicgrl.graph import SPLITS
 from dicgrl.readers import read_timed, text
+from dicgrl.readers.files import SourceFile
+from dicgrl.readers.knowledge import triple_rows
 from tests.streams import KnowledgeLists, labelled
 
 PARTS: KnowledgeLists = [
@@ -202,8 +204,8 @@ class TestStrays:
             self.read(tmp_path, "a.txt", "b.txt")
 
     def test_beside_files(self, tmp_path: Path) -> None:
-        with pytest.warns(DataWarning, match=r": not read: entities\.tsv, train\.txt$"):
-            self.read(tmp_path, "0.tsv", "entities.tsv", "train.txt")
+        with pytest.warns(DataWarning, match=r": not read: notes\.tsv, train\.txt$"):
+            self.read(tmp_path, "0.tsv", "notes.tsv", "train.txt")
 
     @pytest.mark.parametrize("first", ["0.tsv", "0/train.txt", "train.txt"])
     @pytest.mark.filterwarnings("error::dicgrl.DataWarning")
@@ -327,6 +329,13 @@ def test_a_first_line_that_names_not_all_columns_is_a_fact(
     with pytest.warns(DataWarning, match=said):
         facts = labelled(read_knowledge(tmp_path / f"x{ending}"))[0]["train"]
     assert facts == [tuple(first.split(",")), ("a", "r", "b")]
+
+
+@pytest.mark.filterwarnings("error::dicgrl.DataWarning")
+def test_only_what_is_learned_may_be_a_header(tmp_path: Path) -> None:
+    put(tmp_path / "x.tsv", "?\ttype\tfilm\nAlien\tgenre\t?\n")
+    rows = [rows.columns for rows in triple_rows(SourceFile.on_disk(tmp_path / "x.tsv"))]
+    assert rows == [[["?", "Alien"], ["type", "genre"], ["film", "?"]]]
 
 
 @pytest.mark.parametrize(
@@ -597,6 +606,7 @@ class TestTimes:
             ("a r b\na r b c\n", False),
             ("a r b c\n", False),
             ("a r b c d\n", False),
+            ("a r b \n", False),
             ("head relation tail weight\na r b 2001\n", False),
         ):
             put(tmp_path / name, content.replace(" ", comma))
@@ -608,8 +618,11 @@ class TestTimes:
     @pytest.mark.parametrize(
         ("header", "hint"),
         [
-            (" head relation tail", r"a column has no name: .*to_csv\(\.\.\., index=False\)"),
-            (" head relation tail year", r"a column has no name"),
+            (
+                " head relation tail",
+                r"the first column has no name: .*to_csv\(\.\.\., index=False\)",
+            ),
+            (" head relation tail year", "the first column has no name"),
             ("subject predicate object weight", "leave out what is not of a triple: 'weight'"),
             ("n head relation tail w", "leave out what is not of a triple: 'n', 'w'"),
         ],

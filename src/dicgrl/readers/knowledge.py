@@ -246,6 +246,8 @@ def read_triples(
     """
     blocks = []
     for rows in triple_rows(file, 3 if times is None else 4, exact):
+        if not exact and rows.first_line == 1:  # that line was no header
+            _warn_of_header(file, rows.columns[:3])
         blocks.append(builder.rows(*rows.columns[:3]))
         if times is not None:
             times.extend(rows.columns[3])
@@ -270,8 +272,6 @@ def triple_rows(file: SourceFile, width: int = 3, exact: bool = False) -> Iterat
             order = _header([column[0] for column in columns])
             if order:
                 first_line, columns = 2, [column[1:] for column in columns]
-            else:
-                _warn_of_header(file, columns)
         if columns[0]:
             empty = False
             yield Rows(first_line, [columns[i] for i in order] if order else columns)

@@ -2,8 +2,8 @@
 
 A part that is left out without a word gives results that look right. What looks like a part, or
 like a set that the part lacks, is refused; other tables are named in a warning. Files for people
-(README, LICENSE, ...), hidden files, files of ids (`train2id.txt`) and other endings are nobody's
-mistake.
+(README, LICENSE, ...), hidden files, files of ids (`train2id.txt`; the authors have `entity2id.txt`
+beside the parts, too) and other endings are nobody's mistake.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ _BOM = b"\xef\xbb\xbf"
 #: Spaces before a comma or the end of a line; a field in quotes is the group, which is kept.
 _TRAILING = re.compile(r'((?:^|(?<=,)) *"(?:[^"]|"")*")|(?<! ) ++(?=,|\r?\n?\Z)')
 _INDEX_HINT = (
-    "; a column has no name: if pandas numbered the rows, write them with to_csv(..., index=False)"
+    "; the first column has no name: if pandas numbered the rows, write them with "
+    "to_csv(..., index=False)"
 )
 #: What may be wrong with the fields of a first line that has too many of them.
 Hint = Callable[[list[str]], str]
@@ -100,7 +101,7 @@ def _check_widths(
 def _said(hint: Hint | None, fields: list[str], columns: int) -> str:
     if len(fields) <= columns:
         return ""
-    if not all(field.strip() for field in fields):
+    if not fields[0].strip():
         return _INDEX_HINT
     return hint(fields) if hint else ""
 
