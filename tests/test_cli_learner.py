@@ -118,9 +118,10 @@ def test_a_run_prints_a_table_after_every_part(cli: Cli) -> None:
     for heading in ("MRR", "H@1", "H@3", "H@10", "count"):
         assert heading in tables[0]
     assert "run/curves.png" in out
+    (names,) = Path("run").glob("names-*.json")
     assert {path.name for path in Path("run").iterdir()} == {
         "config.json",
-        "names.json",
+        names.name,
         "results.json",
         "trace.jsonl",
         "curves.png",
@@ -1161,6 +1162,20 @@ def test_nothing_is_measured_by_what_is_learned_nor_twice(cli: Cli) -> None:
     assert len(graph.rows("test", graph.num_parts - 1)) == 1
     again = "nothing new: 7 facts, 6 known already, 1 set aside to measure with\n"
     assert cli(*words) == (0, again, "")
+
+
+def test_names_beside_facts_are_understood_also_where_nothing_else_is_new(cli: Cli) -> None:
+    shutil.copytree("plain/", "run")
+    Path("day").mkdir()
+    Path("day/facts.tsv").write_text("neo\tplus 1\te1\n")
+    Path("day/labels.tsv").write_text("neo\tMr. Anderson\n")
+    assert cli("learn", "run", "day/facts.tsv", "--device", "cpu").code == 0
+    asked = ("predict", "run", "--head", "Mr. Anderson", "--relation", "plus 1")
+    assert cli(*asked).code == 0
+    Path("day/labels.tsv").write_text("neo\tThe One\n")
+    assert "nothing new: 1 fact" in cli("learn", "run", "day/facts.tsv", "--device", "cpu").out
+    assert cli("predict", "run", "--head", "The One", "--relation", "plus 1").code == 0
+    refused(cli(*asked), "unknown entity 'Mr. Anderson'")
 
 
 def test_test_triples_that_are_taught_are_mentioned(cli: Cli) -> None:

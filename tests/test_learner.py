@@ -632,7 +632,7 @@ def test_entities_that_share_a_name_are_told_apart() -> None:
 
 def test_a_part_that_is_learned_again_is_mentioned() -> None:
     learner = taught(learner_of("links"), 1)
-    with pytest.warns(UserWarning, match="learned before"):
+    with pytest.warns(UserWarning, match="part 1: learned before"):
         learner.learn(ring()[0])
 
 
@@ -645,6 +645,31 @@ def test_names_may_change_after_they_were_asked_for() -> None:
     del learner.names["Q1"]
     with pytest.raises(UserError, match="unknown entity 'Alien'"):
         learner.predict(head="Alien", relation="P1")
+
+
+def test_names_come_with_facts_and_are_saved(tmp_path: Path) -> None:
+    learner = Learner(
+        "transe", "lower", dim=4, epochs=1, device="cpu", names={"Q1": "Alien", "Q2": "old"}
+    )
+    learner.learn([("Q1", "P1", "Q3"), ("Q2", "P1", "Q4")])
+    learner.save(tmp_path / "run")
+    (tmp_path / "day").mkdir()
+    (tmp_path / "day/0.tsv").write_text("Q9\tP1\tQ3\n", encoding="utf-8")
+    (tmp_path / "day/labels.tsv").write_text("Q9\tJane Roe\nQ2\tBrazil\n", encoding="utf-8")
+    learner.learn(tmp_path / "day")
+    learner.learn([("Q5", "P1", "Q3")], names={"Q5": "Stalker"})
+    learner.save(tmp_path / "run")
+    again = Learner.load(tmp_path / "run", device="cpu")
+    expected = {"Q1": "Alien", "Q2": "Brazil", "Q5": "Stalker", "Q9": "Jane Roe"}
+    assert dict(again.names) == dict(learner.names) == expected
+    assert again.predict(head="Jane Roe", relation="P1", k=1)
+    again.names["Q1"] = "Aliens"
+    again.save(tmp_path / "run")  # nothing else is new
+    assert Learner.load(tmp_path / "run", device="cpu").names["Q1"] == "Aliens"
+    assert len(list((tmp_path / "run").glob("names-*.json"))) == 1
+    again.names.clear()
+    again.save(tmp_path / "run")
+    assert not Learner.load(tmp_path / "run", device="cpu").names
 
 
 def test_what_is_no_part_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -439,7 +439,9 @@ def _predict_all(
     from dicgrl.report.continual import state_of
     from dicgrl.scoring import ASKED, answered
 
-    for question, answers in answered(learner, file, k, new=new, skip=skip):
+    unknown: list[None] = []
+    on_unknown = partial(unknown.append, None) if skip else None
+    for question, answers in answered(learner, file, k, new=new, on_unknown=on_unknown):
         if as_json:
             found = {"question": question, "answers": [asdict(answer) for answer in answers]}
             typer.echo(json.dumps(found))
@@ -449,6 +451,13 @@ def _predict_all(
             fields += [answer.label] if len(question) == 1 else []
             other = "new" if len(question) > 1 else ""
             typer.echo("\t".join([*fields, f"{answer.score:.6g}", state_of(answer, other)]))
+    _warn_of_unknown(len(unknown))
+
+
+def _warn_of_unknown(lines: int) -> None:
+    if lines:
+        has, are = ("has", "is") if lines == 1 else ("have", "are")
+        _warn(f"{counted(lines, 'line')} {has} an unknown label and {are} left out")
 
 
 @app.command()
@@ -487,10 +496,7 @@ def score(
 
     learner = Learner.load(folder, device=device)
     lines = read_lines(learner, file, skip=skip_unknown)
-    if lines.unknown:
-        is_one = lines.unknown == 1
-        has, are = ("has", "is") if is_one else ("have", "are")
-        _warn(f"{counted(lines.unknown, 'line')} {has} an unknown label and {are} left out")
+    _warn_of_unknown(lines.unknown)
     for line in scored(learner, lines):
         typer.echo(line)
 

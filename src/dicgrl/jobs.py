@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -133,6 +133,7 @@ def _learn_part(
     out: Path | None,
     keep: str,
     on_epoch: OnEpoch | None,
+    names: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Learn a part, measure, write what is known then; gives the results so far."""
     number = learner.num_parts
@@ -143,7 +144,7 @@ def _learn_part(
         if on_epoch:
             on_epoch(number, report)
 
-    learner.learn(part, probe=True, monitor=watch)
+    learner.learn(part, names=names, probe=True, monitor=watch)
     learner.evaluate()
     found = results(learner, about)
     if out is not None:
@@ -200,7 +201,7 @@ def learn_more(
             "recipe": config.get("recipe", "default"),
             "published": {},
         }
-        part = learner.as_part(facts)
+        part, names = learner.as_part(facts)
         arrived, graph = part, learner.run.graph
         part = learner.news(part)
         given = sum(len(getattr(arrived, split)) for split in SPLITS)
@@ -212,6 +213,9 @@ def learn_more(
             if on_stale and known + aside:
                 on_stale(given, known, aside)
         if not learner.brings_something(part):
+            if names.items() - learner.names.items():
+                learner.names.update(names)
+                save_learner(learner, out, keep=keep)
             if on_known:
                 on_known(given)
             found = results(learner, about | {"published": config.get("published", {})})
@@ -221,7 +225,7 @@ def learn_more(
         named = learner.named_alike(part)
         if named and on_named:
             on_named(named)
-        return _learn_part(learner, part, about, out, keep, on_epoch)
+        return _learn_part(learner, part, about, out, keep, on_epoch, names)
 
 
 def _share(learner: Learner, first: Path) -> None:

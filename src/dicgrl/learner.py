@@ -16,7 +16,7 @@ import torch
 from dicgrl.answers import ASKED, best_answers, scores_of
 from dicgrl.datasets import datasets, registered
 from dicgrl.devices import pick_device
-from dicgrl.errors import UserError, shown, unknown_name
+from dicgrl.errors import DataWarning, UserError, shown, unknown_name
 from dicgrl.evaluation import ranking_metrics
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
 from dicgrl.graph import (
@@ -213,6 +213,7 @@ class Learner:
         self,
         part: Part | Triples | NetworkFacts | str | Path,
         *,
+        names: Mapping[str, str] | None = None,
         probe: bool = False,
         monitor: Monitor | None = None,
     ) -> PartReport:
@@ -223,6 +224,7 @@ class Learner:
                 data frame of three columns or a file, new nodes and edges of a network as
                 `NetworkFacts` or files. Labels are text or whole numbers. Entities, relations and
                 classes may be new, and edges may name old nodes.
+            names: Readable names of what arrived, besides those in a `labels.tsv` beside the files.
             probe: Measure the part's test set before it is learned, for the forward transfer.
             monitor: Told about every epoch.
 
@@ -231,19 +233,22 @@ class Learner:
         learner is of no further use: go on with the one that was saved before.
         """
         given = isinstance(part, KnowledgePart | NetworkPart)
-        part = self.as_part(part)
+        part, found = self.as_part(part)
+        named = Names(found) | Names(names)
         self.check_whole()
         run = self.run
         if not given:
             part = self.news(part)
             if not self.brings_something(part):
+                self.names.update(named)
                 return PartReport(run.newest, 0.0, 0)
             alike = self.named_alike(part)
             if alike:
                 some = ", ".join(map(shown, alike[:3])) + (", ..." if len(alike) > 3 else "")
                 warnings.warn(f"new, though they are the names of others: {some}", stacklevel=2)
         elif run.num_parts and self._is_stale(part):
-            warnings.warn("this part was learned before: nothing in it is new", stacklevel=2)
+            known = f"part {run.num_parts}"
+            warnings.warn(DataWarning(known, "learned before: nothing in it is new"), stacklevel=2)
         if not run.num_parts and not len(part.train):  # it would use up how a first part is learned
             raise UserError("the first part holds no training examples: there is nothing to learn")
         started = time.perf_counter()
@@ -253,6 +258,7 @@ class Learner:
         except UserError:  # refused before anything changed
             self._broken = False
             raise
+        self.names.update(named)
         took = time.perf_counter() - started
         before = self._probe() if probe and run.newest else None
         started = time.perf_counter()
@@ -724,24 +730,26 @@ class Learner:
             return graph.nodes, graph.classes
         return () if graph is None else (graph.entities, graph.relations)
 
-    def as_part(self, part: Part | Triples | NetworkFacts | str | Path) -> Part:
-        """What `learn` makes of what it is given; nothing is learned.
+    def as_part(
+        self, part: Part | Triples | NetworkFacts | str | Path
+    ) -> tuple[Part, Mapping[str, str]]:
+        """What `learn` makes of what it is given, and readable names beside it; nothing is learned.
 
         Raises:
             UserError: It is neither a part, nor triples or facts, nor a file of one part.
         """
         if isinstance(part, KnowledgePart | NetworkPart):
-            return part
+            return part, {}
         if isinstance(part, KnowledgeStream | NetworkStream):
             raise UserError("a stream is learned part by part: for part in stream: learn(part)")
         if (library := type(part).__module__.partition(".")[0]) in _CONVERTED:
             raise UserError(f"dicgrl.interop.{_CONVERTED[library]} makes a stream of it, to learn")
         network = self.run.graph if isinstance(self.run, NodeRun) else None
         if isinstance(part, NetworkFacts):
-            return part.part(network)
+            return part.part(network), {}
         if isinstance(part, str | Path):
             return read_part(part, network)
-        return KnowledgeStream.from_labels("learned", [part])[0]
+        return KnowledgeStream.from_labels("learned", [part])[0], {}
 
     def _links(self, what: str) -> LinkRun:
         if not isinstance(self.run, LinkRun):

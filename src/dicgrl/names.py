@@ -31,7 +31,7 @@ class Names(UserDict[str, str]):
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
         self._labels: dict[str, list[str]] | None = None  # by name, made when needed
         if names is not None and not isinstance(names, Mapping):
-            raise UserError(f"names={shown(repr(names))}: expected names by label, such as a dict")
+            raise UserError(f"names={names!r}: expected a dictionary of labels and their names")
         texts = {as_label(label): as_label(name) for label, name in (names or {}).items()}
         check_labels(chain(texts, texts.values()))
         super().__init__(texts)

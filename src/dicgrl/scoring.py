@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -75,7 +75,12 @@ def read_lines(learner: Learner, path: Path, *, skip: bool = False) -> Lines:
 
 
 def answered(
-    learner: Learner, path: Path, k: int, *, new: bool = False, skip: bool = False
+    learner: Learner,
+    path: Path,
+    k: int,
+    *,
+    new: bool = False,
+    on_unknown: Callable[[], None] | None = None,
 ) -> Iterator[tuple[tuple[str, ...], list[Prediction]]]:
     """Questions of a file with their answers: many at a time, of a network all in one pass.
 
@@ -87,7 +92,8 @@ def answered(
         path: The file; `-` for standard input.
         k: How many answers to each.
         new: Leave out facts that are known.
-        skip: Leave out questions about an unknown label, instead of refusing the file there.
+        on_unknown: Told of each question about an unknown label, which is left out; without it the
+            file is refused there.
 
     Raises:
         DataError: A line is no question, or names an unknown label.
@@ -96,7 +102,7 @@ def answered(
     if not isinstance(learner.run, LinkRun):
         if new:
             raise UserError("a node has one class: there is no fact to leave out")
-        nodes = _known_nodes(learner, file, skip)
+        nodes = _known_nodes(learner, file, on_unknown)
         answers = learner.predict_classes(nodes, k=k) if nodes else []
         yield from (((node,), found) for node, found in zip(nodes, answers, strict=True))
         return
@@ -107,7 +113,8 @@ def answered(
             try:
                 ids.append(learner.question_ids([None if x == ASKED else x for x in line]))
             except UserError as error:
-                if skip and isinstance(error, UnknownLabelError):
+                if on_unknown and isinstance(error, UnknownLabelError):
+                    on_unknown()
                     continue
                 raise DataError(file.label, str(error), number) from None
             questions.append(line)
@@ -117,7 +124,9 @@ def answered(
             yield from zip(questions[some], answers, strict=True)
 
 
-def _known_nodes(learner: Learner, file: SourceFile, skip: bool) -> list[str]:
+def _known_nodes(
+    learner: Learner, file: SourceFile, on_unknown: Callable[[], None] | None
+) -> list[str]:
     graph = learner.run.graph
     assert isinstance(graph, NetworkGraph)
     found = []
@@ -126,7 +135,8 @@ def _known_nodes(learner: Learner, file: SourceFile, skip: bool) -> list[str]:
             try:
                 learner.label_id(node, graph.nodes)
             except UserError as error:
-                if skip and isinstance(error, UnknownLabelError):
+                if on_unknown and isinstance(error, UnknownLabelError):
+                    on_unknown()
                     continue
                 raise DataError(file.label, str(error), number) from None
             found.append(node)

@@ -50,7 +50,7 @@ def as_npz(nodes: Sequence[Node], edges: Sequence[tuple[str, str]], folder: Path
 
 
 def part_of(source: NetworkFacts | Path, graph: NetworkGraph | None) -> NetworkPart:
-    part = source.part(graph) if isinstance(source, NetworkFacts) else read_part(source, graph)
+    part = source.part(graph) if isinstance(source, NetworkFacts) else read_part(source, graph)[0]
     assert isinstance(part, NetworkPart)
     return part
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,13 +71,12 @@ def read_stream(
         stream = _read_list(paths, name, aside)
     if labels is not None:
         return replace(stream, names=read_names_file(SourceFile.on_disk(Path(labels))))
-    single = all(p.is_file() and SourceFile.on_disk(p).ending in knowledge.ENDINGS for p in paths)
-    if single and isinstance(stream, KnowledgeStream):  # a folder, or archive, has its names inside
-        return replace(stream, names=names_beside(paths, stream))
-    return stream
+    return _named(stream, paths)
 
 
-def read_part(path: str | Path, graph: NetworkGraph | None = None) -> Part:
+def read_part(
+    path: str | Path, graph: NetworkGraph | None = None
+) -> tuple[Part, Mapping[str, str]]:
     """Read what arrives next: data in any layout of `read_stream`, of one part.
 
     Args:
@@ -85,14 +84,25 @@ def read_part(path: str | Path, graph: NetworkGraph | None = None) -> Part:
         graph: The network that it arrives in, if it is one: nodes are listed when they are new, and
             edges may also name old ones.
 
+    Returns:
+        The part, and readable names beside it.
+
     Raises:
         DataError: As of `read_stream`; or a node is listed that the network knows.
         UserError: As of `read_stream`; or there is more than one part.
     """
-    stream = _read_path(Path(path), graph=graph)
+    stream = _named(_read_path(Path(path), graph=graph), [Path(path)])
     if len(stream) != 1:
         raise UserError(f"{path}: {len(stream)} parts; learn takes one at a time")
-    return stream[0]
+    return stream[0], stream.names
+
+
+def _named(stream: Stream, paths: Sequence[Path]) -> Stream:
+    """A stream with the names beside its files; a folder, or archive, has its names inside."""
+    single = all(p.is_file() and SourceFile.on_disk(p).ending in knowledge.ENDINGS for p in paths)
+    if single and isinstance(stream, KnowledgeStream):
+        return replace(stream, names=names_beside(paths, stream))
+    return stream
 
 
 def _read_list(paths: Sequence[Path], name: str | None, aside: SetAside) -> KnowledgeStream:

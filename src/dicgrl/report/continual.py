@@ -65,8 +65,11 @@ def _caption(part: dict[str, Any]) -> str:
     if arrived:
         text = f"{' and '.join(arrived)} arrived; {text}"
     if part["candidates"]:
-        shared = f"{part['activated']:,} of {part['candidates']:,} old neighbours"
-        text += f"; {shared} share a component and are activated"
+        of = f"{part['activated']:,} of"
+        if part["activated"] == part["candidates"]:
+            of = "all"
+        neighbours = f"{of} {part['candidates']:,} old neighbours"
+        text += f"; {neighbours} share a component and are activated"
     text += _moved(part.get("drift", {}))
     if part["forgetting"] is not None:
         text += f"; forgetting {part['forgetting'] * 100:.1f}"
