@@ -298,6 +298,7 @@ def test_a_mistake_is_refused_before_anything_is_written(cli: Cli, name: str) ->
     [
         (("ring", *SMALL, "--set", "dim=100000000000"), "dim=100000000000"),
         (("ring", *SMALL, "--set", "dim=100000000000", "--whole"), "dim=100000000000"),
+        (("ring", *SMALL, "--set", "negatives=9999999999"), "negatives=9999999999"),
         (("circles", *SMALL, "--set", "hidden=100000000000"), "hidden=100000000000"),
     ],
 )

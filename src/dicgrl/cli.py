@@ -430,7 +430,9 @@ def predict(
     asked = (head, relation, tail) if node is None else (node, "class", None)
     question = " -- ".join("?" if text is None else text for text in asked)
     other = "new" if node is None else ""  # a node has one class
-    _console().print(predictions_table(question, answers, other))
+    of_relations = node is None and relation is None
+    note = "scores of two relations need not be on one scale" if of_relations else ""
+    _console().print(predictions_table(question, answers, other, note))
 
 
 def _predict_all(

@@ -190,13 +190,16 @@ def draw_curves(runs: Sequence[Results], path: Path) -> None:
         figure.savefig(temporary, format=path.suffix.removeprefix("."), dpi=120)
 
 
-def predictions_table(question: str, answers: Sequence[Any], other: str = "new") -> Group:
+def predictions_table(
+    question: str, answers: Sequence[Any], other: str = "new", note: str = ""
+) -> Group:
     """Answers to a question, best first.
 
     Args:
         question: The question.
         answers: The answers.
         other: What is said of answers that are not known.
+        note: What is said below them.
     """
     table = Table()
     for heading, side in (("", "right"), ("answer", "left"), ("score", "right"), ("", "left")):
@@ -204,7 +207,7 @@ def predictions_table(question: str, answers: Sequence[Any], other: str = "new")
     for number, answer in enumerate(answers, 1):
         shown = answer.name if answer.name == answer.label else f"{answer.name} ({answer.label})"
         table.add_row(str(number), shown, f"{answer.score:.3f}", state_of(answer, other))
-    return titled(question, table)
+    return titled(question, table, note)
 
 
 def state_of(answer: Any, other: str) -> str:

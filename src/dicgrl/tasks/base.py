@@ -26,7 +26,9 @@ from dicgrl.training import FitReport, Lesson, Schedule, fit
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
-_BYTES = 4 * 4  # of a number that is trained: float32, with its gradient and two moments of Adam
+TRAINED_BYTES = (
+    4 * 4
+)  # of a number that is trained: float32, with its gradient and two moments of Adam
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,8 +108,8 @@ class Run(ABC):
             UserError: The part is of another task, or the model would not fit into memory; nothing
                 has changed then.
         """
-        numbers, setting = self._numbers(part)
-        check_memory(numbers * _BYTES, self.device, f"{self.settings.model} with {setting}")
+        for needed, setting in self._needs(part):
+            check_memory(needed, self.device, f"{self.settings.model} with {setting}")
         self.reseed()
         self.taken.append(self._add(part))
         self._prepare()
@@ -133,8 +135,8 @@ class Run(ABC):
         return not self.settings.batch
 
     @abstractmethod
-    def _numbers(self, part: Part) -> tuple[int, str]:
-        """Numbers that the model will grow by, at least, and the setting that says so."""
+    def _needs(self, part: Part) -> list[tuple[int, str]]:
+        """Bytes that the part will take, at least, and the settings that say so."""
 
     @abstractmethod
     def _add(self, part: Part) -> Part:

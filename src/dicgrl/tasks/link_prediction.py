@@ -22,7 +22,7 @@ from dicgrl.tasks.activation import (
     activate,
     component_bits,
 )
-from dicgrl.tasks.base import Course, Replay, Run
+from dicgrl.tasks.base import TRAINED_BYTES, Course, Replay, Run
 from dicgrl.tasks.shield import bars
 from dicgrl.tasks.start import start_from_neighbours
 from dicgrl.training import LinkObjective, NegativeSampler, make_loss
@@ -38,6 +38,7 @@ PROTOCOL = {
 TOP = 10  # an answer counts as found when it is among so many
 _SLOWEST = 0.02  # pace of an old row that is open and of which the part says nothing new
 _SORTED_AT_ONCE = 1 << 20  # triples that a GPU sorts before a host would have chosen among them
+_NEGATIVE_BYTES = 20  # at least: its id twice, its score
 _ROUTE_BLOCK = 1 << 16  # triples whose components are computed at a time
 
 
@@ -77,14 +78,24 @@ class LinkRun(Run):
             self.device,
         )
 
-    def _numbers(self, part: Part) -> tuple[int, str]:
-        rows = 0
+    def _needs(self, part: Part) -> list[tuple[int, str]]:
+        settings, rows = self.settings, 0
         if isinstance(part, KnowledgePart):
             ids = self.graph.entities.found(part.entities, ids_in(part.new_entities))
             rows = int((ids < 0).sum())
         table = self.model.entities
         beyond = max(rows * self.model.count - table.room, 0)  # room is there already
-        return beyond * table.width, f"dim={self.settings.dim} for {rows:,} new entities"
+        negatives = min(settings.batch, len(part.train)) * settings.negatives
+        return [
+            (
+                beyond * table.width * TRAINED_BYTES,
+                f"dim={settings.dim} for {rows:,} new entities",
+            ),
+            (
+                negatives * _NEGATIVE_BYTES,
+                f"batch={settings.batch} and negatives={settings.negatives}",
+            ),
+        ]
 
     def _add(self, part: Part) -> KnowledgePart:
         if not isinstance(part, KnowledgePart):

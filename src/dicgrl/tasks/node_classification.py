@@ -25,7 +25,7 @@ from dicgrl.tasks.activation import (
     activate,
     component_bits,
 )
-from dicgrl.tasks.base import Course, Replay, Run
+from dicgrl.tasks.base import TRAINED_BYTES, Course, Replay, Run
 from dicgrl.training import KeptClasses, NodeObjective
 from dicgrl.training.neighbours import (
     Neighbourhood,
@@ -101,12 +101,13 @@ class NodeRun(Run):
             self.device,
         )
 
-    def _numbers(self, part: Part) -> tuple[int, str]:
+    def _needs(self, part: Part) -> list[tuple[int, str]]:
         settings, features = self.settings, 0
         if isinstance(part, NetworkPart) and not self.num_parts:
             features = part.features.shape[1]
         width = settings.hidden * (settings.components or settings.heads)
-        return features * width, f"hidden={settings.hidden} for {features:,} features"
+        needed = features * width * TRAINED_BYTES
+        return [(needed, f"hidden={settings.hidden} for {features:,} features")]
 
     def _add(self, part: Part) -> NetworkPart:
         if not isinstance(part, NetworkPart):
