@@ -20,7 +20,6 @@ from safetensors.numpy import load_file
 
 from dicgrl import KnowledgeGraph, Learner, NetworkGraph, load_stream
 from dicgrl.cli import main
-from dicgrl.export import export
 from tests.test_jobs import measured
 from tests.tiny import learner_of, taught, write_circles, write_growing_circles, write_ring
 
@@ -770,7 +769,7 @@ def test_exported_vectors_give_the_models_scores(cli: Cli) -> None:
 def test_vectors_are_exported_from_python(tmp_path: Path) -> None:
     learner = taught(learner_of("links"), 1)
     for place in (str(tmp_path / "text"), tmp_path / "path"):
-        assert set(export(learner, place)) == {path.name for path in Path(place).iterdir()}
+        assert set(learner.export(place)) == {path.name for path in Path(place).iterdir()}
 
 
 def test_networks_and_divided_models_are_exported(cli: Cli) -> None:

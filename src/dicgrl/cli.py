@@ -24,6 +24,7 @@ from dicgrl.datasets.fetch import fetch as fetch_dataset
 from dicgrl.errors import DataWarning, DicgrlError, UserError, shown, unknown_name
 from dicgrl.files import replacing_file
 from dicgrl.graph.statistics import taught_tests
+from dicgrl.plugins import load_plugin
 from dicgrl.readers import read_timed, write_stream
 from dicgrl.report.datasets import (
     dataset_rows,
@@ -120,11 +121,19 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[  # handled by its callback
+    version: Annotated[  # noqa: ARG001 - handled by its callback
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE.py",
+            help="Run this file first: scoring functions and strategies of your own.",
+        ),
+    ] = None,
 ) -> None:
-    pass
+    for path in plugin or []:
+        load_plugin(path)
 
 
 @datasets_app.callback(invoke_without_command=True)
@@ -534,10 +543,9 @@ def export(
     to: Annotated[Path, typer.Option(help="Folder to write.")],
 ) -> None:
     """Write the vectors as safetensors and NumPy arrays, the labels as TSV."""
-    from dicgrl.export import export as write
     from dicgrl.learner import Learner
 
-    names = write(Learner.load(folder, device="cpu"), to)
+    names = Learner.load(folder, device="cpu").export(to)
     _console().print(f"{to}: {', '.join(names)}", soft_wrap=True)
 
 
@@ -551,11 +559,10 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """The components that a triple uses, and the old triples that it would activate and why."""
-    from dicgrl.explain import explain as explained
     from dicgrl.learner import Learner
     from dicgrl.report.explain import explanation_tables
 
-    found = explained(Learner.load(folder, device="cpu"), *triple, k=k)
+    found = Learner.load(folder, device="cpu").explain(*triple, k=k)
     if as_json:
         typer.echo(json.dumps(asdict(found)))
         return

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dicgrl.errors import UserError
-from dicgrl.learner import Learner
+from dicgrl.answers import scores_of
+from dicgrl.graph.arrays import IntArray
+from dicgrl.names import Names
 from dicgrl.tasks import LinkRun
 
 
@@ -53,34 +54,26 @@ class Explanation:
     best: list[Activated]
 
 
-def explain(learner: Learner, head: str, relation: str, tail: str, k: int = 10) -> Explanation:
+def explain(run: LinkRun, names: Names, row: IntArray, k: int = 10) -> Explanation:
     """Explain a triple of known entities, as if it arrived now.
 
     Args:
-        learner: A learner of a knowledge graph with a disentangled model.
-        head: Label or name of the head.
-        relation: Label or name of the relation.
-        tail: Label or name of the tail.
+        run: A knowledge graph with a disentangled model.
+        names: Readable names.
+        row: The triple by ids, [3].
         k: How many old triples to list.
+
+    Raises:
+        UserError: The model is plain.
     """
-    run = learner.run
-    if not isinstance(run, LinkRun):
-        raise UserError("explain is about triples; this learner classifies nodes")
     graph = run.graph
-    row = np.array(
-        [
-            learner.label_id(head, graph.entities),
-            learner.label_id(relation, graph.relations),
-            learner.label_id(tail, graph.entities),
-        ]
-    )
     found, chosen, alpha = run.concerned(row)
     itself = (graph.train[found.rows] == row).all(1)  # where it is known already
     found = found.at(~itself)
     best = np.argsort(-found.merit, kind="stable")[:k]
     listed = [
         Activated(
-            learner.readable(graph.train[found.rows[i]]),
+            names.triple(graph, graph.train[found.rows[i]]),
             int(found.order[i]),
             [c for c in range(run.model.count) if found.common[i] >> c & 1],
             float(found.merit[i]),
@@ -88,8 +81,8 @@ def explain(learner: Learner, head: str, relation: str, tail: str, k: int = 10) 
         for i in best
     ]
     return Explanation(
-        learner.readable(row),
-        learner.score_rows(row[None])[0],
+        names.triple(graph, row),
+        scores_of(run, row[None]).item(),
         bool(graph.contains(row[None])[0]),
         bool(graph.sets_aside(row[None])[0]),
         dict(zip(chosen.tolist(), alpha, strict=True)),

@@ -10,15 +10,14 @@ from torch import Tensor
 
 from dicgrl.checkpoint import write_arrays
 from dicgrl.errors import UserError
-from dicgrl.files import new_folder
+from dicgrl.files import check_place, new_folder
 from dicgrl.graph import Vocabulary
-from dicgrl.learner import Learner
-from dicgrl.storage import check_place
-from dicgrl.tasks import LinkRun
+from dicgrl.names import Names
+from dicgrl.tasks import LinkRun, NodeRun
 
 
-def export(learner: Learner, folder: str | Path) -> list[str]:
-    """Write a learner's vectors and labels to a new folder.
+def export(run: LinkRun | NodeRun, names: Names, folder: Path) -> list[str]:
+    """Write the vectors and labels of what was learned to a new folder.
 
     Knowledge graphs give `entities` [E, K, size] and `relations` [R, K or 1, size]; networks give
     `nodes` [N, width] and `classes` [C, width]. Disentangled models give what attention over
@@ -31,14 +30,11 @@ def export(learner: Learner, folder: str | Path) -> list[str]:
         Names of the files.
 
     Raises:
-        UserError: The folder is there, it cannot be made, or nothing was learned.
+        UserError: The folder is there, or it cannot be made.
     """
-    folder = Path(folder)
     check_place(folder.parent)
     if folder.exists():
         raise UserError(f"{folder}: is there already; choose another folder")
-    learner.check_learned()
-    run = learner.run
     labels: dict[str, Vocabulary]
     if isinstance(run, LinkRun):
         model = run.model
@@ -58,17 +54,17 @@ def export(learner: Learner, folder: str | Path) -> list[str]:
             arrays["attention_weight"] = torch.stack(weights)
         labels = {"nodes": run.graph.nodes, "classes": run.graph.classes}
     with new_folder(folder) as temporary:
-        _write(learner, arrays, labels, temporary)
+        _write(names, arrays, labels, temporary)
         return sorted(path.name for path in temporary.iterdir())
 
 
 def _write(
-    learner: Learner, arrays: dict[str, Tensor], labels: dict[str, Vocabulary], place: Path
+    names: Names, arrays: dict[str, Tensor], labels: dict[str, Vocabulary], place: Path
 ) -> None:
     held = {name: array.cpu().contiguous() for name, array in arrays.items()}
     write_arrays(held, place / "vectors.safetensors")
     for name, array in held.items():
         np.save(place / f"{name}.npy", array.numpy(), allow_pickle=False)
     for name, vocabulary in labels.items():
-        lines = (f"{label}\t{learner.names.of(label)}" for label in vocabulary)
+        lines = (f"{label}\t{names.of(label)}" for label in vocabulary)
         (place / f"{name}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -10,6 +10,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from dicgrl.errors import UserError
+
 
 @contextlib.contextmanager
 def replacing_file(path: Path) -> Iterator[Path]:
@@ -81,3 +83,14 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a path at which no folder can be made.
+
+    Raises:
+        UserError: There is a file, at the path or at a folder above it.
+    """
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise UserError(f"{place}: is a file; expected a folder")

@@ -18,7 +18,7 @@ import torch
 
 from dicgrl.devices import device_name, peak_memory
 from dicgrl.errors import DataError, UserError
-from dicgrl.files import new_folder, remove_leftovers, replacing_file
+from dicgrl.files import check_place, new_folder, remove_leftovers, replacing_file
 from dicgrl.graph import (
     SPLITS,
     KnowledgeGraph,
@@ -34,7 +34,6 @@ from dicgrl.storage import (
     check_configured,
     check_keep,
     check_layout,
-    check_place,
     configuration,
     measured_parts,
     part_content,

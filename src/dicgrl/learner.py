@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +19,8 @@ from dicgrl.devices import pick_device
 from dicgrl.errors import DataWarning, UserError, shown, unknown_name
 from dicgrl.evaluation import ranking_metrics
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
+from dicgrl.explain import Explanation, explain
+from dicgrl.export import export
 from dicgrl.graph import (
     SPLITS,
     KnowledgePart,
@@ -39,9 +41,6 @@ from dicgrl.settings import LATER, LinkSettings, NodeSettings, check_use
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.tasks import LinkRun, NodeRun
 from dicgrl.training.loop import Monitor
-
-if TYPE_CHECKING:
-    from dicgrl.explain import Explanation
 
 MODEL, STRATEGY = "transe", "dicgrl"  # unless others are asked for
 _CONVERTED = {"pykeen": "from_pykeen", "torch_geometric": "from_pyg"}  # by their libraries
@@ -476,9 +475,10 @@ class Learner:
             tail: Label or name of the tail.
             k: How many old triples to list.
         """
-        from dicgrl.explain import explain  # it imports this file
-
-        return explain(self, as_label(head), as_label(relation), as_label(tail), k)
+        self.check_learned()
+        run = self._links("explain")
+        (row,) = self._ids(run, as_labels([(head, relation, tail)]))
+        return explain(run, self.names, row, _whole_number("k", k, 0))
 
     def export(self, folder: str | Path) -> list[str]:
         """Write the vectors as safetensors and NumPy arrays, the labels as TSV; see `export`.
@@ -489,9 +489,8 @@ class Learner:
         Returns:
             Names of the files.
         """
-        from dicgrl.export import export
-
-        return export(self, Path(folder))
+        self.check_learned()
+        return export(self.run, self.names, Path(folder))
 
     @torch.no_grad()
     def similar(self, label: str, *, k: int = 10, component: int | None = None) -> list[Prediction]:
@@ -542,17 +541,7 @@ class Learner:
 
         Entities that share a name are told apart by their labels.
         """
-        graph = self._links("readable").graph
-        (head, tail), (relation,) = (
-            graph.entities.labels([int(row[0]), int(row[2])]),
-            graph.relations.labels([int(row[1])]),
-        )
-        names = []
-        for entity in (head, tail):
-            name = self.names.of(entity)
-            alone = len([one for one in self.names.called(name) if one in graph.entities]) < 2
-            names.append(name if alone else f"{name} ({entity})")
-        return names[0], self.names.of(relation), names[1]
+        return self.names.triple(self._links("readable").graph, row)
 
     def fork(self, settings: LinkSettings | NodeSettings) -> Learner:
         """This learner after its first part, with another way to learn later ones.

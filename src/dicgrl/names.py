@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from itertools import chain
 
 from dicgrl.errors import UserError, shown
-from dicgrl.graph import Vocabulary
+from dicgrl.graph import KnowledgeGraph, Vocabulary
+from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import as_label, check_labels
 
 
@@ -55,6 +56,19 @@ class Names(UserDict[str, str]):
             for label, given in self.items():
                 self._labels.setdefault(given, []).append(label)
         return self._labels.get(name, [])
+
+    def triple(self, graph: KnowledgeGraph, row: IntArray) -> tuple[str, str, str]:
+        """Names of a triple by ids, [3]; entities that share one are told apart by their labels."""
+        (head, tail), (relation,) = (
+            graph.entities.labels([int(row[0]), int(row[2])]),
+            graph.relations.labels([int(row[1])]),
+        )
+        names = []
+        for entity in (head, tail):
+            name = self.of(entity)
+            alone = len([one for one in self.called(name) if one in graph.entities]) < 2
+            names.append(name if alone else f"{name} ({entity})")
+        return names[0], self.of(relation), names[1]
 
     def find(self, text: str, vocabulary: Vocabulary) -> int:
         """The id of a label, or of the one label of that name.

@@ -36,7 +36,7 @@ from torch import Tensor
 from dicgrl.checkpoint import checksum, load_model, save_model, write_arrays
 from dicgrl.devices import pick_device
 from dicgrl.errors import DataError, UserError, unknown_name
-from dicgrl.files import new_folder, remove_leftovers, replacing_file
+from dicgrl.files import check_place, new_folder, remove_leftovers, replacing_file
 from dicgrl.graph import KnowledgePart, NetworkPart, Part, Vocabulary
 from dicgrl.graph.part import SPLITS
 from dicgrl.learner import Learner, PartReport
@@ -160,17 +160,6 @@ def check_keep(keep: str) -> None:
     """
     if keep not in KEEP:
         raise unknown_name("keep", keep, KEEP)
-
-
-def check_place(folder: Path) -> None:
-    """Refuse a path at which no folder can be made.
-
-    Raises:
-        UserError: There is a file, at the path or at a folder above it.
-    """
-    for place in (folder, *folder.parents):
-        if place.exists() and not place.is_dir():
-            raise UserError(f"{place}: is a file; expected a folder")
 
 
 def check_layout(folder: Path, several: bool) -> None:
