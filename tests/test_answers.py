@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from dicgrl import Learner, Prediction, UserError, answers
+from dicgrl import KnowledgeGraph, Learner, Prediction, UserError, answers
 from tests.tiny import DIVIDED, LINKS, ring
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -122,3 +123,19 @@ def test_own_triples_are_measured_as_the_test_set_is() -> None:
     mean = np.average([row["mrr"] for row in rows], weights=weights)
     assert mean == pytest.approx(measured["mrr"])
     assert {row["asked"] for row in rows} == {"head", "tail"}
+
+
+def test_scores_that_are_no_numbers_answer_nothing() -> None:
+    learner = taught("transe")
+    graph = learner.run.graph
+    assert isinstance(graph, KnowledgeGraph)
+    rows = learner.run.model.tables()["entities"].rows
+    rows[int(graph.entities.ids(["e3"])[0])] = torch.nan
+    found = learner.predict("e1", "plus 2", k=5)
+    assert len(found) == 5 and "e3" not in [each.label for each in found]
+
+
+@pytest.mark.parametrize("questions", [[5], ["e1"], [None]])
+def test_what_is_no_question_is_named(questions: list[Any]) -> None:
+    with pytest.raises(UserError, match="expected a question"):
+        taught("transe").predict_links(questions)

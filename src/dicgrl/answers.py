@@ -1,4 +1,4 @@
-"""The best answers to many questions about a knowledge graph, in blocks of bounded memory.
+"""The best answers to many questions about a knowledge graph; scores in blocks of bounded memory.
 
 A question is a triple of ids, one of which is `ASKED`: what stands there is what is asked for.
 """
@@ -21,6 +21,7 @@ from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
 
 ASKED = -1  # in place of the id that a question asks for
 _TRIPLES = 1 << 14  # scored at a time, one by one
+_FACTS = 1 << 20  # looked up at a time
 
 
 class Answers(NamedTuple):
@@ -99,12 +100,18 @@ class _Side:
         for rows in self._blocks(among):
             found = self._scores(rows)
             self._leave_out(found, rows)
+            found.masked_fill_(found.isnan(), -torch.inf)
             best = found.topk(k)
             at = rows.cpu().numpy()
             ids[at], scores[at] = best.indices.cpu().numpy(), best.values.cpu().numpy()
-        triples = self._with(slice(None), ids)
-        known, aside = graph.contains(triples), graph.sets_aside(triples)
-        columns = (ids, scores, known.reshape(ids.shape), aside.reshape(ids.shape))
+        known, aside = np.empty(ids.shape, np.bool_), np.empty(ids.shape, np.bool_)
+        height = max(_FACTS // max(k, 1), 1)
+        for first in range(0, len(ids), height):
+            some = slice(first, first + height)
+            triples = self._with(some, ids[some])
+            known[some] = graph.contains(triples).reshape(ids[some].shape)
+            aside[some] = graph.sets_aside(triples).reshape(ids[some].shape)
+        columns = (ids, scores, known, aside)
         there = scores > -np.inf
         return [
             Answers(*(column[row, left] for column in columns)) for row, left in enumerate(there)

@@ -281,7 +281,7 @@ def run(
     names = _strategy(strategy, whole)
     if names is None:
         chosen = _recipe(stream, source, model, recipe, disentangled, changes)
-        _check_changes(changes, [chosen.settings.form])
+        _check_changes(changes, [chosen.settings.form], whole=True)
         _run_whole(stream, chosen, seed, device, out, as_json)
         return
     from dicgrl.jobs import check_folder
@@ -771,11 +771,17 @@ def _recipe(
     return Recipe(chosen.name, settings, chosen.published)
 
 
-def _check_changes(changes: list[str] | None, every: list[tuple[str, bool]]) -> None:
-    """Refuse what was given by --set and none of the runs has a use for."""
-    from dicgrl.settings import check_use
+def _check_changes(
+    changes: list[str] | None, every: list[tuple[str, bool]], *, whole: bool = False
+) -> None:
+    """Refuse what was given by --set and none of the runs has a use for.
 
-    check_use([text.partition("=")[0].strip() for text in changes or []], every)
+    What is learned after a run on the `whole` may well use the settings of later parts.
+    """
+    from dicgrl.settings import LATER, check_use
+
+    names = [text.partition("=")[0].strip() for text in changes or []]
+    check_use([name for name in names if not (whole and name in LATER)], every)
 
 
 def _run_whole(

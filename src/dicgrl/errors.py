@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection
+from typing import Any
 
 
 class DicgrlError(Exception):
@@ -61,7 +62,11 @@ class DataError(UserError):
     def __init__(self, source: object, message: str, line: int | None = None) -> None:
         self.source = str(source)
         self.line = line
+        self._given = (self.source, message, line)
         super().__init__(_placed(source, message, line))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # for other processes
+        return type(self), self._given
 
 
 class DataWarning(UserWarning):
@@ -81,7 +86,11 @@ class DataWarning(UserWarning):
     """
 
     def __init__(self, source: object, message: str, line: int | None = None) -> None:
+        self._given = (str(source), message, line)
         super().__init__(_placed(source, message, line))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._given
 
 
 def _placed(source: object, message: str, line: int | None) -> str:

@@ -112,7 +112,8 @@ class Learner:
         device: auto, cpu or cuda.
         names: Readable names of labels.
         settings: Complete settings instead of `model`, `strategy` and changes.
-        **changes: Settings that differ from the defaults, such as dim=100.
+        **changes: Settings that differ from the defaults, such as dim=100; those that neither the
+            strategy nor the model uses are refused.
 
     Example:
         >>> learner = Learner("transe", "lower", dim=8, epochs=50, lr=0.1, device="cpu")
@@ -382,8 +383,10 @@ class Learner:
             UserError: It does not ask for one thing, or names something unknown or ambiguous.
         """
         graph = self._links("a question of head, relation and tail").graph
+        if isinstance(question, str) or not isinstance(question, Sequence):
+            raise UserError(f"{question!r}: expected a question, such as (head, relation, None)")
         if len(question) != 3 or sum(text is None for text in question) != 1:
-            raise UserError("leave out exactly one of head, relation and tail")
+            raise UserError(f"{question!r}: leave out exactly one of head, relation and tail")
         vocabularies = (graph.entities, graph.relations, graph.entities)
         return [
             ASKED if text is None else self.label_id(as_label(text), vocabulary)

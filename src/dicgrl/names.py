@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import UserDict
 from collections.abc import Mapping
-from itertools import chain
+from typing import Self
 
 from dicgrl.errors import UserError, shown
 from dicgrl.graph import KnowledgeGraph, Vocabulary
@@ -33,17 +33,21 @@ class Names(UserDict[str, str]):
         self._labels: dict[str, list[str]] | None = None  # by name, made when needed
         if names is not None and not isinstance(names, Mapping):
             raise UserError(f"names={names!r}: expected a dictionary of labels and their names")
-        texts = {as_label(label): as_label(name) for label, name in (names or {}).items()}
-        check_labels(chain(texts, texts.values()))
-        super().__init__(texts)
+        super().__init__(names or {})
 
     def __setitem__(self, label: str, name: str) -> None:
-        super().__setitem__(label, name)
+        texts = as_label(label), as_label(name)
+        check_labels(texts)
+        self.data[texts[0]] = texts[1]
         self._labels = None
 
     def __delitem__(self, label: str) -> None:
         super().__delitem__(label)
         self._labels = None
+
+    def __ior__(self, other: Mapping[str, str]) -> Self:  # type: ignore[override,misc]
+        self.update(other)
+        return self
 
     def of(self, label: str) -> str:
         """The name of a label; the label itself where it has none."""

@@ -21,7 +21,7 @@ from dicgrl.readers.text import read_rows
 from dicgrl.tasks import LinkRun
 
 ASKED = "?"  # stands for what a question asks for
-_QUESTIONS = 1 << 13  # whose answers are there at a time
+_ANSWERS = 1 << 17  # that are there at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,9 @@ def answered(
                     continue
                 raise DataError(file.label, str(error), number) from None
             questions.append(line)
-        for start in range(0, len(ids), _QUESTIONS):
-            some = slice(start, start + _QUESTIONS)
+        height = max(_ANSWERS // max(k, 1), 1)
+        for start in range(0, len(ids), height):
+            some = slice(start, start + height)
             answers = learner.answer_rows(np.array(ids[some], dtype=np.int64), k=k, new=new)
             yield from zip(questions[some], answers, strict=True)
 

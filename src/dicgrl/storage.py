@@ -22,6 +22,7 @@ writes after each part, a newest part that was lost is missed, too.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from dataclasses import asdict
@@ -122,20 +123,23 @@ def _write_names(learner: Learner, folder: Path) -> dict[str, str]:
     """Write readable names to a file of their own; what config.json says of it."""
     if not learner.names:
         return {}
-    content = dict(learner.names)
-    digest = hashlib.sha256(_as_text(content).encode()).hexdigest()
-    write_json(_names_file(folder, digest), content)
+    digest = _digest(learner)
+    write_json(_names_file(folder, digest), dict(learner.names))
     return {"names_sha256": digest}
 
 
 def _rename(learner: Learner, folder: Path, config: dict[str, Any]) -> None:
-    """Write names anew that are no longer what they were; the old ones go last."""
-    if dict(learner.names) == _read_names(folder, config):
+    """Write names anew that are no longer what they were.
+
+    Those that config.json named until now stay for whoever is just reading it; older ones go.
+    """
+    before = config.pop("names_sha256", "")
+    if (_digest(learner) if learner.names else "") == before:
         return
-    before = config.pop("names_sha256", None)
     _write_sealed(folder / "config.json", config | _write_names(learner, folder))
-    if before:
-        _names_file(folder, before).unlink(missing_ok=True)
+    needed = {_names_file(folder, before), _names_file(folder, _digest(learner))}
+    for place in set(folder.glob("names-*.json")) - needed:
+        place.unlink(missing_ok=True)
 
 
 def _read_names(folder: Path, config: dict[str, Any]) -> dict[str, str]:
@@ -143,6 +147,8 @@ def _read_names(folder: Path, config: dict[str, Any]) -> dict[str, str]:
     if not digest:
         return {}
     place = _names_file(folder, digest)
+    if not place.exists() and (folder / "names.json").exists():  # an earlier version's
+        place = folder / "names.json"
     _check_sum(place, digest)
     names: dict[str, str] = read_json(place)
     return names
@@ -150,6 +156,10 @@ def _read_names(folder: Path, config: dict[str, Any]) -> dict[str, str]:
 
 def _names_file(folder: Path, digest: str) -> Path:
     return folder / f"names-{digest[:8]}.json"
+
+
+def _digest(learner: Learner) -> str:
+    return hashlib.sha256(_as_text(dict(learner.names)).encode()).hexdigest()
 
 
 def check_keep(keep: str) -> None:
@@ -193,7 +203,13 @@ def check_configured(folder: Path) -> None:
 
 
 def _runs_in(folder: Path) -> list[str]:
-    return sorted(place.parent.name for place in folder.glob("*/config.json"))
+    found = []
+    for place in folder.glob("*/config.json"):
+        with contextlib.suppress(DataError):  # of somebody else
+            content = read_json(place)
+            if isinstance(content, dict) and content.get("format") == FORMAT:
+                found.append(place.parent.name)
+    return sorted(found)
 
 
 def load_learner(folder: Path, device: str | torch.device = "auto") -> Learner:

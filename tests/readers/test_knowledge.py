@@ -203,6 +203,17 @@ class TestStrays:
         ):
             self.read(tmp_path, "a.txt", "b.txt")
 
+    @pytest.mark.parametrize("name", ["sha256.txt", "WN18.txt", "stats_v2.csv", "3rdparty.txt"])
+    @pytest.mark.parametrize("first", ["0.tsv", "0/train.txt"])
+    def test_a_number_makes_no_part(self, tmp_path: Path, first: str, name: str) -> None:
+        with pytest.warns(DataWarning, match=f"not read: {re.escape(name)}$"):
+            assert len(self.read(tmp_path, first, name)) == 1
+
+    @pytest.mark.parametrize("name", ["invalid.txt", "text.txt", "latest.txt", "rest.txt"])
+    def test_other_words_are_no_sets(self, tmp_path: Path, name: str) -> None:
+        with pytest.warns(DataWarning, match=f"not read: 0/{re.escape(name)}$"):
+            self.read(tmp_path, "0/train.txt", f"0/{name}")
+
     def test_beside_files(self, tmp_path: Path) -> None:
         with pytest.warns(DataWarning, match=r": not read: notes\.tsv, train\.txt$"):
             self.read(tmp_path, "0.tsv", "notes.tsv", "train.txt")

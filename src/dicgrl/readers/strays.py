@@ -22,8 +22,20 @@ _HARMLESS = re.compile(
     r"\..*|(?:read.?me|licen[cs]e|copying|notice|authors|citation|change|requirements).*|.*2id",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"[0-9].*|.*[0-9]\)?")  # 2024-01-02, 1 (1), part2
-_OTHER_WORDS = {"dev": "valid", "val": "valid", "validation": "valid", "testing": "test"}
+# 2024-01-02, 1 (1), part2, but neither sha256 nor WN18
+_NUMBERED = re.compile(
+    r"(?:part|chunk|batch|step|snapshot|day|week|month|year|[dpt])?[-_ ]?[0-9][-_.: 0-9]*"
+    r"(?:\([0-9]+\)|copy)?",
+    re.IGNORECASE,
+)
+_OTHER_WORDS = {
+    "dev": "valid",
+    "val": "valid",
+    "validation": "valid",
+    "testing": "test",
+    "training": "train",
+    "text": None,  # a word of its own, though one letter from another
+}
 _SHOWN = 5
 
 
@@ -101,5 +113,7 @@ def _stem(folder: Folder, name: str) -> str:
 
 def _meant(stem: str) -> str | None:
     """The set that a name means: one in other words, or with a slip of the pen."""
-    close = difflib.get_close_matches(stem, SPLITS, n=1, cutoff=0.75)
-    return _OTHER_WORDS.get(stem) or (close[0] if close else None)
+    if stem in _OTHER_WORDS:
+        return _OTHER_WORDS[stem]
+    alike = [s for s in SPLITS if s[0] == stem[0] and abs(len(s) - len(stem)) <= 1]
+    return next(iter(difflib.get_close_matches(stem, alike, n=1, cutoff=0.75)), None)

@@ -43,9 +43,9 @@ def reproduce(
     Raises:
         BusyError: Another command is at work in the folder; processes of this one are not.
     """
-    options.check([template for target in targets for template in target.templates()])
     cells = [cell for target in targets for cell in target.cells(options)]
     chosen = _chosen(cells, only)
+    options.check(chosen)
     with locked(folder):
         outcome = run_cells(chosen, folder, device=device, jobs=jobs, watch=watch, run=run)
         reports = [write_report(target, options, folder) for target in targets]

@@ -47,22 +47,21 @@ class Options:
         """The paper's numbers for a cell."""
         return self.cells(template)[0].settings().published
 
-    def check(self, templates: Sequence[Cell]) -> None:
-        """Refuse a changed setting that no cell has a use for.
+    def check(self, cells: Sequence[Cell]) -> None:
+        """Refuse a changed setting that none of the cells that are to run has a use for.
 
         Raises:
             UserError: There is no such setting, or it would have no effect on any of them.
         """
-        every = [replace(each, recipe=self.recipe).settings().settings for each in templates]
+        every = [replace(cell, changes=()).settings().settings for cell in cells]
         known = {name for settings in every for name in settings.names()}
         for key in map(_key, self.changes):
             if known and key not in known:
                 for settings in every:
                     settings.check_effect(key)
                 raise unknown_name("setting", key, known)
-        changed = [self.cells(each)[0].settings().settings.form for each in templates]
-        if changed:
-            check_use(map(_key, self.changes), changed)
+        if cells:
+            check_use(map(_key, self.changes), [cell.settings().settings.form for cell in cells])
 
 
 def _key(change: str) -> str:
