@@ -53,14 +53,15 @@ def best_answers(run: LinkRun, questions: IntArray, k: int, *, new: bool = False
         k: How many answers, at most.
         new: Leave out training, validation and test triples.
     """
-    found = np.empty(len(questions), dtype=object)
+    found: dict[int, Answers] = {}
     columns = (questions == ASKED).argmax(1)
     with evaluating(run.model):
         for asked in (HEAD, RELATION, TAIL):
             of_side = np.flatnonzero(columns == asked)
             if len(of_side):
-                found[of_side] = _Side(run, questions[of_side], asked, new).answers(k)
-    return found.tolist()
+                answers = _Side(run, questions[of_side], asked, new).answers(k)
+                found.update(zip(of_side.tolist(), answers, strict=True))
+    return [found[row] for row in range(len(questions))]
 
 
 @torch.no_grad()
