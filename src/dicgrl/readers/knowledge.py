@@ -64,7 +64,7 @@ def _read_parts(
     folder: Folder, parts: Sequence[_PartFiles], name: str, aside: SetAside, strays: list[str]
 ) -> KnowledgeStream:
     warn_of_strays(folder, strays)
-    aside.warn_if_unused(folder.label, [("valid" in p.sets, "test" in p.sets) for p in parts])
+    aside.warn_if_unused(name, [("valid" in p.sets, "test" in p.sets) for p in parts])
     builder = KnowledgeStreamBuilder(name)
     for part in parts:
         _read_part(part, builder, aside)

@@ -47,7 +47,7 @@ def read_authors(
     graph: NetworkGraph | None = None,
 ) -> NetworkStream:
     """A network in the layout of the authors' release, in which every part has its sets."""
-    aside.warn_if_unused(folder.label, [(True, True)])
+    aside.warn_if_unused(name, [(True, True)])
     source = folder.label + "/features.txt"
     nodes, features = read_matrix(_needed(folder, "features.txt"))
     refuse_duplicates(source, nodes, graph=graph)
