@@ -21,6 +21,7 @@ from dicgrl.evaluation import Ranker
 from dicgrl.graph import KnowledgeStream
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
+from dicgrl.strategies import divides
 from dicgrl.tasks import LinkRun
 
 HEADINGS = ("strategy", "question", "answers", "H@10 among old", "H@10 among all", "kept")
@@ -31,7 +32,7 @@ TOP = 10
 def learned(stream: KnowledgeStream, model: str, strategy: str, seed: int, device: str) -> LinkRun:
     """What a strategy makes of all parts."""
     recipe = load_recipe(
-        "best", stream.name, model, disentangled=strategy == "dicgrl", strategy=strategy
+        "best", stream.name, model, disentangled=divides(strategy), strategy=strategy
     )
     learner = Learner(settings=recipe.settings, seed=seed, device=device)
     for part in stream.parts:

@@ -24,6 +24,7 @@ import dicgrl
 from dicgrl.datasets import registered
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
+from dicgrl.strategies import divides
 
 HEADINGS = ("variant", "W", "A", "R", "MRR", "s per later part", "replayed last")
 VARIANTS = (
@@ -84,7 +85,7 @@ def main() -> None:
         "best",
         name,
         arguments.model,
-        disentangled=arguments.strategy == "dicgrl",
+        disentangled=divides(arguments.strategy),
         strategy=arguments.strategy,
     )
     settings = recipe.settings.parsed(arguments.changes)

@@ -201,16 +201,12 @@ def learn_more(
             "published": {},
         }
         part, names = learner.as_part(facts)
-        arrived, graph = part, learner.run.graph
-        part = learner.news(part)
-        given = sum(len(getattr(arrived, split)) for split in SPLITS)
-        if isinstance(arrived, NetworkPart):
-            given = len(arrived.edges)
-        elif isinstance(graph, KnowledgeGraph):
-            stale = graph.stale(arrived).values()
-            known, aside = (sum(int(rows[kind].sum()) for rows in stale) for kind in (0, 1))
-            if on_stale and known + aside:
-                on_stale(given, known, aside)
+        given = sum(len(getattr(part, split)) for split in SPLITS)
+        if isinstance(part, NetworkPart):
+            given = len(part.edges)
+        part, stale = learner.news(part)
+        if on_stale and any(stale):
+            on_stale(given, *stale)
         if not learner.brings_something(part):
             if names.items() - learner.names.items():
                 learner.names.update(names)

@@ -23,6 +23,7 @@ from dicgrl.explain import Explanation, explain
 from dicgrl.export import export
 from dicgrl.graph import (
     SPLITS,
+    KnowledgeGraph,
     KnowledgePart,
     KnowledgeStream,
     NetworkGraph,
@@ -238,7 +239,7 @@ class Learner:
         self.check_whole()
         run = self.run
         if not given:
-            part = self.news(part)
+            part, _ = self.news(part)
             if not self.brings_something(part):
                 self.names.update(named)
                 return PartReport(run.newest, 0.0, 0)
@@ -313,8 +314,7 @@ class Learner:
         Raises:
             UserError: So many parts were not learned.
         """
-        if not self.reports:
-            raise UserError("nothing was learned yet: call learn first")
+        self.check_learned()
         most = len(self.reports)
         parts = most if parts is None else _whole_number("parts", parts, 1, most)
         return evaluation(
@@ -673,19 +673,24 @@ class Learner:
             return None
         return answered[self.first_answers].double().mean().item()
 
-    def news(self, part: Part) -> Part:
+    def news(self, part: Part) -> tuple[Part, tuple[int, int]]:
         """What a part of facts brings: triples that are not known, nor set aside already.
 
         `learn` leaves the others out where it is given facts instead of a part of a stream.
+
+        Returns:
+            The part that is left, and how many of its triples were known and set aside.
         """
         if isinstance(self.run, LinkRun) and isinstance(part, KnowledgePart):
             return self.run.graph.news(part)
-        return part
+        return part, (0, 0)
 
     def _is_stale(self, part: Part) -> bool:
         """Whether a part of a stream says something, all of which is known."""
-        says = any(len(getattr(part, split)) for split in SPLITS)
-        return says and not self.brings_something(self.news(part))
+        graph, says = self.run.graph, any(len(getattr(part, split)) for split in SPLITS)
+        if isinstance(part, KnowledgePart):
+            return says and isinstance(graph, KnowledgeGraph) and graph.is_known(part)
+        return says and isinstance(graph, NetworkGraph) and graph.is_known(part)
 
     def brings_something(self, part: Part) -> bool:
         """Whether there is anything to learn of what `news` left; always for a first part."""

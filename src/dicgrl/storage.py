@@ -121,9 +121,9 @@ def write_config(
 
 def _write_names(learner: Learner, folder: Path) -> dict[str, str]:
     """Write readable names to a file of their own; what config.json says of it."""
-    if not learner.names:
-        return {}
     digest = _digest(learner)
+    if not digest:
+        return {}
     write_json(_names_file(folder, digest), dict(learner.names))
     return {"names_sha256": digest}
 
@@ -133,11 +133,11 @@ def _rename(learner: Learner, folder: Path, config: dict[str, Any]) -> None:
 
     Those that config.json named until now stay for whoever is just reading it; older ones go.
     """
-    before = config.pop("names_sha256", "")
-    if (_digest(learner) if learner.names else "") == before:
+    before, now = config.pop("names_sha256", ""), _digest(learner)
+    if now == before:
         return
     _write_sealed(folder / "config.json", config | _write_names(learner, folder))
-    needed = {_names_file(folder, before), _names_file(folder, _digest(learner))}
+    needed = {_names_file(folder, digest) for digest in (before, now)}
     for place in set(folder.glob("names-*.json")) - needed:
         place.unlink(missing_ok=True)
 
@@ -159,6 +159,9 @@ def _names_file(folder: Path, digest: str) -> Path:
 
 
 def _digest(learner: Learner) -> str:
+    """Checksum of the file of a learner's names; empty where there are none."""
+    if not learner.names:
+        return ""
     return hashlib.sha256(_as_text(dict(learner.names)).encode()).hexdigest()
 
 

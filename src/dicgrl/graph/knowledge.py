@@ -169,19 +169,26 @@ class KnowledgeGraph:
         aside = triple_keys(np.concatenate([self.valid, self.test]))
         return np.isin(triple_keys(triples), aside) & ~self.contains(triples)
 
-    def news(self, part: KnowledgePart) -> KnowledgePart:
+    def news(self, part: KnowledgePart) -> tuple[KnowledgePart, tuple[int, int]]:
         """A part without triples that are known, or that are set aside to measure with.
 
         A stream says itself what it teaches and what it asks; who gives facts day by day may well
         give all of them each time. What is learned with the part is nothing to measure with.
-        """
-        stale = self.stale(part)
-        fresh = {split: ~(known | aside) for split, (known, aside) in stale.items()}
-        return replace(part, **{split: getattr(part, split)[rows] for split, rows in fresh.items()})
 
-    def stale(self, part: KnowledgePart) -> dict[str, tuple[BoolArray, BoolArray]]:
-        """For each split, which triples of a part are known, and which are set aside already."""
-        return {split: self._stale(part, split) for split in SPLITS}
+        Returns:
+            The part, and how many triples were known and set aside.
+        """
+        stale = {split: self._stale(part, split) for split in SPLITS}
+        fresh = {split: ~(known | aside) for split, (known, aside) in stale.items()}
+        left = {split: getattr(part, split)[rows] for split, rows in fresh.items()}
+        known, aside = (sum(int(rows[i].sum()) for rows in stale.values()) for i in (0, 1))
+        return replace(part, **left), (known, aside)
+
+    def is_known(self, part: KnowledgePart) -> bool:
+        """Whether a part brings no triple that is neither known nor set aside already."""
+        return all(
+            (known | aside).all() for known, aside in (self._stale(part, split) for split in SPLITS)
+        )
 
     def _stale(self, part: KnowledgePart, split: str) -> tuple[BoolArray, BoolArray]:
         triples: IntArray = getattr(part, split)

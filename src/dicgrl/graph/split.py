@@ -81,9 +81,8 @@ def split_network(
     generator = np.random.default_rng(seed)
     if by == "class":
         present = np.unique(static.labels[static.labels >= 0])
-        of_class = np.zeros(
-            static.num_classes + 1, dtype=np.int64
-        )  # a node of no class comes first
+        # A node of no class, -1, comes first.
+        of_class = np.zeros(static.num_classes + 1, dtype=np.int64)
         of_class[present] = _assign(by, ratios, times, len(present), generator, "classes")
         arrival = of_class[static.labels]
     else:

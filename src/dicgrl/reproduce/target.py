@@ -53,15 +53,16 @@ class Options:
         Raises:
             UserError: There is no such setting, or it would have no effect on any of them.
         """
-        every = [replace(cell, changes=()).settings().settings for cell in cells]
+        once = list(dict.fromkeys(replace(cell, seed=0) for cell in cells))
+        every = [replace(cell, changes=()).settings().settings for cell in once]
         known = {name for settings in every for name in settings.names()}
         for key in map(_key, self.changes):
             if known and key not in known:
                 for settings in every:
                     settings.check_effect(key)
                 raise unknown_name("setting", key, known)
-        if cells:
-            check_use(map(_key, self.changes), [cell.settings().settings.form for cell in cells])
+        if once:
+            check_use(map(_key, self.changes), [cell.settings().settings.form for cell in once])
 
 
 def _key(change: str) -> str:
