@@ -298,6 +298,10 @@ def test_a_mistake_is_refused_before_anything_is_written(cli: Cli, name: str) ->
         (("ring", *SMALL, "--set", "dim=100000000000"), "dim=100000000000"),
         (("ring", *SMALL, "--set", "dim=100000000000", "--whole"), "dim=100000000000"),
         (("ring", *SMALL, "--set", "negatives=9999999999"), "negatives=9999999999"),
+        (
+            ("ring", *SMALL, "--model", "convkb", "--set", "negatives=99999999"),
+            "negatives=99999999",  # ids and scores alone would fit
+        ),
         (("circles", *SMALL, "--set", "hidden=100000000000"), "hidden=100000000000"),
     ],
 )

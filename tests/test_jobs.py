@@ -413,6 +413,17 @@ def test_a_first_part_of_other_settings_is_not_taken_over(tmp_path: Path) -> Non
         run(ring(), recipe_of("links", "emr", lr=0.5), first=tmp_path / "first")
 
 
+def test_a_first_part_of_another_seed_or_stream_is_not_taken_over(tmp_path: Path) -> None:
+    stream, recipe, first = ring(), recipe_of("links", "lower"), tmp_path / "first"
+    run(stream, recipe, first=first)
+    with pytest.raises(UserError, match="learned with seed 0"):
+        run(stream, recipe, first=first, seed=1)
+    shorter = replace(stream[0], train=stream[0].train[:-1])
+    other = KnowledgeStream(stream.name, [shorter, *list(stream)[1:]])
+    with pytest.raises(UserError, match="part 0 of the run there is not that of this stream"):
+        run(other, recipe, first=first)
+
+
 def test_results_that_fell_behind_are_told_and_written_anew(tmp_path: Path) -> None:
     """As where a process is killed in between, or a program went on with the folder."""
     out, facts = tmp_path / "run", tmp_path / "facts.tsv"

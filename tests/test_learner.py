@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from dicgrl import KnowledgeStream, Learner, NetworkFacts, NetworkGraph
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, KnowledgeGraph, NetworkPart
 from dicgrl.learner import PartReport
+from dicgrl.models import NetworkModel
 from dicgrl.recipes import load_recipe
 from dicgrl.strategies import Strategy
 from dicgrl.training import DivergedError
@@ -793,3 +797,46 @@ def test_a_kind_of_dicgrl_has_its_recipe() -> None:
         taught(learner_of("links", "mine", **DIVIDED), 2)
     finally:
         del Strategy.registry["mine"]
+
+
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_a_part_that_does_not_hold_together_is_refused_before_anything_changes(kind: str) -> None:
+    learner = learner_of(kind)
+    part = stream_of(kind)[0]
+    beyond = part.train.copy()
+    beyond[0] = 10_000
+    news = "new_entities" if kind == "links" else "new_nodes"
+    for wrong in (replace(part, train=beyond), replace(part, **{news: range(10_000)})):
+        with pytest.raises(UserError, match="expected 0 <= id"):
+            learner.learn(wrong)
+    taught(learner, 1)
+    later = stream_of(kind)[1]
+    with pytest.raises(UserError, match="expected 0 <= id"):
+        learner.learn(replace(later, train=beyond))
+    learner.learn(later)
+    assert learner.num_parts == 2
+
+
+def test_models_that_are_made_meanwhile_do_not_disturb_a_training() -> None:
+    """Dropout and start values draw from a generator that all threads share."""
+
+    def weights(beside: Callable[[], None]) -> list[torch.Tensor]:
+        learner = learner_of("nodes", epochs=30, dropout=0.5)
+        busy, done = threading.Event(), threading.Event()
+
+        def make_models() -> None:
+            busy.set()
+            while not done.is_set():
+                beside()
+
+        thread = threading.Thread(target=make_models)
+        thread.start()
+        busy.wait()
+        taught(learner, 1)
+        done.set()
+        thread.join()
+        return [p.detach().clone() for p in learner.run.model.parameters()]
+
+    alone = weights(lambda: time.sleep(0.01))
+    crowded = weights(lambda: NetworkModel("gat", num_features=3) and None)
+    assert all(map(torch.equal, alone, crowded))

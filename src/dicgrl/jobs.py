@@ -98,7 +98,7 @@ def run_stream(
             keep = keep or read_config(out).get("keep")
             learner = _resumed(out, stream, recipe, seed, device)
         elif first is not None and (first / "config.json").exists():
-            learner = Learner.load(first, device=device).fork(recipe.settings)
+            learner = _forked(first, stream, recipe, seed, device)
         else:
             learner = Learner(
                 settings=recipe.settings, seed=seed, device=device, names=stream.names
@@ -294,6 +294,20 @@ def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) 
     learner = Learner.load(out, device=device)
     if learner.num_parts > len(stream):
         raise UserError(f"{out}: the run there is longer than this stream")
+    _check_parts(out, learner, stream)
+    return learner
+
+
+def _forked(first: Path, stream: Stream, recipe: Recipe, seed: int, device: str) -> Learner:
+    learner = Learner.load(first, device=device)
+    if learner.seed != seed:
+        raise UserError(f"{first}: the first part there was learned with seed {learner.seed}")
+    _check_parts(first, learner, stream)
+    return learner.fork(recipe.settings)
+
+
+def _check_parts(folder: Path, learner: Learner, stream: Stream) -> None:
+    """Refuse a learner whose parts are not those of the stream."""
     first = stream[0]
     graph: Any = KnowledgeGraph()
     if isinstance(first, NetworkPart):
@@ -301,10 +315,9 @@ def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) 
     for number, taken in enumerate(learner.run.taken):
         if not same_content(part_content(graph.add(stream[number])), part_content(taken)):
             raise UserError(
-                f"{out}: part {number} of the run there is not that of this stream; it came by "
+                f"{folder}: part {number} of the run there is not that of this stream; it came by "
                 "`learn`, from other data or with another --valid or --test"
             )
-    return learner
 
 
 def append_trace(out: Path, part: int, trace: list[EpochReport]) -> None:

@@ -34,6 +34,7 @@ from dicgrl.graph import (
     Vocabulary,
 )
 from dicgrl.graph.arrays import IntArray, as_triples
+from dicgrl.graph.checks import checked
 from dicgrl.graph.labels import Triples, as_label, as_labels
 from dicgrl.names import Names
 from dicgrl.readers import NetworkFacts, read_part
@@ -238,7 +239,12 @@ class Learner:
         named = Names(found) | Names(names)
         self.check_whole()
         run = self.run
-        if not given:
+        if given:
+            part = checked(part)
+            if run.num_parts and self._is_stale(part):
+                known = DataWarning(f"part {run.num_parts}", "learned before: nothing in it is new")
+                warnings.warn(known, stacklevel=2)
+        else:
             part, _ = self.news(part)
             if not self.brings_something(part):
                 self.names.update(named)
@@ -247,9 +253,6 @@ class Learner:
             if alike:
                 some = ", ".join(map(shown, alike[:3])) + (", ..." if len(alike) > 3 else "")
                 warnings.warn(f"new, though they are the names of others: {some}", stacklevel=2)
-        elif run.num_parts and self._is_stale(part):
-            known = f"part {run.num_parts}"
-            warnings.warn(DataWarning(known, "learned before: nothing in it is new"), stacklevel=2)
         if not run.num_parts and not len(part.train):  # it would use up how a first part is learned
             raise UserError("the first part holds no training examples: there is nothing to learn")
         started = time.perf_counter()
@@ -556,6 +559,7 @@ class Learner:
             UserError: More than one part was learned, or a setting differs that the first part
                 depends on.
         """
+        self.check_learned()
         if self.num_parts != 1:
             raise UserError(f"{self.num_parts} parts were learned; only the first can be shared")
         mine, theirs = self.settings.as_dict(), settings.as_dict()

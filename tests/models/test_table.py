@@ -308,3 +308,15 @@ def test_a_row_moves_at_its_pace() -> None:
     moved = free.rows - start
     torch.testing.assert_close(paced.rows - start, moved * torch.tensor([[1.0], [0.0], [0.25]]))
     assert torch.equal(paced.state("moment1")[2], free.state("moment1")[2])
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=6))
+def test_what_a_table_says_it_will_gain_it_gains(sizes: list[int]) -> None:
+    table = Table(3)
+    room = 0
+    for seed, size in enumerate(sizes):
+        said = table.gains(size)
+        table.grow(made(size, seed=seed))
+        assert len(table._buffers["rows"]) == room + said
+        room += said
+        assert table.gains(0) == 0

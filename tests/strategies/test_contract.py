@@ -198,6 +198,27 @@ def test_a_later_part_may_bring_nothing(form: str, name: str, empty: str) -> Non
     assert all(values.isfinite().all() for values in weights(run).values())
 
 
+@pytest.mark.parametrize("validate_on", ["seen", "part"])
+@pytest.mark.parametrize("form", ["transe-divided", "gat-divided"])
+def test_a_later_part_is_judged_by_what_the_settings_say(
+    form: str, validate_on: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_of(form, "lower", validate_on=validate_on, later_epochs=2)
+    run, learner = run_of(settings), strategy(settings)
+    run.take(stream_of(form)[0])
+    learner.learn(run)
+    run.take(stream_of(form)[1])
+    judged: list[list[Any]] = []
+    judge = run.judge
+    monkeypatch.setattr(
+        run, "judge", lambda examples: (judged.append(examples.tolist()), judge(examples))[1]
+    )
+    learner.learn(run)
+    watched = run.examples("valid", 1 if validate_on == "part" else 0).tolist()
+    assert judged and all(examples == watched for examples in judged)
+    assert len(run.examples("valid", 1)) < len(run.examples("valid"))
+
+
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_part_without_new_entities_is_learned(name: str) -> None:
     shield: dict[str, Any] = {"shield": "all", "shield_rank": 2, "guard": True}

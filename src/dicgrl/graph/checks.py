@@ -8,8 +8,20 @@ import numpy as np
 
 from dicgrl.errors import UserError, shown
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges, as_ids, as_triples, ids_in
-from dicgrl.graph.part import SPLITS, KnowledgePart, NetworkPart
+from dicgrl.graph.part import SPLITS, KnowledgePart, NetworkPart, Part
 from dicgrl.graph.vocabulary import Vocabulary
+
+
+def checked(part: Part) -> Part:
+    """The part by itself; whether it fits to a graph is for the graph to say.
+
+    Raises:
+        UserError: Something does not hold together.
+    """
+    if isinstance(part, KnowledgePart):
+        return checked_knowledge(part)
+    shape = np.shape(part.features)
+    return checked_network(part, shape[1] if len(shape) == 2 else 0)
 
 
 def checked_knowledge(part: KnowledgePart) -> KnowledgePart:

@@ -26,6 +26,7 @@ from dicgrl.models.disentangled import (
 from dicgrl.models.edges import PreparedEdges, prepared
 from dicgrl.models.features import SparseRows
 from dicgrl.models.table import Table
+from dicgrl.seeding import seeded
 
 
 class _PlainGAT(nn.Module):
@@ -126,8 +127,7 @@ class NetworkModel(nn.Module):
         backbone = BACKBONES[name]
         self.projection: nn.Linear | None = None
         self.routers = nn.ModuleList()
-        with torch.random.fork_rng(devices=[]):  # PyTorch Geometric's layers start from it
-            torch.default_generator.manual_seed(seed)
+        with seeded(seed):  # PyTorch Geometric's layers start from the global generator
             if components is None:
                 self.width = hidden * heads
                 sizes = [num_features] + [self.width] * (layers - 1)

@@ -50,16 +50,18 @@ class Table:
         #: Autograd calls our backward only if some input asks for a gradient.
         self.anchor = torch.zeros((), device=device, dtype=dtype, requires_grad=True)
 
-    @property
-    def room(self) -> int:
-        """Rows that can be appended without more memory."""
-        return len(self._buffers["rows"]) - self._length
+    def gains(self, rows: int) -> int:
+        """Rows that there will be memory for besides, once so many are appended."""
+        room = len(self._buffers["rows"])
+        needed = self._length + rows
+        return 0 if needed <= room else max(needed, 2 * self._length) - room
 
     def grow(self, rows: Tensor) -> None:
         """Append rows [m, width]; their optimiser state starts at zero and they may change."""
         needed = self._length + len(rows)
-        if needed > len(self._buffers["rows"]):
-            capacity = max(needed, 2 * self._length)
+        gained = self.gains(len(rows))
+        if gained:
+            capacity = len(self._buffers["rows"]) + gained
             for name, buffer in self._buffers.items():
                 grown = buffer.new_zeros(capacity, *buffer.shape[1:])
                 grown[: self._length] = buffer[: self._length]

@@ -16,6 +16,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from dicgrl.models.table import Table
 from dicgrl.settings import ContinualSettings
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
@@ -42,10 +43,9 @@ class EWC(Strategy, name="ewc"):
     @torch.no_grad()
     def _hold(self, model: Trainable) -> None:
         for table in model.tables().values():
-            ids = table.touched()
+            ids = _touched(table)
             if ids is None:
                 continue
-            # A repeated id writes the same values again: no need to make ids unique.
             moved = table.rows[ids] - table.state("anchor")[ids]
             held = self.settings.strength * table.state("fisher")[ids] * moved
             table.gradient[ids] = table.gradient[ids] + held
@@ -75,7 +75,7 @@ class EWC(Strategy, name="ewc"):
     @torch.no_grad()
     def _add(self, model: Trainable, scale: float) -> None:
         for table in model.tables().values():
-            ids = table.touched()
+            ids = _touched(table)
             if ids is not None:
                 fisher = table.state("fisher")
                 fisher[ids] = fisher[ids] + scale * table.gradient[ids] ** 2
@@ -102,6 +102,15 @@ class EWC(Strategy, name="ewc"):
     def restore(self, state: dict[str, Tensor]) -> None:
         """See `Strategy`."""
         self._dense = dict(state)
+
+
+def _touched(table: Table) -> Tensor | None:
+    """Rows with a gradient, None where there are none; on a GPU with repeats.
+
+    A repeated id writes the same values again, and a GPU would have to wait to be rid of it.
+    """
+    ids = table.touched()
+    return ids if ids is None or ids.is_cuda else torch.unique(ids)
 
 
 class _Held(Lesson):

@@ -84,15 +84,17 @@ class LinkRun(Run):
             ids = self.graph.entities.found(part.entities, ids_in(part.new_entities))
             rows = int((ids < 0).sum())
         table = self.model.entities
-        beyond = max(rows * self.model.count - table.room, 0)  # room is there already
+        gained = table.gains(rows * self.model.count)
+        # On a GPU kernels may need no more than ids and scores.
+        each = _NEGATIVE_BYTES if self.device.type == "cuda" else self.model.link_bytes()
         negatives = min(settings.batch, len(part.train)) * settings.negatives
         return [
             (
-                beyond * table.width * TRAINED_BYTES,
+                gained * table.width * TRAINED_BYTES,
                 f"dim={settings.dim} for {rows:,} new entities",
             ),
             (
-                negatives * _NEGATIVE_BYTES,
+                negatives * each,
                 f"batch={settings.batch} and negatives={settings.negatives}",
             ),
         ]

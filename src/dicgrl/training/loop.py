@@ -8,7 +8,6 @@ nothing waits for the device: losses are summed there and read once, when the ep
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from torch import Tensor, nn
 
 from dicgrl.errors import FailureError
 from dicgrl.models.table import RowCopies, Table
+from dicgrl.seeding import seeded
 from dicgrl.training.adam import RowAdam
 from dicgrl.training.stepper import Objective, Stepper
 
@@ -193,7 +193,6 @@ class DivergedError(FailureError):
 
 
 _LARGEST = 1e6  # of a weight; around it float32 has steps of 0.06, too coarse to learn with
-_ALONE = threading.RLock()  # threads share PyTorch's global generator
 
 
 def fit(
@@ -218,12 +217,7 @@ def fit(
     Raises:
         DivergedError: The loss or a weight is not finite, or a weight far too large.
     """
-    devices = [generator.device] if generator.device.type == "cuda" else []
-    with _ALONE, torch.random.fork_rng(devices=devices):
-        # Dropout draws from PyTorch's global generator: seed it here and leave no trace outside.
-        torch.default_generator.manual_seed(generator.initial_seed())
-        if devices:
-            torch.cuda.manual_seed(generator.initial_seed())
+    with seeded(generator.initial_seed(), generator.device):  # dropout draws from the global one
         try:
             return _fit(model, lesson, schedule, generator, validate, monitor)
         finally:
