@@ -39,8 +39,8 @@ which have no effect; a recipe may carry them.
 
 `--set` and `Learner` also refuse what neither the strategy nor the model has a use for. Of several
 strategies in one command it is enough that one uses a setting; others ignore it. What only another
-setting puts out of use (`shield_rank` with `shield=0`, `heads` of a divided network) is accepted. These
-are for some alone:
+setting puts out of use (`shield_rank` with `shield=0`, `heads` of a divided network) is accepted.
+These are for some alone:
 
 {used_by}"""
 _SECTIONS: dict[str, tuple[type[ContinualSettings], tuple[str, ...]]] = {  # and models of a task

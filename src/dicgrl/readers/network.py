@@ -20,7 +20,7 @@ import numpy as np
 
 from dicgrl.errors import DataError, shown
 from dicgrl.graph import SPLITS, NetworkGraph, NetworkStream
-from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
+from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray, as_edges
 from dicgrl.readers.aside import NOTHING, SetAside
 from dicgrl.readers.files import Folder, SourceFile, numbered
 from dicgrl.readers.knowledge import part_folders
@@ -54,7 +54,6 @@ def read_authors(
     features = of_width(source, features, graph)
     positions = Positions(nodes, graph)
     classes = _read_classes(_needed(folder, "labels.txt"), positions)
-    allowed = set(classes) - {""}
     part = np.full(len(nodes), -1, dtype=np.int64)
     split = np.full(len(nodes), -1, dtype=np.int64)
     edges: list[list[int]] = []
@@ -64,43 +63,11 @@ def read_authors(
         if inner is None:
             raise DataError(f"{folder.label}/{child}", "the folder is empty")
         for number, set_name in enumerate(SPLITS):
-            file = _needed(inner, f"{set_name}.txt")
-            for line, (label, cls) in read_fields(file, 2):
-                at = _listed(file, line, label, positions)
-                if part[at] >= 0:
-                    raise DataError(file.label, f"duplicate node {shown(label)}", line)
-                if cls not in allowed:
-                    raise DataError(
-                        file.label,
-                        f"unknown class {shown(cls)} of node {shown(label)}; labels.txt has "
-                        f"{', '.join(sorted(allowed, key=natural_order))}",
-                        line,
-                    )
-                if cls != classes[at]:
-                    raise DataError(
-                        file.label,
-                        f"node {shown(label)} has class {shown(cls)} here and "
-                        f"{shown(classes[at])} in labels.txt",
-                        line,
-                    )
-                part[at], split[at] = index, number
-        file = _needed(inner, "edgelist.txt")
-        for line, ends in read_fields(file, 2):
-            pair = positions.of(ends).tolist()
-            for at, label in zip(pair, ends, strict=True):
-                if at < 0:
-                    raise DataError(
-                        file.label, positions.unknown(label, "it has no features"), line
-                    )
-                if at < len(part) and part[at] < 0:
-                    raise DataError(
-                        file.label,
-                        f"unknown node {shown(label)}: it is in no train, valid or test set of "
-                        f"parts 0 to {index}",
-                        line,
-                    )
-            edges.append(pair)
-            edge_part.append(index)
+            members = _read_set(_needed(inner, f"{set_name}.txt"), positions, classes, part >= 0)
+            part[members], split[members] = index, number
+        found = _read_edges(_needed(inner, "edgelist.txt"), positions, part < 0, index)
+        edges += found
+        edge_part += [index] * len(found)
     stays_out = np.flatnonzero(part < 0)
     if len(stays_out):
         raise DataError(
@@ -119,6 +86,56 @@ def read_authors(
         read_names(folder),
     )
     return table.stream(name)
+
+
+def _read_set(
+    file: SourceFile, positions: Positions, classes: list[str], taken: BoolArray
+) -> list[int]:
+    """Positions of the nodes of a set, which are in no other and have the classes given here."""
+    members: list[int] = []
+    allowed = set(classes) - {""}
+    for line, (label, cls) in read_fields(file, 2):
+        at = _listed(file, line, label, positions)
+        if taken[at]:
+            raise DataError(file.label, f"duplicate node {shown(label)}", line)
+        if cls not in allowed:
+            raise DataError(
+                file.label,
+                f"unknown class {shown(cls)} of node {shown(label)}; labels.txt has "
+                f"{', '.join(sorted(allowed, key=natural_order))}",
+                line,
+            )
+        if cls != classes[at]:
+            raise DataError(
+                file.label,
+                f"node {shown(label)} has class {shown(cls)} here and "
+                f"{shown(classes[at])} in labels.txt",
+                line,
+            )
+        taken[at] = True
+        members.append(at)
+    return members
+
+
+def _read_edges(
+    file: SourceFile, positions: Positions, absent: BoolArray, part: int
+) -> list[list[int]]:
+    """Positions of the ends of edges; nodes that are listed and still absent have none yet."""
+    edges: list[list[int]] = []
+    for line, ends in read_fields(file, 2):
+        pair = positions.of(ends).tolist()
+        for at, label in zip(pair, ends, strict=True):
+            if at < 0:
+                raise DataError(file.label, positions.unknown(label, "it has no features"), line)
+            if at < len(absent) and absent[at]:
+                raise DataError(
+                    file.label,
+                    f"unknown node {shown(label)}: it is in no train, valid or test set of "
+                    f"parts 0 to {part}",
+                    line,
+                )
+        edges.append(pair)
+    return edges
 
 
 def _needed(folder: Folder, name: str) -> SourceFile:

@@ -249,25 +249,22 @@ def _fit(
     for epoch in range(1, schedule.epochs + 1):
         optimiser.lr = schedule.rate(epoch)
         started = time.perf_counter()
-        begun, seen = step, 0
         losses, sizes = [], []
         for objective, examples, weight in lesson.batches(epoch, schedule.batch, generator):
             good.cover()
-            step += 1
-            seen += len(examples)
             losses.append(stepper(objective, examples, weight))
             sizes.append(len(examples))
         lesson.settle(epoch)
         stepper.settle()
         mean, bad = _summed(losses, sizes)
-        bad += begun
         seconds = time.perf_counter() - started
         report.seconds += seconds
         report.epochs = epoch
-        if bad > begun:
+        if bad:
             good.restore()
-            raise DivergedError(epoch, bad, "the loss is not finite")
-        entry = EpochReport(epoch, mean, seen / max(seconds, 1e-9))
+            raise DivergedError(epoch, step + bad, "the loss is not finite")
+        step += len(losses)
+        entry = EpochReport(epoch, mean, sum(sizes) / max(seconds, 1e-9))
         report.history.append(entry)
         last = epoch == schedule.epochs
         if validate is not None and (epoch % schedule.validate_every == 0 or last):
