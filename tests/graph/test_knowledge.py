@@ -49,6 +49,8 @@ def check(graph: KnowledgeGraph, parts: KnowledgeLists) -> None:
     known = graph.contains(possible)
     assert set(words(graph, possible[known])) == set(unique)
     assert known.sum() == len(unique)
+    held_out = {t for part in parts for split in ("valid", "test") for t in part[split]}
+    assert set(words(graph, possible[graph.sets_aside(possible)])) == held_out - set(unique)
 
 
 @given(knowledge_lists())
@@ -80,6 +82,18 @@ def test_other_streams_are_mapped_by_label(first: KnowledgeLists, second: Knowle
         assert known.isdisjoint(added.entities.labels(added.new_entities))
         assert known | set(added.entities.labels(added.new_entities)) == set(graph.entities)
     check(graph, first + second[::-1])
+
+
+def test_what_is_set_aside_is_found_without_a_look_at_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learned, aside = [("a", "r", "b"), ("b", "r", "c")], [("c", "r", "a"), ("a", "r", "b")]
+    graph = KnowledgeGraph()
+    graph.add(knowledge_stream([{"train": learned, "valid": [], "test": aside}])[0])
+    rows = np.concatenate([graph.train, graph.test])
+    for split in ("valid", "test"):
+        monkeypatch.delattr(KnowledgeGraph, split)
+    assert graph.sets_aside(rows).tolist() == [False, False, True, False]
 
 
 def test_a_part_that_skips_earlier_ones_brings_what_it_mentions() -> None:

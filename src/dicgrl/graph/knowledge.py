@@ -67,6 +67,7 @@ class KnowledgeGraph:
         self._reflexive: set[int] = set()
         self._by_entity = SegmentIndex()
         self._by_triple = SegmentIndex()
+        self._held_out = SegmentIndex()  # valid and test triples, by the same keys
         self._by_question = {"tail": SegmentIndex(), "head": SegmentIndex()}
 
     def add(self, part: KnowledgePart) -> KnowledgePart:
@@ -98,6 +99,8 @@ class KnowledgeGraph:
         }
         rows["train"] = self._unseen(rows["train"])
         self._index(rows["train"])
+        held_out = triple_keys(np.concatenate([rows["valid"], rows["test"]]))
+        self._held_out.add(held_out, held_out)
         for split in SPLITS:
             self._rows[split].append(rows[split])
             self._starts[split].append(len(self._rows[split]))
@@ -165,9 +168,11 @@ class KnowledgeGraph:
         return self._by_triple.contains(triple_keys(triples))
 
     def sets_aside(self, triples: IntArray) -> BoolArray:
-        """Which triples are validation or test triples and no training triples."""
-        aside = triple_keys(np.concatenate([self.valid, self.test]))
-        return np.isin(triple_keys(triples), aside) & ~self.contains(triples)
+        """Which triples are validation or test triples and no training triples.
+
+        The cost follows the triples asked for, not those that are set aside.
+        """
+        return self._held_out.contains(triple_keys(triples)) & ~self.contains(triples)
 
     def news(self, part: KnowledgePart) -> tuple[KnowledgePart, tuple[int, int]]:
         """A part without triples that are known, or that are set aside to measure with.
