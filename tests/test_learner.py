@@ -16,9 +16,10 @@ import torch
 
 from dicgrl import KnowledgeStream, Learner, NetworkFacts, NetworkGraph
 from dicgrl.errors import UserError
-from dicgrl.graph import SPLITS, KnowledgeGraph, NetworkPart
+from dicgrl.graph import SPLITS, KnowledgeGraph, NetworkPart, Vocabulary
 from dicgrl.learner import PartReport
 from dicgrl.models import NetworkModel
+from dicgrl.names import Names
 from dicgrl.recipes import load_recipe
 from dicgrl.strategies import Strategy
 from dicgrl.training import DivergedError
@@ -649,6 +650,19 @@ def test_names_may_change_after_they_were_asked_for() -> None:
     del learner.names["Q1"]
     with pytest.raises(UserError, match="unknown entity 'Alien'"):
         learner.predict(head="Alien", relation="P1")
+
+
+def test_names_like_an_unknown_one_are_searched_for_when_the_message_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names, vocabulary = Names({"Q1": "Alien", "Q9": "Aliens"}), Vocabulary(["Q1"], kind="film")
+    assert not names.called("Aliem")  # from now on only the message needs all names
+    with monkeypatch.context() as patch:
+        patch.setattr(Names, "__iter__", None)
+        with pytest.raises(UserError) as caught:
+            names.find("Aliem", vocabulary)
+    for _ in range(2):  # it can be read again
+        assert str(caught.value) == "unknown film 'Aliem'; did you mean 'Alien'?"
 
 
 def test_names_come_with_facts_and_are_saved(tmp_path: Path) -> None:

@@ -86,7 +86,9 @@ class Names(UserDict[str, str]):
                 some = ", ".join(map(shown, matches[:5]))
                 raise UserError(f"{shown(text)} is the name of {len(matches)} labels: {some}")
             if not matches:
-                known = [name for label, name in self.items() if label in vocabulary]
-                raise vocabulary.unknown(text, known)
+                raise vocabulary.unknown(text, lambda: self._known_in(vocabulary))
             text = matches[0]
         return int(vocabulary.ids([text])[0])
+
+    def _known_in(self, vocabulary: Vocabulary) -> list[str]:
+        return [name for label, name in self.items() if label in vocabulary]

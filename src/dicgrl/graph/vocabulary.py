@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -68,11 +68,16 @@ class Vocabulary:
             raise self.unknown(labels[int(np.argmax(ids < 0))])
         return ids
 
-    def unknown(self, label: str, names: Collection[str] = ()) -> UnknownLabelError:
-        """The error that names an unknown label and the labels and readable names like it."""
+    def unknown(self, label: str, names: Callable[[], Iterable[str]] = tuple) -> UnknownLabelError:
+        """The error that names an unknown label and the labels and readable names like it.
+
+        Args:
+            label: The label.
+            names: Gives the readable names; they are asked for when the message is read.
+        """
 
         def hint() -> str:
-            known = [*self._labels, *names]
+            known = [*self._labels, *names()]
             close = nearest(label, known) if len(known) <= _SUGGEST_UP_TO else []
             return f"; did you mean {', '.join(map(repr, close))}?" if close else ""
 
