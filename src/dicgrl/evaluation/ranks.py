@@ -61,6 +61,12 @@ class Ranks:
         every = (self.higher, self.equal, self.candidates)
         return Ranks(*(values[side : side + 1, chosen] for values in every))
 
+    def split(self, sizes: list[int]) -> list[Ranks]:
+        """Those of so many triples each, one after the other."""
+        every = (self.higher, self.equal, self.candidates)
+        pieces = (torch.split(values, sizes, dim=1) for values in every)
+        return [Ranks(*values) for values in zip(*pieces, strict=True)]
+
 
 class Ranker:
     """Ranks triples against everything that is known to be true.

@@ -238,13 +238,13 @@ class Run(ABC):
     def open_all(self) -> None:
         """Let everything change."""
 
-    @abstractmethod
     def outcome(self, examples: Tensor) -> tuple[dict[str, float], Tensor]:
         """Metrics of examples, and for each question whether it was answered (top 10, class)."""
+        return self.outcomes([examples])[0]
 
+    @abstractmethod
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
-        """The same for each of several sets of examples."""
-        return [self.outcome(examples) for examples in sets]
+        """The same for each of several sets of examples, one at least; they are asked together."""
 
     def measure(self, examples: Tensor) -> dict[str, float]:
         """Metrics of examples."""

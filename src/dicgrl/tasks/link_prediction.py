@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -322,10 +323,13 @@ class LinkRun(Run):
                 self._ranker = ranker
         return ranker.rank(self.model, triples, range(self.model.num_entities))
 
-    def outcome(self, examples: Tensor) -> tuple[dict[str, float], Tensor]:
-        """See `Run`; an answer is found when it is among the first ten."""
-        ranks = self.ranks(examples)
-        return ranking_metrics(ranks), (ranks.realistic <= TOP).flatten()
+    def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
+        """See `Run`; an answer is found when it is among the first ten.
+
+        The entities' vectors are gathered once for all of them.
+        """
+        every = self.ranks(torch.cat(list(sets))).split([len(triples) for triples in sets])
+        return [(ranking_metrics(ranks), (ranks.realistic <= TOP).flatten()) for ranks in every]
 
     def judge(self, examples: Tensor) -> float:
         """See `Run`."""

@@ -340,12 +340,11 @@ class NodeRun(Run):
         """See `Run`."""
         self._open = None
 
-    def outcome(self, examples: Tensor) -> tuple[dict[str, float], Tensor]:
-        """See `Run`; a question is answered when the true class scores highest."""
-        return self.outcomes([examples])[0]
-
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
-        """See `Run`; the network is passed once for all of them."""
+        """See `Run`; a question is answered when the true class scores highest.
+
+        The network is passed once for all of them.
+        """
         scores = torch.split(self.scores(torch.cat(list(sets))), [len(nodes) for nodes in sets])
         labels = [self.labels[nodes] for nodes in sets]
         return [
