@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dicgrl import KnowledgeStream, Learner
+from dicgrl import KnowledgeStream, Learner, jobs
 from dicgrl.errors import DataError, UserError
 from dicgrl.graph import Stream
 from dicgrl.jobs import OnEpoch, learn_more, run_stream
@@ -19,7 +19,7 @@ from dicgrl.readers import read_stream
 from dicgrl.recipes import Recipe
 from dicgrl.storage import _write_sealed, read_results
 from dicgrl.summary import summarise
-from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, write_ring
+from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, taught, write_ring
 
 KEYS = {
     "dataset",
@@ -126,6 +126,23 @@ def test_a_run_is_told_part_by_part_and_epoch_by_epoch(tmp_path: Path) -> None:
     assert all(line["loss"] > 0 and 0 <= line["validation"] <= 1 for line in traced)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"config.json", "results.json", "trace.jsonl", "part-0", "part-1", "part-2"}
+
+
+def test_results_read_every_test_as_often_however_many_parts_follow() -> None:
+    class Watched(dict[str, Any]):
+        reads = 0
+
+        def __getitem__(self, key: str) -> Any:
+            self.reads += 1
+            return super().__getitem__(key)
+
+    learner = taught(learner_of("links"), 3)
+    expected = jobs.results(learner, {})
+    watched = [[Watched(test) for test in tests] for tests in learner.tests]
+    learner.tests = [list(tests) for tests in watched]
+    found = jobs.results(learner, {})
+    assert len({test.reads for tests in watched for test in tests}) == 1
+    assert measured(found) == measured(expected)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -250,7 +250,8 @@ def check_folder(out: Path, resume: bool, resumable: bool = True) -> bool:
 def results(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
     """What `results.json` says."""
     config = configuration(learner)
-    last = learner.evaluation()
+    found = learner.evaluations()
+    last = found[-1]
     return {
         **about,
         "model": config["model"],
@@ -259,7 +260,7 @@ def results(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
         "device": device_name(learner.run.device),
         "settings": config["settings"],
         "protocol": config["protocol"],
-        "parts": [part_results(learner, i) for i in range(learner.num_parts)],
+        "parts": [part_results(*entry) for entry in zip(learner.reports, found, strict=True)],
         "forgetting": last.forgetting,
         "backward_transfer": last.backward_transfer,
         "forward_transfer": last.forward_transfer,

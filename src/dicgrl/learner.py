@@ -18,7 +18,7 @@ from dicgrl.datasets import datasets, registered
 from dicgrl.devices import pick_device
 from dicgrl.errors import DataWarning, UserError, shown, unknown_name
 from dicgrl.evaluation import ranking_metrics
-from dicgrl.evaluation.continual import Evaluation, Tested, evaluation
+from dicgrl.evaluation.continual import Evaluation, Tested, evaluation, evaluations
 from dicgrl.explain import Explanation, explain
 from dicgrl.export import export
 from dicgrl.graph import (
@@ -323,6 +323,11 @@ class Learner:
         return evaluation(
             self.run.metric, self.tests[:parts], self.before[:parts], self.retention[parts - 1]
         )
+
+    def evaluations(self) -> list[Evaluation]:
+        """What `evaluate` found after each part, the first one first."""
+        self.check_learned()
+        return list(evaluations(self.run.metric, self.tests, self.before, self.retention))
 
     def predict(
         self,
@@ -780,13 +785,12 @@ def _whole_number(name: str, value: Any, least: int, most: int | None = None) ->
     return number
 
 
-def part_results(learner: Learner, part: int) -> dict[str, Any]:
+def part_results(report: PartReport, found: Evaluation) -> dict[str, Any]:
     """The entry of a part in `results.json`."""
-    report = asdict(learner.reports[part])
-    details = report.pop("details")
-    found = learner.evaluation(part + 1)
+    took = asdict(report)
+    details = took.pop("details")
     return {
-        **report,
+        **took,
         **details,
         "tests": found.tests,
         "whole": found.whole,

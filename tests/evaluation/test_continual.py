@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dicgrl.evaluation.continual import evaluation
+from dicgrl.evaluation.continual import evaluation, evaluations
 
 
 def measured(values: dict[int, float], counts: dict[int, int]) -> list[dict[str, Any]]:
@@ -83,6 +83,20 @@ def test_any_matrix(matrix: list[list[float]], parts: int, sizes: list[int]) -> 
     assert found.forgetting >= -found.backward_transfer - 1e-12  # the best is at least the first
     low, high = min(matrix[last][:parts]), max(matrix[last][:parts])
     assert low - 1e-12 <= found.whole["x"] <= high + 1e-12
+
+
+@given(numbers, st.lists(st.none() | st.floats(-1, 1), min_size=5, max_size=5), st.integers(0, 4))
+def test_those_after_each_part_are_those_of_the_parts_so_far(
+    matrix: list[list[float]], figures: list[float | None], untested: int
+) -> None:
+    counts = dict.fromkeys(range(5), 10)
+    rows = [{j: matrix[i][j] for j in range(i + 1) if j != untested} for i in range(5)]
+    history = [measured(row, counts) for row in rows]
+    expected = [
+        evaluation("x", history[:parts], figures[:parts], figures[parts - 1])
+        for parts in range(1, 6)
+    ]
+    assert list(evaluations("x", history, figures, figures)) == expected
 
 
 def test_it_can_be_read() -> None:

@@ -13,8 +13,8 @@ R[i][j] is the metric on part j's test set after part i was learned. With T the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 Tested = dict[str, Any]  # part, count and metrics
@@ -85,26 +85,67 @@ def evaluation(
         >>> found.average["x"], round(found.forgetting, 2), round(found.backward_transfer, 2)
         (0.6, 0.2, -0.2)
     """
-    tests = list(history[-1]) if history else []
-    names = [name for name in (tests[0] if tests else {}) if name not in ("part", "count")]
-    total = sum(test["count"] for test in tests)
-    whole = {n: sum(t[n] * t["count"] for t in tests) / total for n in names if total}
-    average = {n: sum(t[n] for t in tests) / len(tests) for n in names}
-    now = {test["part"]: test[metric] for test in tests}
-    best: dict[int, float] = {}
-    at_first: dict[int, float] = {}
-    for after, tested in enumerate(history[:-1]):
-        for test in tested:
-            part, value = test["part"], test[metric]
-            best[part] = max(best.get(part, value), value)
-            if part == after:
-                at_first[part] = value
-    lost = [best[part] - value for part, value in now.items() if part in best]
-    moved = [value - at_first[part] for part, value in now.items() if part in at_first]
-    ahead = [value for value in before[1:] if value is not None]
-    return Evaluation(
-        metric, tests, whole, average, _mean(lost), _mean(moved), _mean(ahead), retention
-    )
+    past = _Past(metric)
+    for tests in history[:-1]:
+        past.add(tests)
+    return past.compared(history[-1] if history else (), before, retention)
+
+
+def evaluations(
+    metric: str,
+    history: Sequence[Sequence[Tested]],
+    before: Sequence[float | None],
+    retention: Sequence[float | None],
+) -> Iterator[Evaluation]:
+    """What `evaluation` says after each part; the tests are passed through once for all of them.
+
+    Args:
+        metric: What a learner is judged by.
+        history: As of `evaluation`.
+        before: As of `evaluation`.
+        retention: That after each part.
+    """
+    past = _Past(metric)
+    for after, tests in enumerate(history):
+        yield past.compared(tests, before[: after + 1], retention[after])
+        past.add(tests)
+
+
+@dataclass(slots=True)
+class _Past:
+    """What earlier tests found: the best of each part, and what it had right after it."""
+
+    metric: str
+    parts: int = 0
+    best: dict[int, float] = field(default_factory=dict)
+    at_first: dict[int, float] = field(default_factory=dict)
+
+    def add(self, tests: Sequence[Tested]) -> None:
+        for test in tests:
+            part, value = test["part"], test[self.metric]
+            self.best[part] = max(self.best.get(part, value), value)
+            if part == self.parts:
+                self.at_first[part] = value
+        self.parts += 1
+
+    def compared(
+        self, tests: Sequence[Tested], before: Sequence[float | None], retention: float | None
+    ) -> Evaluation:
+        """The evaluation of the tests after the next part."""
+        tests = list(tests)
+        names = [name for name in (tests[0] if tests else {}) if name not in ("part", "count")]
+        total = sum(test["count"] for test in tests)
+        whole = {n: sum(t[n] * t["count"] for t in tests) / total for n in names if total}
+        average = {n: sum(t[n] for t in tests) / len(tests) for n in names}
+        now = {test["part"]: test[self.metric] for test in tests}
+        lost = [self.best[part] - value for part, value in now.items() if part in self.best]
+        moved = [
+            value - self.at_first[part] for part, value in now.items() if part in self.at_first
+        ]
+        ahead = [value for value in before[1:] if value is not None]
+        return Evaluation(
+            self.metric, tests, whole, average, _mean(lost), _mean(moved), _mean(ahead), retention
+        )
 
 
 def _mean(values: list[float]) -> float | None:
