@@ -19,6 +19,7 @@ from dicgrl.readers import read_stream
 from dicgrl.recipes import Recipe
 from dicgrl.storage import _write_sealed, read_results
 from dicgrl.summary import summarise
+from dicgrl.training import EpochReport
 from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, taught, write_ring
 
 KEYS = {
@@ -294,6 +295,33 @@ def test_leftovers_of_a_killed_run_are_removed(begun: Path) -> None:
     (begun / ".mine").write_text("a user's own")
     run(ring(), recipe_of("links"), out=begun, resume=True)
     assert [path.name for path in begun.glob(".*")] == [".mine"]
+
+
+def test_a_trace_is_added_to_and_replaced_only_where_lines_are_dropped(tmp_path: Path) -> None:
+    path, reports = tmp_path / "trace.jsonl", [EpochReport(1, 0.5, 10.0), EpochReport(2, 0.4, 9.0)]
+    jobs.append_trace(tmp_path, 0, reports)
+    file = path.stat().st_ino
+    for part in (1, 2):
+        jobs.append_trace(tmp_path, part, reports)
+    assert path.stat().st_ino == file
+    whole = path.read_bytes()
+    jobs.append_trace(tmp_path, 2, reports)
+    assert path.stat().st_ino != file and path.read_bytes() == whole
+    parts = [json.loads(line)["part"] for line in whole.splitlines()]
+    assert parts == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_trace_that_was_not_written_to_its_end_is_gone_on_with(tmp_path: Path) -> None:
+    path, reports = tmp_path / "trace.jsonl", [EpochReport(1, 0.5, 10.0), EpochReport(2, 0.4, 9.0)]
+    jobs.append_trace(tmp_path, 0, reports)
+    saved = len(path.read_bytes())
+    jobs.append_trace(tmp_path, 1, reports)
+    whole = path.read_bytes()
+    for length in range(saved, len(whole)):
+        path.write_bytes(whole[:length])
+        jobs.check_folder(tmp_path, resume=True)
+        jobs.append_trace(tmp_path, 1, reports)
+        assert path.read_bytes() == whole
 
 
 def test_a_damaged_trace_is_found_before_anything_is_learned(begun: Path) -> None:

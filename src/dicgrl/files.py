@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all, and files that are added to."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ def replacing_file(path: Path) -> Iterator[Path]:
         _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def append_to_file(path: Path, text: str) -> None:
+    """Add text at the end of a file and sync it; whoever is killed may leave a piece of it."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @contextlib.contextmanager

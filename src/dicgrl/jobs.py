@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +19,13 @@ import torch
 
 from dicgrl.devices import device_name, peak_memory
 from dicgrl.errors import DataError, UserError
-from dicgrl.files import check_place, new_folder, remove_leftovers, replacing_file
+from dicgrl.files import (
+    append_to_file,
+    check_place,
+    new_folder,
+    remove_leftovers,
+    replacing_file,
+)
 from dicgrl.graph import (
     SPLITS,
     KnowledgeGraph,
@@ -43,6 +50,8 @@ from dicgrl.storage import (
     write_json,
 )
 from dicgrl.training import EpochReport
+
+_LONGEST_LINE = 1 << 16  # bytes of a trace that are read to find its last line
 
 OnPart = Callable[[dict[str, Any]], None]
 OnEpoch = Callable[[int, EpochReport], None]
@@ -322,19 +331,45 @@ def _check_parts(folder: Path, learner: Learner, stream: Stream) -> None:
 
 
 def append_trace(out: Path, part: int, trace: list[EpochReport]) -> None:
-    """Add a part's epochs; lines of that part from a run that was killed are dropped."""
+    """Add a part's epochs; lines of that part from a run that was killed are dropped.
+
+    The cost follows the epochs, unless there is something to drop: then the file is replaced. It
+    is called before the part is saved, so that a line that a killed process left unfinished is of
+    a part that is learned again.
+    """
     path = out / "trace.jsonl"
+    added = [json.dumps({"part": part, **asdict(entry)}) for entry in trace]
+    if _ends_before(path, part):
+        append_to_file(path, _as_lines(added))
+        return
     kept = _trace_before(out, part)
-    kept += [json.dumps({"part": part, **asdict(entry)}) for entry in trace]
     with replacing_file(path) as temporary:
-        temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        temporary.write_text(_as_lines(kept + added), encoding="utf-8")
+
+
+def _as_lines(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _ends_before(path: Path, part: int) -> bool:
+    """Whether the last line of a trace is whole and of an earlier part."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - _LONGEST_LINE, 0))
+            *lines, rest = file.read().split(b"\n")
+        return not rest and bool(json.loads(lines[-1])["part"] < part)
+    except (FileNotFoundError, LookupError, TypeError, ValueError):
+        return False
 
 
 def _trace_before(out: Path, part: int) -> list[str]:
-    """Lines of earlier parts in the trace."""
+    """Lines of earlier parts in the trace, without a last one that was not written to its end."""
     path = out / "trace.jsonl"
     try:
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        lines = text.splitlines()
+        if len(lines) > 1 and not text.endswith(("\n", "}")):  # the first lines come at once
+            lines.pop()
         kept = [line for line in lines if json.loads(line)["part"] < part]
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(path, f"damaged ({error}); remove the file to go on without it") from error
