@@ -48,7 +48,7 @@ def measure(learner: Learner, stream: dicgrl.Stream, first: Any) -> list[str]:
         learner.learn(part)
     run = learner.run
     sets = [run.examples("valid", part, part + 1) for part in range(run.num_parts)]
-    outcomes = [run.outcome(examples) for examples in sets]
+    outcomes = run.outcomes(sets)
     values = [100 * metrics[run.metric] for metrics, _ in outcomes]
 
     def whole(values: list[float]) -> float:
