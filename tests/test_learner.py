@@ -280,6 +280,14 @@ def test_a_seed_of_numpy_is_a_seed(tmp_path: Path) -> None:
     assert_same(Learner.load(tmp_path, device="cpu"), taught(learner_of("links", seed=5), 1))
 
 
+def test_settings_of_numpy_are_saved(tmp_path: Path) -> None:
+    changes = {"lr": np.float32(0.5), "p": np.int64(1)}
+    settings = learner_of("links").settings.changed(changes)
+    learner = taught(Learner(settings=settings, device="cpu"), 1)
+    learner.save(tmp_path)
+    assert Learner.load(tmp_path, device="cpu").settings == settings
+
+
 def test_what_makes_no_sense_in_a_question() -> None:
     learner = taught(learner_of("links"), 1)
     for k in (2.5, "3", 0, None):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl import Learner, UserError
-from dicgrl.models import Components
+from dicgrl.models import Components, Scorer
 from dicgrl.settings import (
     OF_COMPONENTS,
     STRATEGIES,
@@ -107,6 +107,13 @@ def test_changing_leaves_the_original() -> None:
         (["components=7"], "dim=200 cannot be divided into components=7"),
         (["components=8", "attention=edge"], "attention='edge'"),
         (["components=8", "routing=hard"], "routing='hard'"),
+        (["p=3"], "p=3: TransE measures"),
+        (["model=convkb", "filters=-1"], "filters=-1: expected at least 1"),
+        (["model=convkb", "filters=0"], "filters=0"),
+        (["model=convkb", "dropout=1.5"], "dropout=1.5: expected at least 0 and below 1"),
+        (["model=convkb", "dropout=1"], "dropout=1.0"),
+        (["model=convkb", "dropout=-0.1"], "dropout=-0.1"),
+        (["model=convkb", "dropout=nan"], "dropout=nan"),
     ],
 )
 def test_what_makes_no_sense_is_refused(texts: list[str], message: str) -> None:
@@ -314,6 +321,42 @@ def test_numbers_that_mean_the_same_are_taken() -> None:
     settings = LinkSettings(dim=np.int64(16), margin=9, budget=500, shield=0)  # type: ignore[arg-type]
     assert settings == LinkSettings(dim=16, margin=9.0, budget="500", shield="0")
     assert json.loads(json.dumps(settings.as_dict()))["dim"] == 16
+    assert type(settings.margin) is float
+    tuned = LinkSettings(lr=np.float32(0.5), options={"p": np.int64(2)})  # type: ignore[arg-type]
+    assert json.loads(json.dumps(tuned.as_dict()))["lr"] == 0.5
+    assert json.loads(json.dumps(tuned.as_dict()))["options"] == {"p": 2}
+    convkb = LinkSettings(model="convkb", options={"dropout": np.float32(0.25)})
+    assert json.loads(json.dumps(convkb.as_dict()))["options"] == {"dropout": 0.25}
+    assert type(NodeSettings(dropout=np.float64(0.5)).as_dict()["dropout"]) is float
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"p": 1.0}, "p=1.0: expected a whole number"),
+        ({"p": "1"}, "p='1': expected a whole number"),
+        ({"p": True}, "p=True: expected a whole number"),
+        (3, "options=3: expected names and values"),
+    ],
+)
+def test_options_of_another_type_are_refused(options: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        LinkSettings(options=options)
+
+
+def test_looking_at_options_draws_no_random_numbers() -> None:
+    class Drawn(Scorer, name="drawn-of-the-tests"):
+        def __init__(self, dim: int, scale: float = 1.0) -> None:
+            super().__init__(dim)
+            self.layer = torch.nn.Linear(dim, 1)
+            self.scale = scale
+
+    before = torch.get_rng_state()
+    try:
+        LinkSettings(model="drawn-of-the-tests", options={"scale": 2.0})
+    finally:
+        del Scorer.registry["drawn-of-the-tests"]
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_later_parts_have_their_own_epochs_and_rate() -> None:

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
+import torch
+
 from dicgrl.errors import UserError, unknown_name
 from dicgrl.models import BACKBONES, Components, scorer
 from dicgrl.training import LOSSES, Schedule
@@ -113,16 +115,7 @@ class _Settings:
 
     def _check_types(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]
-            value, kind = getattr(self, each.name), type(each.default)
-            if kind is int and isinstance(value, Integral) and not isinstance(value, bool):
-                value = int(value)  # NumPy's integers are no JSON
-            elif each.name in _AMOUNTS and type(value) is int:
-                value = str(value)
-            elif kind not in _KINDS or type(value) is kind:
-                continue
-            elif kind is not float or not isinstance(value, Real) or isinstance(value, bool):
-                such = " such as '10%'" if each.name in _AMOUNTS else ""
-                raise UserError(f"{each.name}={value!r}: expected {_KINDS[kind]}{such}")
+            value = _plain(each.name, getattr(self, each.name), type(each.default))
             object.__setattr__(self, each.name, value)
 
     def _check(self, at_least_one: Iterable[str], not_negative: Iterable[str]) -> None:
@@ -407,10 +400,7 @@ class LinkSettings(ContinualSettings):
 
     def __post_init__(self) -> None:
         self._check_types()
-        known = scorer_options(self.model)
-        for option in self.options:
-            if option not in known:
-                raise unknown_name(f"option of {self.model}", option, known)
+        self._check_option_types()
         if self.loss not in LOSSES:
             raise unknown_name("loss", self.loss, LOSSES)
         if self.weighting not in _WEIGHTINGS:
@@ -419,9 +409,21 @@ class LinkSettings(ContinualSettings):
             raise UserError(f"margin={self.margin}: expected a finite number")
         self._check(("dim", "negatives", "batch", "epochs", "validate_every"), _NOT_NEGATIVE)
         divided = self.division()
-        if divided is not None:
-            divided.size(self.dim)
+        length = self.dim if divided is None else divided.size(self.dim) * divided.top
+        if self.options:
+            with torch.random.fork_rng(devices=[]):  # parameters of a scorer may draw from it
+                scorer(self.model)(length, **self.options)
         self._check_continual()
+
+    def _check_option_types(self) -> None:
+        if not isinstance(self.options, Mapping):
+            raise UserError(f"options={self.options!r}: expected names and values")
+        known = scorer_options(self.model)
+        for option in self.options:
+            if option not in known:
+                raise unknown_name(f"option of {self.model}", str(option), known)
+        options = {name: _plain(name, value, known[name]) for name, value in self.options.items()}
+        object.__setattr__(self, "options", options)
 
     def division(self) -> Components | None:
         """How vectors are divided; None for a plain model."""
@@ -548,6 +550,24 @@ def scorer_options(model: str) -> dict[str, type]:
         for p in parameters
         if p.name not in ("self", "dim") and p.default is not p.empty
     }
+
+
+def _plain(name: str, value: Any, kind: type) -> Any:
+    """A value as its kind, ready for JSON, which NumPy's numbers are not.
+
+    Raises:
+        UserError: It is of another kind.
+    """
+    if name in _AMOUNTS and type(value) is int:
+        return str(value)
+    if kind not in _KINDS or type(value) is kind:
+        return value
+    if kind is int and isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    if kind is float and isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    such = " such as '10%'" if name in _AMOUNTS else ""
+    raise UserError(f"{name}={value!r}: expected {_KINDS[kind]}{such}")
 
 
 def _parse(key: str, text: str, kind: type) -> Any:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from dicgrl.errors import UserError
 from dicgrl.kernels import available
 from dicgrl.models.scorer import Scorer
 
@@ -36,6 +37,10 @@ class ConvKB(Scorer, name="convkb"):
 
     def __init__(self, dim: int, filters: int = 50, dropout: float = 0.0) -> None:
         super().__init__(dim)
+        if filters < 1:
+            raise UserError(f"filters={filters}: expected at least 1")
+        if not 0 <= dropout < 1:
+            raise UserError(f"dropout={dropout}: expected at least 0 and below 1")
         self.dropout = dropout
         self.kernel = nn.Parameter(torch.empty(3, filters))
         self.bias = nn.Parameter(torch.zeros(filters))
