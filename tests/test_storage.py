@@ -244,6 +244,28 @@ def test_earlier_parts_are_left_as_they_are(run: Path) -> None:
         assert (path.read_bytes(), path.stat().st_mtime_ns) == content
 
 
+def models_in(folder: Path) -> list[str]:
+    return sorted(path.parent.name for path in folder.glob("part-*/model.safetensors"))
+
+
+def test_a_folder_keeps_the_models_that_it_was_begun_to_keep(tmp_path: Path) -> None:
+    parts, learner = ring(), learner_of("links")
+    learner.learn(parts[0])
+    learner.save(tmp_path / "last", keep="last")
+    learner.save(tmp_path / "all")
+    learner.learn(parts[1])
+    learner.save(tmp_path / "last")
+    learner.save(tmp_path / "all")
+    assert models_in(tmp_path / "last") == ["part-1"]
+    assert models_in(tmp_path / "all") == ["part-0", "part-1"]
+    loaded = Learner.load(tmp_path / "last", device="cpu")
+    loaded.learn([("e1", "plus 1", "someone new")])
+    loaded.save(tmp_path / "last")
+    assert models_in(tmp_path / "last") == ["part-2"]
+    learner.save(tmp_path / "all", keep="last")  # what is asked for counts
+    assert models_in(tmp_path / "all") == ["part-1"]
+
+
 def test_a_save_does_not_read_earlier_parts(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also not where the learner wrote them itself, or was measured since."""
     learner = taught(Learner.load(run, device="cpu"), evaluate=False)

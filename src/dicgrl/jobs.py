@@ -101,10 +101,9 @@ def run_stream(
         "recipe": recipe.name,
         "published": recipe.published,
     }
-    check_keep(keep or "all")
+    check_keep(keep)
     with contextlib.nullcontext() if out is None else locked(out):
         if out is not None and check_folder(out, resume):
-            keep = keep or read_config(out).get("keep")
             learner = _resumed(out, stream, recipe, seed, device)
         elif first is not None and (first / "config.json").exists():
             learner = _forked(first, stream, recipe, seed, device)
@@ -114,7 +113,6 @@ def run_stream(
             )
         if learner.run.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(learner.run.device)
-        keep = keep or "all"
         if out is not None:
             remove_leftovers(out)
             if learner.num_parts and not (out / "config.json").exists():
@@ -139,7 +137,7 @@ def _learn_part(
     part: Part,
     about: dict[str, Any],
     out: Path | None,
-    keep: str,
+    keep: str | None,
     on_epoch: OnEpoch | None,
     names: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
@@ -197,7 +195,6 @@ def learn_more(
         BusyError: Another process is writing to the run folder.
     """
     config = read_config(out)
-    keep = keep or config.get("keep", "all")
     check_keep(keep)
     with locked(out):
         _trace_before(out, 0)  # a damaged one is found now, not when it is added to

@@ -579,12 +579,13 @@ class Learner:
         strategy.conclude(self.run)
         return self
 
-    def save(self, folder: str | Path, *, keep: str = "all") -> None:
+    def save(self, folder: str | Path, *, keep: str | None = None) -> None:
         """Write the learner to a folder; see `dicgrl.storage`.
 
         Args:
             folder: Where to; a folder that holds this learner's earlier parts, or none.
-            keep: Whose models stay in the folder: of all parts, or of the last.
+            keep: Whose models stay in the folder: of all parts ("all"), or of the last ("last");
+                unless given, as the folder was begun, and all in a new one.
         """
         from dicgrl.storage import save_learner  # it imports this file
 

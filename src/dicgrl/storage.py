@@ -10,7 +10,8 @@
         model.*           the model after this part (see `dicgrl.checkpoint`)
         strategy.safetensors  what the strategy keeps
 
-With `keep="last"` only the newest part has a model and a strategy's state beside it.
+With `keep="last"` only the newest part has a model and a strategy's state beside it; config.json
+remembers it.
 
 A part's folder is written under another name and renamed when it is whole: a folder that is there
 is complete, and a run that was killed goes on after its last part. Every byte is covered by a
@@ -54,7 +55,7 @@ _MODEL = ("model.json", "model.safetensors", "strategy.safetensors")
 
 
 def save_learner(
-    learner: Learner, folder: Path, extra: dict[str, Any] | None = None, keep: str = "all"
+    learner: Learner, folder: Path, extra: dict[str, Any] | None = None, keep: str | None = None
 ) -> None:
     """Write a learner; parts that are there already are left as they are.
 
@@ -65,7 +66,8 @@ def save_learner(
         learner: The learner.
         folder: Where to; a folder that holds this learner's earlier parts, or none.
         extra: Further values for `config.json`.
-        keep: Whose models stay in the folder: of all parts, or of the last.
+        keep: Whose models stay in the folder: of all parts, or of the last; unless given, as the
+            folder was begun, and all in a new one.
 
     Raises:
         BusyError: Another process is writing to the folder.
@@ -79,7 +81,7 @@ def save_learner(
         _save(learner, folder, extra, keep)
 
 
-def _save(learner: Learner, folder: Path, extra: dict[str, Any] | None, keep: str) -> None:
+def _save(learner: Learner, folder: Path, extra: dict[str, Any] | None, keep: str | None) -> None:
     there = folder / "config.json"
     known = 0
     if there.exists():
@@ -87,11 +89,12 @@ def _save(learner: Learner, folder: Path, extra: dict[str, Any] | None, keep: st
         config = read_config(folder)
         if config.get("identity") != learner.identity:
             raise UserError(f"{folder}: holds another run; choose another folder")
+        keep = keep or config.get("keep")
         _rename(learner, folder, config)
     else:
         check_layout(folder, several=False)
         check_configured(folder)
-        write_config(learner, folder, extra, keep)
+        write_config(learner, folder, extra, keep or "all")
     for number in range(max(known - 1, 0), learner.num_parts):  # the last may be measured since
         place = part_folder(folder, number)
         report = _report(learner, number)
@@ -165,13 +168,13 @@ def _digest(learner: Learner) -> str:
     return hashlib.sha256(_as_text(dict(learner.names)).encode()).hexdigest()
 
 
-def check_keep(keep: str) -> None:
-    """Refuse what is none of `KEEP`.
+def check_keep(keep: str | None) -> None:
+    """Refuse what is given and none of `KEEP`.
 
     Raises:
         UserError: It is not.
     """
-    if keep not in KEEP:
+    if keep is not None and keep not in KEEP:
         raise unknown_name("keep", keep, KEEP)
 
 
