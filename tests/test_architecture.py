@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 import dicgrl
+from dicgrl.explain import Explanation
+from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.training import DivergedError
 
 ROOT = Path(dicgrl.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
@@ -119,3 +122,13 @@ def test_import_is_light() -> None:
     loaded = set(done.stdout.split())
     assert "dicgrl" in loaded
     assert not loaded & {"torch", "torch_geometric", "pykeen", "pandas", "scipy", "typer", "rich"}
+
+
+def test_names_of_the_package_are_those_of_their_modules() -> None:
+    assert dicgrl.__all__ == sorted(dicgrl.__all__)
+    names = "BusyError", "DivergedError", "Explanation", "LinkSettings", "NodeSettings"
+    assert {*names, "Learner", "UnknownLabelError"} < set(dicgrl.__all__)
+    assert dicgrl.DivergedError is DivergedError and dicgrl.Explanation is Explanation
+    assert (dicgrl.LinkSettings, dicgrl.NodeSettings) == (LinkSettings, NodeSettings)
+    assert all(hasattr(dicgrl, name) for name in dicgrl.__all__)
+    assert not hasattr(dicgrl, "nonsense")

@@ -7,10 +7,19 @@ Example:
     <Task.LINK_PREDICTION: 'link-prediction'>
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dicgrl.datasets import load_stream
-from dicgrl.errors import DataError, DataWarning, DicgrlError, FailureError, UserError
+from dicgrl.errors import (
+    BusyError,
+    DataError,
+    DataWarning,
+    DicgrlError,
+    FailureError,
+    UnknownLabelError,
+    UserError,
+)
 from dicgrl.graph import (
     KnowledgeGraph,
     KnowledgePart,
@@ -28,29 +37,38 @@ from dicgrl.readers import NetworkFacts, read_stream, write_stream
 
 if TYPE_CHECKING:
     from dicgrl.evaluation.continual import Evaluation
+    from dicgrl.explain import Explanation
     from dicgrl.learner import Learner, PartReport, Prediction
+    from dicgrl.settings import LinkSettings, NodeSettings
+    from dicgrl.training import DivergedError
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BusyError",
     "DataError",
     "DataWarning",
     "DicgrlError",
+    "DivergedError",
     "Evaluation",
+    "Explanation",
     "FailureError",
     "KnowledgeGraph",
     "KnowledgePart",
     "KnowledgeStream",
     "Learner",
+    "LinkSettings",
     "NetworkFacts",
     "NetworkGraph",
     "NetworkPart",
     "NetworkStream",
+    "NodeSettings",
     "Part",
     "PartReport",
     "Prediction",
     "Stream",
     "Task",
+    "UnknownLabelError",
     "UserError",
     "Vocabulary",
     "describe",
@@ -60,10 +78,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # PyTorch takes seconds to import: only those who learn wait for it.
-    if name in ("Evaluation", "Learner", "PartReport", "Prediction"):
-        from dicgrl import learner
+# PyTorch takes seconds to import: only those who learn wait for it.
+_LATER = {
+    "DivergedError": "dicgrl.training",
+    "Evaluation": "dicgrl.evaluation.continual",
+    "Explanation": "dicgrl.explain",
+    "Learner": "dicgrl.learner",
+    "LinkSettings": "dicgrl.settings",
+    "NodeSettings": "dicgrl.settings",
+    "PartReport": "dicgrl.learner",
+    "Prediction": "dicgrl.learner",
+}
 
-        return getattr(learner, name)
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
