@@ -23,6 +23,13 @@ class Nothing(Strategy, name="nothing-of-the-plugin"):
         return Learned()
 """
 
+TAKEN = """
+from dicgrl.models import Scorer
+
+class Other(Scorer, name="transe"):
+    pass
+"""
+
 
 def called(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr("sys.argv", ["dicgrl", *words])
@@ -54,6 +61,7 @@ def test_a_file_brings_a_model_and_a_strategy(
         ("there.txt", "", "no such Python file"),
         ("broken.py", "1 / 0", "ZeroDivisionError: division by zero"),
         ("wrong.py", "def", "SyntaxError"),
+        ("taken.py", TAKEN, "model 'transe' is"),
     ],
 )
 def test_a_file_that_fails_is_one_message(

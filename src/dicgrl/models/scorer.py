@@ -1,7 +1,8 @@
 """Scoring functions: one class with a `score(head, relation, tail)`, found by name.
 
 A scorer sees vectors, never ids, parts or components; so any scorer works plain and disentangled,
-with every strategy. To add one, subclass `Scorer` under a name (see examples/distmult.py).
+with every strategy. To add one, subclass `Scorer` under a name that no other module has taken (see
+examples/distmult.py).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from dicgrl.errors import unknown_name
+from dicgrl.registry import register
 
 
 class Scorer(nn.Module):
@@ -35,8 +37,8 @@ class Scorer(nn.Module):
     def __init_subclass__(cls, name: str | None = None) -> None:
         super().__init_subclass__()
         if name is not None:
+            register(Scorer.registry, "model", name, cls)
             cls.name = name
-            Scorer.registry[name] = cls
 
     def __init__(self, dim: int) -> None:
         super().__init__()

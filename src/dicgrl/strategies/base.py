@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from dicgrl.registry import register
 from dicgrl.settings import ContinualSettings, examples_within
 from dicgrl.tasks.base import Run
 from dicgrl.training import FitReport, Lesson
@@ -33,7 +34,7 @@ class Learned:
 
 
 class Strategy:
-    """Learns parts; a subclass under a name is picked up by that name.
+    """Learns parts; a subclass under a name, which no other module has taken, is found by it.
 
     The first part is learned alike by all: there is nothing yet that could be forgotten.
 
@@ -55,9 +56,9 @@ class Strategy:
     def __init_subclass__(cls, name: str | None = None) -> None:
         super().__init_subclass__()
         if name is not None:
+            register(Strategy.registry, "strategy", name, cls)
             cls.name = name
             cls.recipe = getattr(cls, "recipe", name)
-            Strategy.registry[name] = cls
 
     def __init__(self, settings: ContinualSettings) -> None:
         self.settings = settings
