@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dicgrl import UserError
-from dicgrl.models import Components, KnowledgeModel
+from dicgrl.models import Components, KnowledgeModel, Scorer, TransE
 from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
 from tests.slow import relation_parts, slow_attention, slow_chosen, slow_score, slow_softmax
 
@@ -398,3 +398,22 @@ def test_gradients_of_the_tables_are_those_of_plain_autograd() -> None:
         grad = plain[name].grad
         assert grad is not None
         torch.testing.assert_close(table.gradient, grad, rtol=1e-4, atol=1e-4)
+
+
+def test_translations_are_told_apart_from_what_only_looks_like_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Scorer, "registry", dict(Scorer.registry))
+
+    class Other(TransE, name="other-of-the-tests"):
+        """Who derives from TransE may score otherwise."""
+
+    assert model_of().is_translation and model_of("transe", "relation").is_translation
+    for name, attention in (
+        ("transe", "nodes"),
+        ("transe", "triple"),
+        ("convkb", None),
+        ("convkb", "relation"),
+        ("other-of-the-tests", None),
+    ):
+        assert not model_of(name, attention).is_translation

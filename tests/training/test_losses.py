@@ -164,6 +164,11 @@ def test_temperature_zero_counts_all_negatives_alike() -> None:
     assert loss == pytest.approx((log1pexp(-1.0) + mean) / 2)
 
 
+def test_every_loss_has_a_temperature_for_the_kernel() -> None:
+    found = {name: make_loss(name, 1.0, 0.7).temperature for name in LOSSES}  # type: ignore[attr-defined]
+    assert found == {"softmargin": 0.0, "margin": 0.0, "selfadversarial": 0.7}
+
+
 def test_the_adversarial_weights_get_no_gradient() -> None:
     negative = torch.tensor([[-1.0, 0.5, 2.0]], dtype=torch.float64, requires_grad=True)
     loss = make_loss("selfadversarial", 1.0, 1.0)

@@ -16,11 +16,7 @@ from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
 
 def supported(model: KnowledgeModel) -> bool:
     """Whether the kernels can rank with this model."""
-    return (
-        type(model.scorer) is TransE
-        and model.attention_weight is None
-        and available(model.entities.rows)
-    )
+    return model.is_translation and available(model.entities.rows)
 
 
 def fused_counts(

@@ -137,7 +137,7 @@ class KnowledgeModel(nn.Module):
         """
         heads, relations, tails = triples.unbind(1)
         route = self.route(heads, relations, tails)
-        if self._is_translation:
+        if self.is_translation:
             assert isinstance(self.scorer, TransE)
             others = torch.cat([other_heads, other_tails], 1)
             scores = translation_scores(
@@ -163,8 +163,12 @@ class KnowledgeModel(nn.Module):
         return positive, torch.cat(negative, 1), route
 
     @property
-    def _is_translation(self) -> bool:
-        """Whether `score_links` is that of `models/translation.py`."""
+    def is_translation(self) -> bool:
+        """Whether it is TransE, plain or with attention on relations, which has faster ways.
+
+        They are those of `models/translation.py` and `evaluation/fused.py`; a subclass of TransE
+        may score otherwise and is none.
+        """
         return self.attention_weight is None and type(self.scorer) is TransE
 
     def route(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Route | None:
@@ -251,7 +255,7 @@ class KnowledgeModel(nn.Module):
     def link_bytes(self) -> int:
         """Bytes that one negative of `score_links` needs at a time."""
         rows = self.entities.rows
-        if self._is_translation and (available(rows) or not rows.is_cuda):
+        if self.is_translation and (available(rows) or not rows.is_cuda):
             return 20  # its id twice and its score; vectors are there block by block
         scored = max(Scorer.pair_bytes(self.scorer), self.scorer.pair_bytes())
         return 4 * (3 * self.active + 4 * self.count) + scored

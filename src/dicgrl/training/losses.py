@@ -7,7 +7,7 @@ weights [b], and returns the weighted mean over the examples.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 import torch
@@ -32,9 +32,15 @@ class Loss(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _PairLoss:
-    """A loss that is computed by one kernel where there is one, else by PyTorch."""
+    """A loss that is computed by one kernel where there is one, else by PyTorch.
+
+    Attributes:
+        margin: Margin of the loss.
+        temperature: How strongly hard negatives count more; 0 where a loss has no such weights.
+    """
 
     margin: float
+    temperature: float = field(default=0.0, init=False, repr=False)
     name: ClassVar[str]
 
     def __call__(
@@ -44,9 +50,8 @@ class _PairLoss:
         if available(positive, negative, weight) and not weight.requires_grad:
             from dicgrl.kernels import losses  # needs Triton
 
-            temperature = self.temperature if isinstance(self, SelfAdversarial) else 0.0
             return losses.loss(
-                self.name, self.margin, temperature, positive, negative, mask, weight
+                self.name, self.margin, self.temperature, positive, negative, mask, weight
             )
         each = self.each(positive, negative, mask)
         return weighted_mean(each, weight)
