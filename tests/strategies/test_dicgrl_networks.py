@@ -233,6 +233,12 @@ def test_a_shield_pulls_nowhere_as_long_as_nothing_has_changed(form: str, batch:
     assert all(p.grad is None for p in run._before.parameters())
 
 
+def test_a_network_has_no_rows_that_could_bring_news_alone() -> None:
+    run = begun("gat-divided", arrive_epochs=2)
+    assert not run.has_rows and not run.old_rows()
+    assert not run.brings_news_only()
+
+
 def without_new_classes(run: NodeRun) -> NodeRun:
     """The same run, as if its newest part had brought none."""
     assert run.part is not None

@@ -304,10 +304,6 @@ class NodeRun(Run):
         mask[self.part.new_nodes.start :] = True
         self._open = torch.from_numpy(mask).to(self.device)
 
-    def brings_news_only(self) -> bool:
-        """See `Run`; a node that is learned is one that came with the part."""
-        return True
-
     def old_rows(self) -> dict[str, int]:
         """See `Run`."""
         return {}
