@@ -21,6 +21,7 @@ from rich.text import Text
 import dicgrl
 from dicgrl.datasets import load_stream, paper_dataset, registered
 from dicgrl.datasets.fetch import fetch as fetch_dataset
+from dicgrl.defaults import DEFAULT_STRATEGY, default_model
 from dicgrl.errors import DataWarning, DicgrlError, UserError, shown, unknown_name
 from dicgrl.files import replacing_file
 from dicgrl.graph.statistics import taught_tests
@@ -237,7 +238,6 @@ Keep = Annotated[
         show_default="all, or as the run was begun",
     ),
 ]
-DEFAULT_STRATEGY = "dicgrl"
 
 
 @app.command()
@@ -274,7 +274,7 @@ def run(
             f"{taught:,} of {counted(tests, 'test triple')} are training triples, too: what is "
             "measured looks better than it is"
         )
-    model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
+    model = model or default_model(stream.task)
     for option, given in (("--resume", resume), ("--keep", keep)):
         if given and (out is None or whole):
             raise UserError(f"{option} is about the parts in a folder: give --out, without --whole")
@@ -701,7 +701,7 @@ def sweep(
         raise UserError(f"--out {out}: expected a name that ends with .toml")
     strategy = _strategy(strategy, whole)
     stream = load_stream(source, valid=valid, test=test)
-    model = model or ("transe" if isinstance(stream, dicgrl.KnowledgeStream) else "gat")
+    model = model or default_model(stream.task)
     chosen = _recipe(stream, source, model, recipe, disentangled, changes, strategy)
     values = parse_grid(grid)
     _check_changes(changes, forms(chosen.settings, values))

@@ -15,6 +15,7 @@ import torch
 
 from dicgrl.answers import ASKED, best_answers, scores_of
 from dicgrl.datasets import datasets, registered
+from dicgrl.defaults import DEFAULT_STRATEGY, default_model
 from dicgrl.devices import pick_device
 from dicgrl.errors import DataWarning, UserError, shown, unknown_name
 from dicgrl.evaluation import ranking_metrics
@@ -44,7 +45,6 @@ from dicgrl.strategies import strategy as make_strategy
 from dicgrl.tasks import LinkRun, NodeRun
 from dicgrl.training.loop import Monitor
 
-MODEL, STRATEGY = "transe", "dicgrl"  # unless others are asked for
 _CONVERTED = {"pykeen": "from_pykeen", "torch_geometric": "from_pyg"}  # by their libraries
 
 Question = Sequence[str | None]
@@ -155,7 +155,8 @@ class Learner:
         else:
             if dataset and not registered(dataset):
                 raise unknown_name("dataset", dataset, [known.name for known in datasets()])
-            settings = default_settings(model or MODEL, strategy or STRATEGY, dataset)
+            model = model or default_model(Task.LINK_PREDICTION)
+            settings = default_settings(model, strategy or DEFAULT_STRATEGY, dataset)
             for name in changes:
                 settings.check_effect(name)
             settings = settings.changed(changes)
