@@ -816,6 +816,9 @@ def test_a_kind_of_dicgrl_has_its_recipe() -> None:
             Learner("transe", name, device="cpu").settings for name in ("mine", "dicgrl")
         )
         assert mine == replace(theirs, strategy="mine")
+        assert replace(theirs, start="auto").starts_from_neighbours
+        assert replace(mine, start="auto").starts_from_neighbours
+        assert not replace(mine, start="random").starts_from_neighbours
         taught(learner_of("links", "mine", **DIVIDED), 2)
     finally:
         del Strategy.registry["mine"]

@@ -145,7 +145,8 @@ class ContinualSettings(_Settings):
         validate_on: Validation data that later parts are selected by: seen (of all parts so far),
             part (of the newest part) or none (they are learned to the end).
         start: Start of new rows: random, neighbours (what the graph says about them; in a network,
-            what its nodes say about a new class), or auto (neighbours for dicgrl, else random).
+            what its nodes say about a new class), or auto (neighbours for dicgrl and what derives
+            from it, else random).
         budget: Old examples that may be replayed for one part: 10% (of the history), 2x (times the
             new part), 500 (examples) or all; with commas between them, the least of several.
         strength: Strength of ewc's penalty.
@@ -213,7 +214,8 @@ class ContinualSettings(_Settings):
     @property
     def starts_from_neighbours(self) -> bool:
         """Whether new rows start from what the graph says about them."""
-        return self.start == "neighbours" or (self.start == "auto" and self.strategy == "dicgrl")
+        kind = KIND_OF.get(self.strategy, self.strategy)
+        return self.start == "neighbours" or (self.start == "auto" and kind == "dicgrl")
 
     def later_schedule(self) -> Schedule:
         """The schedule of every part but the first."""
@@ -279,6 +281,8 @@ def examples_within(budget: str, old: int, new: int, name: str = "budget") -> in
 LATER = frozenset(each.name for each in fields(ContinualSettings))
 
 STRATEGIES = ("frozen", "lower", "upper", "ewc", "emr", "gem", "dicgrl")
+#: What a strategy is a kind of, by name (`Strategy.recipe`); each enters itself when it is defined.
+KIND_OF: dict[str, str] = {}
 _GO_ON = ("lower", "ewc", "emr", "gem", "dicgrl")  # with the model that they have
 #: The strategies that use a setting, where not all do. One of somebody's own may use any. New rows
 #: `start` with all of them: what they answer is measured before a part is learned, too.

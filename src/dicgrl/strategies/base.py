@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from dicgrl.registry import register
-from dicgrl.settings import ContinualSettings, examples_within
+from dicgrl.settings import KIND_OF, ContinualSettings, examples_within
 from dicgrl.tasks.base import Run
 from dicgrl.training import FitReport, Lesson
 from dicgrl.training.loop import Monitor
@@ -40,7 +40,8 @@ class Strategy:
 
     Attributes:
         name: What it is called.
-        recipe: What recipes call it: its name, or that of the strategy that it is a kind of.
+        recipe: What recipes call it: its name, or that of the strategy that it is a kind of, whose
+            `start=auto` it has, too.
         divided: Whether it works on components, so that its model is disentangled unless one asks
             for another.
 
@@ -58,7 +59,7 @@ class Strategy:
         if name is not None:
             register(Strategy.registry, "strategy", name, cls)
             cls.name = name
-            cls.recipe = getattr(cls, "recipe", name)
+            cls.recipe = KIND_OF[name] = getattr(cls, "recipe", name)
 
     def __init__(self, settings: ContinualSettings) -> None:
         self.settings = settings
