@@ -292,3 +292,37 @@ def test_a_save_does_not_read_earlier_parts(run: Path, monkeypatch: pytest.Monke
     learner.save(run)
     again = Learner.load(run, device="cpu")
     assert again.num_parts == 3 and again.tests == learner.tests != []
+
+
+def test_a_run_is_read_again_where_its_model_is_dropped_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a service does that loads a run while a nightly job goes on with it."""
+    writer = taught(learner_of("links"), 1)
+    writer.save(tmp_path / "run", keep="last")
+    asked: list[Path] = []
+
+    def read(folder: Path, device: Any) -> Any:
+        asked.append(folder)
+        if len(asked) == 1:
+            writer.learn(ring()[1])
+            writer.save(tmp_path / "run", keep="last")
+        return load_model(folder, device)
+
+    monkeypatch.setattr("dicgrl.storage.load_model", read)
+    assert Learner.load(tmp_path / "run", device="cpu").num_parts == 2
+    assert len(asked) == 2
+
+
+def test_a_model_that_is_lost_is_no_other_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taught(learner_of("links"), 1).save(tmp_path / "run")
+
+    def read(folder: Path, device: Any) -> Any:
+        (folder / "model.safetensors").unlink()
+        return load_model(folder, device)
+
+    monkeypatch.setattr("dicgrl.storage.load_model", read)
+    with pytest.raises(DataError, match=r"model\.safetensors"):
+        Learner.load(tmp_path / "run", device="cpu")

@@ -221,11 +221,27 @@ def _runs_in(folder: Path) -> list[str]:
 def load_learner(folder: Path, device: str | torch.device = "auto") -> Learner:
     """Read back a learner with its newest part.
 
+    Where another process saves a part meanwhile, and with it drops the model that is being read,
+    it is read again.
+
     Raises:
         DataError: A file is missing, damaged or not of this package.
     """
     config = read_config(folder)
     pick_device(device)  # a mistake there is not the folder's
+    while True:
+        parts = saved_parts(folder)
+        try:
+            return _load(folder, config, device)
+        except (DataError, FileNotFoundError) as error:
+            if saved_parts(folder) != parts:
+                continue
+            if isinstance(error, DataError):
+                raise
+            raise DataError(folder, f"damaged run ({error})") from error
+
+
+def _load(folder: Path, config: dict[str, Any], device: str | torch.device) -> Learner:
     try:
         kind = NodeSettings if config["model"] in BACKBONES else LinkSettings
         settings = kind(**config["settings"])
