@@ -27,5 +27,7 @@ def load_plugin(path: Path) -> None:
     sys.modules[name] = module  # where dataclasses look for it
     try:
         spec.loader.exec_module(module)
+    except UserError as error:
+        raise UserError(f"--plugin {path}: {error}") from error
     except Exception as error:
         raise UserError(f"--plugin {path}: {type(error).__name__}: {error}") from error

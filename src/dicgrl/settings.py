@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import torch
-
 from dicgrl.errors import UserError, unknown_name
 from dicgrl.models import BACKBONES, Components, scorer
+from dicgrl.seeding import seeded
 from dicgrl.training import LOSSES, Schedule
 
 _NOT_NEGATIVE = (
@@ -415,7 +414,7 @@ class LinkSettings(ContinualSettings):
         divided = self.division()
         length = self.dim if divided is None else divided.size(self.dim) * divided.top
         if self.options:
-            with torch.random.fork_rng(devices=[]):  # parameters of a scorer may draw from it
+            with seeded(0):  # parameters of a scorer may draw from the global generator
                 scorer(self.model)(length, **self.options)
         self._check_continual()
 

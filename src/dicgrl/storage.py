@@ -227,10 +227,9 @@ def load_learner(folder: Path, device: str | torch.device = "auto") -> Learner:
     Raises:
         DataError: A file is missing, damaged or not of this package.
     """
-    config = read_config(folder)
     pick_device(device)  # a mistake there is not the folder's
     while True:
-        parts = saved_parts(folder)
+        config, parts = read_config(folder), saved_parts(folder)
         try:
             return _load(folder, config, device)
         except (DataError, FileNotFoundError) as error:

@@ -9,6 +9,7 @@ from torch import Tensor
 from dicgrl.evaluation import Ranker, Ranks, ranking_metrics
 from dicgrl.models import Components, KnowledgeModel
 from tests.slow import Triple, rows_of, slow_answers
+from tests.watching import scored_blocks
 
 CONVKB = pytest.param("convkb", {})
 DIVISIONS = {
@@ -140,14 +141,7 @@ def test_scores_stay_under_the_memory_bound(division: str, monkeypatch: pytest.M
 def test_queries_of_one_relation_are_scored_together(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of("relation", 50, 3, 1)
     triples = torch.stack([torch.arange(30), torch.arange(30) % 3, torch.arange(30)], 1)
-    calls: list[int] = []
-    original = KnowledgeModel.candidate_scores
-
-    def watched(self: KnowledgeModel, *arguments: object) -> Tensor:
-        calls.append(1)
-        return original(self, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(KnowledgeModel, "candidate_scores", watched)
+    calls = scored_blocks(monkeypatch)
     Ranker(triples, 3).rank(model, triples, range(50))
     assert len(calls) == 3 * 2  # relations x sides
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
-from dicgrl.models import KnowledgeModel
 from dicgrl.tasks import LinkRun
 from tests.growing import LINK_FORMS, run_of, settings_of, stream_of
+from tests.watching import scored_blocks
 
 
 def grown(form: str) -> LinkRun:
@@ -34,14 +33,7 @@ def test_sets_that_are_ranked_together_have_the_outcomes_of_each(form: str) -> N
 def test_entities_are_gathered_once_for_all_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     run = grown("transe-divided")
     sets = [run.examples("test", part, part + 1) for part in range(3)]
-    calls: list[int] = []
-    original = KnowledgeModel.candidate_scores
-
-    def watched(self: KnowledgeModel, *arguments: object) -> Tensor:
-        calls.append(1)
-        return original(self, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(KnowledgeModel, "candidate_scores", watched)
+    calls = scored_blocks(monkeypatch)
     run.outcomes(sets)
     asked = torch.cat(sets)[:, 1].unique()
     assert len(calls) == 2 * len(asked)  # sides

@@ -26,9 +26,8 @@ from dicgrl.training import FitReport, Lesson, Schedule, fit
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
-TRAINED_BYTES = (
-    4 * 4
-)  # of a number that is trained: float32, with its gradient and two moments of Adam
+#: Of a number that is trained: float32, with its gradient and two moments of Adam.
+TRAINED_BYTES = 4 * 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
