@@ -28,7 +28,7 @@ from dicgrl.evaluation.disentanglement import recovery
 from dicgrl.graph.arrays import IntArray
 from dicgrl.settings import LinkSettings
 from dicgrl.strategies.bounds import Lower
-from dicgrl.tasks import LinkRun
+from dicgrl.tasks import LinkTrainer
 
 FORMS = ((4, 1), (8, 2))  # components, top
 COLUMNS = {  # what is measured, and its heading
@@ -81,7 +81,7 @@ def measure(graph: AspectGraph, count: int, top: int, routing: str, seed: int) -
         negatives=16,
         margin=6.0,
     )
-    run = LinkRun(settings, seed, torch.device("cpu"))
+    run = LinkTrainer(settings, seed, torch.device("cpu"))
     run.take(graph.stream[0])
     start = recovery(chosen(run), count, graph.aspect_of)
     Lower(settings).learn(run)
@@ -110,7 +110,7 @@ def ceiling(graph: AspectGraph) -> float:
     return statistics.mean(values)
 
 
-def chosen(run: LinkRun) -> IntArray:
+def chosen(run: LinkTrainer) -> IntArray:
     model = run.model
     assert model.components is not None and model.attention is not None
     components: IntArray = model.components.route(model.attention.rows).chosen.numpy()

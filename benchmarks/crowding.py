@@ -22,14 +22,16 @@ from dicgrl.graph import KnowledgeStream
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
 from dicgrl.strategies import divides
-from dicgrl.tasks import LinkRun
+from dicgrl.tasks import LinkTrainer
 
 HEADINGS = ("strategy", "question", "answers", "H@10 among old", "H@10 among all", "kept")
 SPLITS = ("train", "valid", "test")  # the test triples only filter ranks
 TOP = 10
 
 
-def learned(stream: KnowledgeStream, model: str, strategy: str, seed: int, device: str) -> LinkRun:
+def learned(
+    stream: KnowledgeStream, model: str, strategy: str, seed: int, device: str
+) -> LinkTrainer:
     """What a strategy makes of all parts."""
     recipe = load_recipe(
         "best", stream.name, model, disentangled=divides(strategy), strategy=strategy
@@ -37,11 +39,11 @@ def learned(stream: KnowledgeStream, model: str, strategy: str, seed: int, devic
     learner = Learner(settings=recipe.settings, seed=seed, device=device)
     for part in stream.parts:
         learner.learn(part)
-    assert isinstance(learner.run, LinkRun)
+    assert isinstance(learner.run, LinkTrainer)
     return learner.run
 
 
-def kinds(run: LinkRun, old: int) -> list[tuple[str, int, list[float]]]:
+def kinds(run: LinkTrainer, old: int) -> list[tuple[str, int, list[float]]]:
     """For each kind of question: how many, the share that is found, twice, and what is kept."""
     triples = run.examples("valid")
     known = torch.cat([run.examples(split) for split in SPLITS])

@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 import dicgrl
+from dicgrl.jobs.merged import run_whole
 from dicgrl.recipes import load_recipe
-from dicgrl.whole import run_whole
 
 
 def measure(dataset: str, model: str, form: str, seeds: int) -> dict[str, Any]:

@@ -33,11 +33,11 @@ from rich.table import Table
 from dicgrl.graph import KnowledgePart
 from dicgrl.models import Components, KnowledgeModel
 from dicgrl.training import (
-    Lesson,
     LinkObjective,
     NegativeSampler,
     RowAdam,
     Schedule,
+    TrainingSet,
     fit,
     make_loss,
 )
@@ -73,7 +73,7 @@ def ours(
         if time.perf_counter() - started > arguments.seconds and len(rates) >= 5:
             raise Enough
 
-    lesson = Lesson(lambda triples, weight: objective(model, triples, weight), train)
+    lesson = TrainingSet(lambda triples, weight: objective(model, triples, weight), train)
     schedule = Schedule(epochs=1_000_000, batch=arguments.batch, validate_every=1_000_000)
     with contextlib.suppress(Enough):
         fit(model, lesson, schedule, generator, monitor=watch)

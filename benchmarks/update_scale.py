@@ -25,10 +25,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from dicgrl.devices import peak_memory
+from dicgrl.common.devices import peak_memory
 from dicgrl.graph import KnowledgePart, Vocabulary
 from dicgrl.learner import Learner
-from dicgrl.tasks import LinkRun
+from dicgrl.tasks import LinkTrainer
 
 RELATIONS, PER_ENTITY = 20, 10  # triples per entity, old and new
 PARTS = 5
@@ -91,7 +91,7 @@ def measure(size: int, part: int, orders: int, device: str) -> dict[str, float]:
     graph = Growing(seed=0)
     learner = Learner("transe", "dicgrl", device=device, orders=orders, **SETTINGS)
     run = learner.run
-    assert isinstance(run, LinkRun)
+    assert isinstance(run, LinkTrainer)
     run.take(graph.part(size))
     seconds = []
     for _ in range(PARTS):

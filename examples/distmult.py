@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 import dicgrl
+from dicgrl.jobs.merged import run_whole
 from dicgrl.models import Scorer
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings
-from dicgrl.whole import run_whole
 
 
 class DistMult(Scorer, name="distmult"):

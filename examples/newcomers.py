@@ -12,7 +12,7 @@ from __future__ import annotations
 import dicgrl
 from dicgrl.strategies import Learned, Strategy
 from dicgrl.tasks.base import Run
-from dicgrl.training import Lesson
+from dicgrl.training import TrainingSet
 from dicgrl.training.loop import Monitor
 
 
@@ -24,7 +24,7 @@ class Newcomers(Strategy, name="newcomers"):
         examples = run.examples("train", run.newest)
         run.open_new()
         try:
-            report = run.fit(Lesson(run.objective(examples), examples), monitor)
+            report = run.fit(TrainingSet(run.objective(examples), examples), monitor)
         finally:
             run.open_all()
         return Learned([report])

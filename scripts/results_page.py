@@ -319,8 +319,8 @@ def reproduced_sections(folder: Path) -> list[str]:
     stored = [json.loads(p.read_text(encoding="utf-8")) for p in folder.glob("reproduce-*.json")]
     if not stored:
         return []
-    from dicgrl.reproduce.report import markdown  # it takes PyTorch seconds to load
-    from dicgrl.reproduce.targets import TARGETS
+    from dicgrl.research.report import markdown  # it takes PyTorch seconds to load
+    from dicgrl.research.targets import TARGETS
 
     sections = ["## The paper's tables and figures, measured again"]
     for target in TARGETS:

@@ -16,7 +16,7 @@ from dicgrl.graph import (
 )
 from dicgrl.models import NetworkModel
 from dicgrl.settings import LinkSettings, NodeSettings
-from dicgrl.tasks import LinkRun, NodeRun
+from dicgrl.tasks import LinkTrainer, NodeTrainer
 
 CPU = torch.device("cpu")
 STRATEGIES = ("frozen", "lower", "upper", "ewc", "emr", "gem", "dicgrl")
@@ -111,13 +111,13 @@ def stream_of(form: str, seed: int = 0) -> KnowledgeStream | NetworkStream:
     return knowledge_stream(seed) if form in LINK_FORMS else network_stream(seed)
 
 
-def run_of(settings: LinkSettings | NodeSettings, seed: int = 0) -> LinkRun | NodeRun:
+def run_of(settings: LinkSettings | NodeSettings, seed: int = 0) -> LinkTrainer | NodeTrainer:
     if isinstance(settings, LinkSettings):
-        return LinkRun(settings, seed, CPU)
-    return NodeRun(settings, seed, CPU)
+        return LinkTrainer(settings, seed, CPU)
+    return NodeTrainer(settings, seed, CPU)
 
 
-def weights(run: LinkRun | NodeRun) -> dict[str, Tensor]:
+def weights(run: LinkTrainer | NodeTrainer) -> dict[str, Tensor]:
     """Copies of all that a model is: rows of tables with the optimiser's state, parameters."""
     found = {
         f"{name}/{key}": values

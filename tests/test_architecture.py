@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dicgrl
-from dicgrl.explain import Explanation
+from dicgrl.ask.explain import Explanation
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.training import DivergedError
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 import dicgrl
-from dicgrl.checkpoint import load_model, save_model
 from dicgrl.errors import DataError
 from dicgrl.models import Components, KnowledgeModel
+from dicgrl.store.checkpoint import load_model, save_model
 from dicgrl.training import RowAdam
 
 KINDS = {

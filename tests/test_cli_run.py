@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
-from dicgrl.checkpoint import load_model
 from dicgrl.cli import main
+from dicgrl.store.checkpoint import load_model
 
 SMALL = ("--device", "cpu", "--set", "dim=8", "--set", "epochs=4", "--set", "validate_every=2")
 METRICS = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dicgrl import devices
-from dicgrl.devices import check_memory, free_memory, pick_device
+from dicgrl.common.devices import check_memory, free_memory, pick_device
 from dicgrl.errors import UserError
 from tests.tiny import learner_of, taught
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dicgrl.files import new_folder, publish_folder, replacing_file
+from dicgrl.common.atomic import new_folder, publish_folder, replacing_file
 
 
 def test_file_appears_at_the_end_in_one_step(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ import pytest
 from dicgrl import KnowledgeStream, Learner, jobs
 from dicgrl.errors import DataError, UserError
 from dicgrl.graph import Stream
-from dicgrl.jobs import OnEpoch, learn_more, run_stream
+from dicgrl.jobs.stream import OnEpoch, learn_more, run_stream
 from dicgrl.readers import read_stream
 from dicgrl.recipes import Recipe
-from dicgrl.storage import _write_sealed, read_results
-from dicgrl.summary import summarise
+from dicgrl.store.overview import summarise
+from dicgrl.store.run_folder import _write_sealed, read_results
 from dicgrl.training import EpochReport
 from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, taught, write_ring
 

@@ -15,11 +15,11 @@ import pytest
 import torch
 
 from dicgrl import KnowledgeStream, Learner, NetworkFacts, NetworkGraph
+from dicgrl.ask.names import Names
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, KnowledgeGraph, NetworkPart, Vocabulary
 from dicgrl.learner import PartReport
 from dicgrl.models import NetworkModel
-from dicgrl.names import Names
 from dicgrl.recipes import load_recipe
 from dicgrl.strategies import Strategy
 from dicgrl.training import DivergedError

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from dicgrl import Learner
+from dicgrl.common.locks import locked
 from dicgrl.errors import BusyError, UserError
-from dicgrl.locks import locked
-from dicgrl.reproduce.cells import Cell, cell_path, load_cell, run_cell
-from dicgrl.reproduce.job import reproduce
-from dicgrl.reproduce.kinds import PartsTable, strategy_cells
-from dicgrl.reproduce.target import Options
+from dicgrl.research.cells import Cell, cell_path, load_cell, run_cell
+from dicgrl.research.job import reproduce
+from dicgrl.research.kinds import PartsTable, strategy_cells
+from dicgrl.research.target import Options
 from tests.children import ended, start
 from tests.local_server import serving
 from tests.tiny import learner_of, taught, write_ring
@@ -30,7 +30,7 @@ FROZEN = ("--device", "cpu", "--set", "epochs=1", "--seeds", "1", "--only", "fro
 HOLD = """
 import sys, time
 from pathlib import Path
-from dicgrl.locks import locked
+from dicgrl.common.locks import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dicgrl.sweep
+import dicgrl.jobs.sweep
 from dicgrl import FailureError, KnowledgeStream, Stream, UserError, load_stream
 from dicgrl.cli import main
 from dicgrl.datasets.synthetic import aspect_graph
 from dicgrl.graph import NetworkStream
+from dicgrl.jobs.sweep import Sweep, Trial, parse_grid, recipe_text, run_sweep, validation_value
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.settings import LinkSettings, NodeSettings
-from dicgrl.sweep import Sweep, Trial, parse_grid, recipe_text, run_sweep, validation_value
 from dicgrl.training import DivergedError
 
 pytest.importorskip("optuna")
@@ -36,7 +36,7 @@ class Objective:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[tuple[float, int, int]] = []
         self.interrupt_at = 0
-        monkeypatch.setattr(dicgrl.sweep, "validation_value", self)
+        monkeypatch.setattr(dicgrl.jobs.sweep, "validation_value", self)
 
     def __call__(
         self, stream: Stream, settings: LinkSettings, *, whole: bool, seed: int, device: str
@@ -158,7 +158,7 @@ def test_values_with_commas_reach_the_settings(monkeypatch: pytest.MonkeyPatch) 
         tried.append(settings.budget)
         return 1.0 if "," in settings.budget else 0.0
 
-    monkeypatch.setattr(dicgrl.sweep, "validation_value", learn)
+    monkeypatch.setattr(dicgrl.jobs.sweep, "validation_value", learn)
     base = Recipe("best", LinkSettings(strategy="emr", dim=4))
     found = run_sweep(STREAM, base, parse_grid(["budget=5%,5x;10%"]), device="cpu")
     assert sorted(tried) == ["10%", "5%,5x"] and found.settings.budget == "5%,5x"
@@ -233,7 +233,7 @@ def test_the_test_sets_are_never_read(kind: str, whole: bool) -> None:
 
 def test_the_objective_is_the_mean_over_the_parts_after_the_last() -> None:
     from dicgrl import Learner
-    from dicgrl.sweep import without_test
+    from dicgrl.jobs.sweep import without_test
 
     stream = without_test(small_links())
     settings = LinkSettings(strategy="lower", dim=8, epochs=3, lr=0.05)

@@ -9,16 +9,16 @@ import pytest
 import torch
 
 from dicgrl import Learner, UserError
-from dicgrl.checkpoint import load_model
+from dicgrl.common.devices import pick_device
 from dicgrl.datasets.synthetic import aspect_graph
-from dicgrl.devices import pick_device
 from dicgrl.graph import KnowledgeStream, KnowledgeStreamBuilder
+from dicgrl.jobs.merged import run_whole
 from dicgrl.models import KnowledgeModel
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings
-from dicgrl.tasks import LinkRun
+from dicgrl.store.checkpoint import load_model
+from dicgrl.tasks import LinkTrainer
 from dicgrl.training import DivergedError, EpochReport
-from dicgrl.whole import run_whole
 
 SMALL: dict[str, Any] = {
     "dim": 8,
@@ -41,9 +41,9 @@ def recipe_of(**changes: Any) -> Recipe:
     return Recipe("best", LinkSettings().changed(SMALL | changes), {"mrr": 30.5})
 
 
-def link_run(stream: KnowledgeStream, recipe: Recipe) -> LinkRun:
+def link_run(stream: KnowledgeStream, recipe: Recipe) -> LinkTrainer:
     assert isinstance(recipe.settings, LinkSettings)
-    found = LinkRun(recipe.settings, 0, torch.device("cpu"))
+    found = LinkTrainer(recipe.settings, 0, torch.device("cpu"))
     found.take(stream.merged()[0])
     return found
 
@@ -202,13 +202,13 @@ def test_fewer_validation_triples_are_looked_at_where_asked(
     stream: KnowledgeStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    original = LinkRun.measure
+    original = LinkTrainer.measure
 
-    def watched(self: LinkRun, triples: torch.Tensor) -> dict[str, float]:
+    def watched(self: LinkTrainer, triples: torch.Tensor) -> dict[str, float]:
         seen.append(len(triples))
         return original(self, triples)
 
-    monkeypatch.setattr(LinkRun, "measure", watched)
+    monkeypatch.setattr(LinkTrainer, "measure", watched)
     results = run(stream, recipe_of(validate_at_most=3, validate_every=4))
     assert seen == [3, results["count"]["valid"]]
     seen.clear()

@@ -36,8 +36,8 @@ from dicgrl.graph import (
 from dicgrl.readers import NetworkFacts, read_stream, write_stream
 
 if TYPE_CHECKING:
+    from dicgrl.ask.explain import Explanation
     from dicgrl.evaluation.continual import Evaluation
-    from dicgrl.explain import Explanation
     from dicgrl.learner import Learner, PartReport, Prediction
     from dicgrl.settings import LinkSettings, NodeSettings
     from dicgrl.training import DivergedError
@@ -82,7 +82,7 @@ __all__ = [
 _LATER = {
     "DivergedError": "dicgrl.training",
     "Evaluation": "dicgrl.evaluation.continual",
-    "Explanation": "dicgrl.explain",
+    "Explanation": "dicgrl.ask.explain",
     "Learner": "dicgrl.learner",
     "LinkSettings": "dicgrl.settings",
     "NodeSettings": "dicgrl.settings",

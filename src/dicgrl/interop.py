@@ -13,7 +13,7 @@ from dicgrl.errors import UserError, shown
 from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, NetworkStream
 from dicgrl.graph.arrays import IntArray, as_edges, as_ids
 from dicgrl.graph.labels import as_label, check_labels
-from dicgrl.readers.aside import SetAside
+from dicgrl.readers.hold_out import SetAside
 from dicgrl.readers.network_table import checked_table
 from dicgrl.readers.npz import as_features
 

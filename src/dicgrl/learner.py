@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from dicgrl.answers import ASKED, best_answers, scores_of
+from dicgrl.ask.answers import ASKED, best_answers, scores_of
+from dicgrl.ask.explain import Explanation, explain
+from dicgrl.ask.export import export
+from dicgrl.ask.names import Names
+from dicgrl.common.devices import pick_device
 from dicgrl.datasets import datasets, registered
 from dicgrl.defaults import DEFAULT_STRATEGY, default_model
-from dicgrl.devices import pick_device
 from dicgrl.errors import DataWarning, UserError, shown, unknown_name
 from dicgrl.evaluation import ranking_metrics
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation, evaluations
-from dicgrl.explain import Explanation, explain
-from dicgrl.export import export
 from dicgrl.graph import (
     SPLITS,
     KnowledgeGraph,
@@ -37,12 +38,11 @@ from dicgrl.graph import (
 from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.graph.checks import checked
 from dicgrl.graph.labels import Triples, as_label, as_labels
-from dicgrl.names import Names
 from dicgrl.readers import NetworkFacts, read_part
 from dicgrl.recipes import default_settings
 from dicgrl.settings import LATER, LinkSettings, NodeSettings, check_use
 from dicgrl.strategies import strategy as make_strategy
-from dicgrl.tasks import LinkRun, NodeRun
+from dicgrl.tasks import LinkTrainer, NodeTrainer
 from dicgrl.training.loop import Monitor
 
 _CONVERTED = {"pykeen": "from_pykeen", "torch_geometric": "from_pyg"}  # by their libraries
@@ -169,11 +169,11 @@ class Learner:
         self.identity = secrets.token_hex(8)
         self.stored: dict[Path, int] = {}  # how many of its parts lie in a folder
         place = pick_device(device)
-        self.run: LinkRun | NodeRun
+        self.run: LinkTrainer | NodeTrainer
         if isinstance(settings, LinkSettings):
-            self.run = LinkRun(settings, seed, place)
+            self.run = LinkTrainer(settings, seed, place)
         else:
-            self.run = NodeRun(settings, seed, place)
+            self.run = NodeTrainer(settings, seed, place)
         self.strategy = make_strategy(settings)
         self.reports: list[PartReport] = []
         self.tests: list[list[Tested]] = []
@@ -184,7 +184,7 @@ class Learner:
 
     def __repr__(self) -> str:
         settings, graph = self.settings, self.run.graph
-        links = isinstance(self.run, LinkRun)
+        links = isinstance(self.run, LinkTrainer)
         known = {"seed": self.seed, "parts": self.num_parts} | {
             kind: 0 if graph is None else len(getattr(graph, kind))
             for kind in (("entities", "relations") if links else ("nodes", "classes"))
@@ -195,7 +195,7 @@ class Learner:
     @property
     def task(self) -> Task:
         """What it learns."""
-        links = isinstance(self.run, LinkRun)
+        links = isinstance(self.run, LinkTrainer)
         return Task.LINK_PREDICTION if links else Task.NODE_CLASSIFICATION
 
     @property
@@ -238,7 +238,7 @@ class Learner:
         given = isinstance(part, KnowledgePart | NetworkPart)
         part, found = self.as_part(part)
         named = Names(found) | Names(names)
-        self.check_whole()
+        self.check_usable()
         run = self.run
         if given:
             part = checked(part)
@@ -356,7 +356,7 @@ class Learner:
         """
         k = _whole_number("k", k, 1)
         self.check_learned()
-        if isinstance(self.run, NodeRun):
+        if isinstance(self.run, NodeTrainer):
             if node is None or (head, relation, tail) != (None, None, None) or new:
                 raise UserError("a network answers what class a node has: give node alone")
             return self._predict_classes(self.run, [as_label(node)], k)[0]
@@ -521,7 +521,7 @@ class Learner:
         k = _whole_number("k", k, 1)
         self.check_learned()
         run, count = self.run, 1
-        if isinstance(run, LinkRun):
+        if isinstance(run, LinkTrainer):
             vocabulary, rows = run.graph.entities, run.model.entities.rows
             count = run.model.count
             vectors = rows.view(run.model.num_entities, count, -1)
@@ -544,7 +544,7 @@ class Learner:
 
     def score_rows(self, rows: IntArray) -> list[float]:
         """Scores of triples by ids, [n, 3]."""
-        self.check_whole()
+        self.check_usable()
         scores: list[float] = scores_of(self._links("score"), rows).tolist()
         return scores
 
@@ -581,14 +581,14 @@ class Learner:
         return self
 
     def save(self, folder: str | Path, *, keep: str | None = None) -> None:
-        """Write the learner to a folder; see `dicgrl.storage`.
+        """Write the learner to a folder; see `dicgrl.store.run_folder`.
 
         Args:
             folder: Where to; a folder that holds this learner's earlier parts, or none.
             keep: Whose models stay in the folder: of all parts ("all"), or of the last ("last");
                 unless given, as the folder was begun, and all in a new one.
         """
-        from dicgrl.storage import save_learner  # it imports this file
+        from dicgrl.store.run_folder import save_learner  # it imports this file
 
         save_learner(self, Path(folder), keep=keep)
 
@@ -599,11 +599,11 @@ class Learner:
         Raises:
             DataError: The folder is damaged or not a learner of this package.
         """
-        from dicgrl.storage import load_learner
+        from dicgrl.store.run_folder import load_learner
 
         return load_learner(Path(folder), device)
 
-    def check_whole(self) -> None:
+    def check_usable(self) -> None:
         """Refuse to go on after a part that was learned by half.
 
         Raises:
@@ -621,7 +621,7 @@ class Learner:
         Raises:
             UserError: It cannot.
         """
-        self.check_whole()
+        self.check_usable()
         if not self.reports:
             raise UserError("nothing was learned yet: call learn first")
 
@@ -637,12 +637,12 @@ class Learner:
         """The classes of many nodes of a network, as `predict` gives those of one, in one pass."""
         k = _whole_number("k", k, 1)
         self.check_learned()
-        if not isinstance(self.run, NodeRun):
+        if not isinstance(self.run, NodeTrainer):
             raise UserError("a knowledge graph has no classes: this is for networks")
         return self._predict_classes(self.run, [as_label(node) for node in nodes], k)
 
     def _predict_classes(
-        self, run: NodeRun, nodes: Sequence[str], k: int
+        self, run: NodeTrainer, nodes: Sequence[str], k: int
     ) -> list[list[Prediction]]:
         assert run.graph is not None
         numbers = np.array([self.label_id(node, run.graph.nodes) for node in nodes], dtype=np.int64)
@@ -692,7 +692,7 @@ class Learner:
         Returns:
             The part that is left, and how many of its triples were known and set aside.
         """
-        if isinstance(self.run, LinkRun) and isinstance(part, KnowledgePart):
+        if isinstance(self.run, LinkTrainer) and isinstance(part, KnowledgePart):
             return self.run.graph.news(part)
         return part, (0, 0)
 
@@ -752,19 +752,19 @@ class Learner:
             raise UserError("a stream is learned part by part: for part in stream: learn(part)")
         if (library := type(part).__module__.partition(".")[0]) in _CONVERTED:
             raise UserError(f"dicgrl.interop.{_CONVERTED[library]} makes a stream of it, to learn")
-        network = self.run.graph if isinstance(self.run, NodeRun) else None
+        network = self.run.graph if isinstance(self.run, NodeTrainer) else None
         if isinstance(part, NetworkFacts):
             return part.part(network), {}
         if isinstance(part, str | Path):
             return read_part(part, network)
         return KnowledgeStream.from_labels("learned", [part])[0], {}
 
-    def _links(self, what: str) -> LinkRun:
-        if not isinstance(self.run, LinkRun):
+    def _links(self, what: str) -> LinkTrainer:
+        if not isinstance(self.run, LinkTrainer):
             raise UserError(f"{what} is about triples; this learner classifies nodes")
         return self.run
 
-    def _ids(self, run: LinkRun, triples: list[tuple[str, str, str]]) -> IntArray:
+    def _ids(self, run: LinkTrainer, triples: list[tuple[str, str, str]]) -> IntArray:
         entity, relation = run.graph.entities, run.graph.relations
         rows = [
             (self.label_id(h, entity), self.label_id(r, relation), self.label_id(t, entity))

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
+from dicgrl.common.seeding import seeded
 from dicgrl.errors import UserError, unknown_name
 from dicgrl.models import BACKBONES, Components, scorer
-from dicgrl.seeding import seeded
 from dicgrl.training import LOSSES, Schedule
 
 _NOT_NEGATIVE = (

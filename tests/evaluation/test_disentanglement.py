@@ -12,7 +12,7 @@ from dicgrl.datasets.synthetic import aspect_graph
 from dicgrl.evaluation.disentanglement import adjusted_rand, overlap, recovery
 from dicgrl.settings import LinkSettings
 from dicgrl.strategies.bounds import Lower
-from dicgrl.tasks import LinkRun
+from dicgrl.tasks import LinkTrainer
 
 groupings = st.integers(2, 30).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(0, 4), min_size=n, max_size=n)] * 2)
@@ -103,7 +103,7 @@ def separation(routing: str, seed: int, epochs: int) -> float:
         beta=0.0,
         validate_every=epochs,
     )
-    run = LinkRun(settings, seed, torch.device("cpu"))
+    run = LinkTrainer(settings, seed, torch.device("cpu"))
     run.take(graph.stream[0])
     attention, division = run.model.attention, run.model.components
     assert attention is not None and division is not None

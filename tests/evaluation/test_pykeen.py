@@ -10,7 +10,7 @@ from dicgrl.datasets import load_stream
 from dicgrl.evaluation import Ranker, ranking_metrics
 from dicgrl.graph import KnowledgePart
 from dicgrl.models import KnowledgeModel
-from dicgrl.training import Lesson, LinkObjective, NegativeSampler, Schedule, fit, make_loss
+from dicgrl.training import LinkObjective, NegativeSampler, Schedule, TrainingSet, fit, make_loss
 
 pytest.importorskip("pykeen")
 DIM = 8
@@ -33,7 +33,7 @@ def model(part: KnowledgePart) -> KnowledgeModel:
     sampler = NegativeSampler(train, part.num_entities, part.num_relations, generator)
     objective = LinkObjective(sampler, make_loss("selfadversarial", 3.0, 1.0), 8)
     schedule = Schedule(epochs=1, batch=2048, lr=0.02)
-    lesson = Lesson(lambda t, w: objective(model, t, w), train)
+    lesson = TrainingSet(lambda t, w: objective(model, t, w), train)
     fit(model, lesson, schedule, generator)
     for table in model.tables().values():
         table.rows.mul_(16).round_().div_(16)

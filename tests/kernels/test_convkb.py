@@ -15,10 +15,10 @@ from torch import Tensor
 
 import dicgrl.kernels
 from dicgrl.datasets.synthetic import aspect_graph
+from dicgrl.jobs.merged import run_whole
 from dicgrl.models.convkb import ConvKB
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings
-from dicgrl.whole import run_whole
 from tests.kernels.interpreter import interpreted
 
 

@@ -15,8 +15,8 @@ from torch import Tensor
 
 import dicgrl.kernels
 from dicgrl.evaluation import Ranker, Ranks
-from dicgrl.evaluation.fused import supported
 from dicgrl.models import Components, KnowledgeModel
+from dicgrl.models.transe_ranks import supported
 from tests.kernels.interpreter import interpreted
 from tests.kernels.test_training import kernels, made
 

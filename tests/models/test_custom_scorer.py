@@ -11,7 +11,7 @@ from torch import Tensor
 from dicgrl.evaluation import Ranker, ranking_metrics
 from dicgrl.models import Components, KnowledgeModel, Scorer, scorer
 from dicgrl.settings import LinkSettings, scorer_options
-from dicgrl.training import Lesson, LinkObjective, NegativeSampler, Schedule, fit, make_loss
+from dicgrl.training import LinkObjective, NegativeSampler, Schedule, TrainingSet, fit, make_loss
 
 NAME = "distmult-of-the-tests"
 
@@ -58,7 +58,7 @@ def test_it_trains(components: Components | None) -> None:
         NegativeSampler(triples, 12, 1, generator), make_loss("softmargin", 0.0, 1.0), 8
     )
     schedule = Schedule(epochs=40, batch=12, lr=0.05)
-    lesson = Lesson(lambda t, w: objective(model, t, w), triples)
+    lesson = TrainingSet(lambda t, w: objective(model, t, w), triples)
     fit(model, lesson, schedule, generator)
     after = ranking_metrics(ranker.rank(model, triples, range(12)))["mrr"]
     assert before < 0.7

@@ -13,7 +13,7 @@ from torch_geometric.nn import GATConv, SAGEConv
 
 from dicgrl import UserError
 from dicgrl.models import BACKBONES, Components, NetworkModel, PreparedEdges
-from dicgrl.models.blockwise import Heard
+from dicgrl.models.blockwise import Messages
 from dicgrl.models.disentangled import ComponentLayer, EdgeRouter
 from dicgrl.models.network import Backbone
 
@@ -303,7 +303,7 @@ class Divided(ComponentLayer):
     def send(self, parts: Tensor) -> tuple[Tensor, ...]:
         return (torch.einsum("nki,kio->nko", parts, self.weight),)
 
-    def hear(self, heard: Heard) -> Tensor:
+    def hear(self, heard: Messages) -> Tensor:
         return heard.sum(heard.own[0], heard.sent[0], heard.chosen.float())
 
     def finish(self, parts: Tensor, heard: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dicgrl import DataError, UserError
-from dicgrl.readers.files import (
+from dicgrl.readers.sources import (
     ArchiveFolder,
     DiskFolder,
     Folder,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dicgrl import DataError
 from dicgrl.readers import text
-from dicgrl.readers.files import SourceFile
+from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import csv_rows, read_fields, read_matrix, read_rows
 from tests.streams import line_text
 

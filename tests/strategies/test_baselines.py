@@ -15,17 +15,19 @@ from dicgrl.strategies import ewc, strategy
 from dicgrl.strategies.bounds import Lower, Upper
 from dicgrl.strategies.emr import EMR
 from dicgrl.strategies.ewc import EWC
-from dicgrl.tasks import LinkRun, NodeRun
-from dicgrl.training import Lesson, LinkObjective, NegativeSampler, fit, make_loss
+from dicgrl.tasks import LinkTrainer, NodeTrainer
+from dicgrl.training import LinkObjective, NegativeSampler, TrainingSet, fit, make_loss
 from dicgrl.training.gradients import take_gradients
 from tests.growing import run_of, same, settings_of, stream_of, weights
 
 
-def lesson_of(run: LinkRun | NodeRun, learner: Any, monkeypatch: pytest.MonkeyPatch) -> Lesson:
+def lesson_of(
+    run: LinkTrainer | NodeTrainer, learner: Any, monkeypatch: pytest.MonkeyPatch
+) -> TrainingSet:
     """What a strategy gives to learn for the newest part, unlearned."""
-    lessons: list[Lesson] = []
+    lessons: list[TrainingSet] = []
 
-    def catch(lesson: Lesson, *rest: Any) -> Any:
+    def catch(lesson: TrainingSet, *rest: Any) -> Any:
         lessons.append(lesson)
 
     with monkeypatch.context() as patch:
@@ -35,7 +37,9 @@ def lesson_of(run: LinkRun | NodeRun, learner: Any, monkeypatch: pytest.MonkeyPa
     return lesson
 
 
-def begun(form: str, name: str, parts: int, **changes: Any) -> tuple[LinkRun | NodeRun, Any]:
+def begun(
+    form: str, name: str, parts: int, **changes: Any
+) -> tuple[LinkTrainer | NodeTrainer, Any]:
     """A run that has learned all parts but the last one, which it has taken in."""
     settings = settings_of(form, name, **changes)
     run, learner = run_of(settings), strategy(settings)
@@ -105,7 +109,7 @@ def test_the_upper_bound_does_not_remember_how_it_got_there(form: str) -> None:
 @pytest.mark.parametrize("form", ["transe", "transe-divided"])
 def test_the_upper_bound_is_training_from_scratch_on_all_triples(form: str) -> None:
     run, learner = begun(form, "upper", 3, validate_every=100)
-    assert isinstance(run, LinkRun) and isinstance(run.settings, LinkSettings)
+    assert isinstance(run, LinkTrainer) and isinstance(run.settings, LinkSettings)
     settings = run.settings
     learner.learn(run)
     train = torch.from_numpy(run.graph.train.copy())
@@ -116,7 +120,7 @@ def test_the_upper_bound_is_training_from_scratch_on_all_triples(form: str) -> N
     sampler = NegativeSampler(train, 16, 4, generator)
     loss = make_loss(settings.loss, settings.margin, settings.temperature)
     objective = LinkObjective(sampler, loss, settings.negatives, settings.beta)
-    lesson = Lesson(lambda rows, weight: objective(model, rows, weight), train)
+    lesson = TrainingSet(lambda rows, weight: objective(model, rows, weight), train)
     fit(model, lesson, settings.schedule(), generator)
     for name, table in model.tables().items():
         assert torch.equal(table.rows, run.model.tables()[name].rows)
@@ -185,7 +189,7 @@ def test_importance_is_the_mean_squared_gradient_and_adds_up_over_parts(
     monkeypatch.setattr(ewc, "_BATCH", 1)
     settings = settings_of("sage", "ewc", dropout=0.0)
     run, learner = run_of(settings), EWC(settings)
-    assert isinstance(run, NodeRun)
+    assert isinstance(run, NodeTrainer)
     total: dict[str, Tensor] = {}
     for number, part in enumerate(stream_of("sage")):
         run.take(part)
@@ -237,7 +241,7 @@ def test_a_strong_penalty_holds_what_is_important(form: str) -> None:
         stream = stream_of(form)
         run.take(stream[0])
         learner.learn(run)
-        if isinstance(run, LinkRun):
+        if isinstance(run, LinkTrainer):
             fisher = run.model.entities.state("fisher").clone()
             before = run.model.entities.rows.clone()
         else:
@@ -245,7 +249,7 @@ def test_a_strong_penalty_holds_what_is_important(form: str) -> None:
             before = run.model.class_weight.detach().clone()
         run.take(stream[1])
         learner.learn(run)
-        now = run.model.entities.rows if isinstance(run, LinkRun) else run.model.class_weight
+        now = run.model.entities.rows if isinstance(run, LinkTrainer) else run.model.class_weight
         important = fisher > fisher.median()
         change = (now.detach()[: len(before)] - before).abs()[important]
         moved[strength] = change.mean().item()
@@ -261,6 +265,6 @@ def test_without_strength_it_is_fine_tuning() -> None:
             for table in run.model.tables().values():
                 table.state("fisher").fill_(7.0)
         (learner or Lower(run.settings)).later(run, None)
-        found.append(run.model.entities.rows.clone() if isinstance(run, LinkRun) else None)
+        found.append(run.model.entities.rows.clone() if isinstance(run, LinkTrainer) else None)
     assert found[0] is not None and found[1] is not None
     assert torch.equal(found[0], found[1])

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from dicgrl import UserError
-from dicgrl.checkpoint import load_model, save_model
 from dicgrl.graph import KnowledgePart
 from dicgrl.settings import examples_within
+from dicgrl.store.checkpoint import load_model, save_model
 from dicgrl.strategies import Learned, Strategy, strategy
-from dicgrl.tasks import LinkRun, NodeRun
+from dicgrl.tasks import LinkTrainer, NodeTrainer
 from tests.growing import (
     FORMS,
     LINK_FORMS,
@@ -42,7 +42,7 @@ every_form = pytest.mark.parametrize("form", FORMS)
 class Learning:
     """A stream that was learned: what was reported, and the weights around every part."""
 
-    run: LinkRun | NodeRun
+    run: LinkTrainer | NodeTrainer
     learned: list[Learned]
     before: list[dict[str, Tensor]]  # the part was taken in, and nothing learned yet
     after: list[dict[str, Tensor]]
@@ -87,7 +87,7 @@ def test_a_stream_is_learned_to_its_end(form: str, name: str) -> None:
 def test_what_is_new_has_its_rows(form: str, name: str) -> None:
     run = learned_once(form, name).run
     part = stream_of(form)[-1]
-    if isinstance(run, LinkRun):
+    if isinstance(run, LinkTrainer):
         assert isinstance(part, KnowledgePart)
         assert run.model.num_entities == part.num_entities == 16
         assert run.model.num_relations == part.num_relations == 4

@@ -16,9 +16,9 @@ from dicgrl.graph import KnowledgePart
 from dicgrl.graph.arrays import IntArray
 from dicgrl.strategies import strategy
 from dicgrl.strategies.dicgrl import DiCGRL, _Mixed
-from dicgrl.tasks import LinkRun
-from dicgrl.tasks.base import Course, Replay
-from dicgrl.training import Lesson
+from dicgrl.tasks import LinkTrainer
+from dicgrl.tasks.base import ExampleGroup, Replay
+from dicgrl.training import TrainingSet
 from dicgrl.training.gradients import take_gradients
 from tests.growing import LINK_FORMS, knowledge_stream, run_of, same, settings_of, weights
 from tests.slow_activation import Active, Link, slow_activation, triple_link
@@ -27,11 +27,11 @@ DIVIDED = [form for form in LINK_FORMS if "components" in LINK_FORMS[form]]
 every_form = pytest.mark.parametrize("form", DIVIDED)
 
 
-def begun(form: str, seed: int = 0, news_only: bool = False, **changes: Any) -> LinkRun:
+def begun(form: str, seed: int = 0, news_only: bool = False, **changes: Any) -> LinkTrainer:
     """A run that has learned one part and taken in the next, or what it says of new entities."""
     settings = settings_of(form, "dicgrl", **changes)
     run = run_of(settings, seed)
-    assert isinstance(run, LinkRun)
+    assert isinstance(run, LinkTrainer)
     stream = knowledge_stream(seed)
     run.take(stream[0])
     strategy(settings).learn(run)
@@ -44,7 +44,7 @@ def begun(form: str, seed: int = 0, news_only: bool = False, **changes: Any) -> 
     return run
 
 
-def watch_shield(run: LinkRun, monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
+def watch_shield(run: LinkTrainer, monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
     """The triples of each shield that is raised from now on."""
     shielded: list[Tensor] = []
     original = run.shield
@@ -54,7 +54,7 @@ def watch_shield(run: LinkRun, monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
     return shielded
 
 
-def links_of(run: LinkRun, attention: Tensor) -> tuple[list[Link], list[Link]]:
+def links_of(run: LinkTrainer, attention: Tensor) -> tuple[list[Link], list[Link]]:
     """Old triples by the attention of before the part, new ones by that of now."""
     before = copy.deepcopy(run.model)
     if before.attention is not None:
@@ -67,7 +67,7 @@ def links_of(run: LinkRun, attention: Tensor) -> tuple[list[Link], list[Link]]:
     return old, new
 
 
-def slow_open(run: LinkRun, old: list[Link], new: list[Link], chosen: dict[int, Active]) -> Any:
+def slow_open(run: LinkTrainer, old: list[Link], new: list[Link], chosen: dict[int, Active]) -> Any:
     """Old rows that may change, by table: what new triples use, what chosen ones have in common."""
     model, found = run.model, {"entities": set(), "relations": set(), "attention": set()}
     history = run.examples("train", 0, 1).tolist()
@@ -89,7 +89,7 @@ def slow_open(run: LinkRun, old: list[Link], new: list[Link], chosen: dict[int, 
 class Watch:
     """Computes before every activation, slowly, what it should find and open."""
 
-    def __init__(self, run: LinkRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, run: LinkTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.run = run
         self.may: dict[str, set[int]] = {name: set() for name in run.model.tables()}
         self.used: set[int] = set()
@@ -198,7 +198,7 @@ def test_old_batches_do_not_train_attention(form: str) -> None:
 def test_attention_of_relations_in_old_triples_only_stays(form: str) -> None:
     settings = settings_of(form, "dicgrl", later_epochs=4, budget="all", beta=1.0)
     run = run_of(settings)
-    assert isinstance(run, LinkRun)
+    assert isinstance(run, LinkTrainer)
     first, second, _ = knowledge_stream()
     run.take(first)
     strategy(settings).learn(run)
@@ -304,7 +304,7 @@ def test_the_activated_examples_may_shield_and_then_count_once(
 ) -> None:
     changes: dict[str, Any] = {"shield": "activated", "budget": "6", "guard": guard, "fan": 2}
     run = begun("transe-divided", arrive_epochs=2, later_epochs=2, **changes)
-    lessons: list[Lesson] = []
+    lessons: list[TrainingSet] = []
     shielded = watch_shield(run, monkeypatch)
     fit = run.fit
     monkeypatch.setattr(
@@ -341,7 +341,7 @@ def test_a_shield_of_activated_examples_says_what_was_activated() -> None:
 def test_facts_about_what_is_known_are_learned_where_there_is_no_update(newcomers: bool) -> None:
     settings = settings_of("transe-divided", "dicgrl", arrive_epochs=3, later_epochs=0, lr=0.05)
     run = run_of(settings)
-    assert isinstance(run, LinkRun)
+    assert isinstance(run, LinkTrainer)
     first, second, _ = knowledge_stream()
     run.take(first)
     strategy(settings).learn(run)
@@ -395,8 +395,8 @@ def test_an_epoch_takes_every_example_once_and_mixes_old_and_new() -> None:
 
     old_weight = torch.linspace(0, 1, 40)
     lesson = _Mixed(
-        Course(loss, torch.arange(10), torch.ones(10)),
-        Course(loss, torch.arange(100, 140), old_weight),
+        ExampleGroup(loss, torch.arange(10), torch.ones(10)),
+        ExampleGroup(loss, torch.arange(100, 140), old_weight),
         at_once=False,
     )
     kinds, seen = [], []
@@ -416,8 +416,8 @@ def test_a_course_may_take_a_few_others_of_its_examples_in_every_epoch() -> None
     def loss(examples: Tensor, weight: Tensor) -> Tensor:
         raise AssertionError
 
-    new = Course(loss, torch.arange(4), torch.ones(4))
-    some = Course(loss, torch.arange(100, 130), torch.arange(30.0), most=6)
+    new = ExampleGroup(loss, torch.arange(4), torch.ones(4))
+    some = ExampleGroup(loss, torch.arange(100, 130), torch.arange(30.0), most=6)
     lesson = _Mixed(new, some, at_once=False)
     epochs = []
     for epoch in range(20):
@@ -484,11 +484,11 @@ def test_dense_weights_can_be_averaged_by_the_examples_behind_them() -> None:
 
 def test_lessons_of_the_arrival_hold_the_shield_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     run = begun("transe-divided", news_only=True, arrive_epochs=1, later_epochs=0, shield="7")
-    lessons: list[Lesson] = []
+    lessons: list[TrainingSet] = []
     shielded = watch_shield(run, monkeypatch)
     original = run.fit
 
-    def fit(lesson: Lesson, *rest: Any) -> Any:
+    def fit(lesson: TrainingSet, *rest: Any) -> Any:
         lessons.append(lesson)
         return original(lesson, *rest)
 

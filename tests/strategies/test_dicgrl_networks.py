@@ -14,19 +14,19 @@ from torch import Tensor
 
 from dicgrl.strategies import strategy
 from dicgrl.strategies.dicgrl import DiCGRL, _Mixed
-from dicgrl.tasks import NodeRun
-from dicgrl.training import Lesson
+from dicgrl.tasks import NodeTrainer
+from dicgrl.training import TrainingSet
 from tests.growing import break_ties, network_stream, run_of, settings_of, weights
 from tests.slow_activation import Active, Link, edge_link, slow_activation
 
 every_form = pytest.mark.parametrize("form", ["gat-divided", "sage-divided"])
 
 
-def begun(form: str, labelled: bool = True, **changes: Any) -> NodeRun:
+def begun(form: str, labelled: bool = True, **changes: Any) -> NodeTrainer:
     """A run that has learned a part and taken in the next, which may have nothing to learn from."""
     settings = settings_of(form, "dicgrl", **({"dropout": 0.0} | changes))
     run = run_of(settings)
-    assert isinstance(run, NodeRun)
+    assert isinstance(run, NodeTrainer)
     stream = network_stream()
     run.take(stream[0])
     strategy(settings).learn(run)
@@ -36,7 +36,7 @@ def begun(form: str, labelled: bool = True, **changes: Any) -> NodeRun:
     return run
 
 
-def slow_links(run: NodeRun, before: Any) -> tuple[list[Link], list[Link]]:
+def slow_links(run: NodeTrainer, before: Any) -> tuple[list[Link], list[Link]]:
     assert run.graph is not None and run.part is not None
     x, edges, count = run.x.tolist(), run.graph.edges.tolist(), len(run.part.edges)
     old = [edge_link(before, x, edge) for edge in edges[: len(edges) - count]]
@@ -89,7 +89,7 @@ def test_activated_nodes_and_open_components_are_those_of_the_definition(
         )
 
 
-def gradients_of(run: NodeRun, nodes: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+def gradients_of(run: NodeTrainer, nodes: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
     """What the loss of old nodes sends to the components before the class layer, and to weights."""
     seen: list[Tensor] = []
 
@@ -175,7 +175,7 @@ def test_weights_are_averaged_by_training_nodes_and_new_classes_keep_theirs(form
     assert mean.model.num_classes == 3
 
 
-def probabilities(run: NodeRun, model: Any) -> list[list[float]]:
+def probabilities(run: NodeTrainer, model: Any) -> list[list[float]]:
     """Class probabilities of all nodes; nothing dropped."""
     model.train(False)
     with torch.no_grad():
@@ -239,7 +239,7 @@ def test_a_network_has_no_rows_that_could_bring_news_alone() -> None:
     assert not run.brings_news_only()
 
 
-def without_new_classes(run: NodeRun) -> NodeRun:
+def without_new_classes(run: NodeTrainer) -> NodeTrainer:
     """The same run, as if its newest part had brought none."""
     assert run.part is not None
     end = run.part.new_classes.stop
@@ -339,7 +339,7 @@ def test_drift_is_how_far_old_nodes_moved_and_how_many_changed_class(form: str) 
     assert drift["nodes"] == sum(changed) > 0
 
 
-def divergence(run: NodeRun) -> float:
+def divergence(run: NodeTrainer) -> float:
     """How far old nodes are on average from what the model of before says."""
     before, now = probabilities(run, run._before), probabilities(run, run.model)
     return sum(map(slow_divergence, before[:14], now[:14])) / 14
@@ -360,7 +360,7 @@ def test_a_step_of_a_whole_network_takes_the_mean_over_examples_of_all_kinds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = begun("gat-divided", shield="7", budget="4", weight1=0.5, later_epochs=1, beta=0.0)
-    lessons: list[Lesson] = []
+    lessons: list[TrainingSet] = []
     fit = run.fit
     monkeypatch.setattr(
         run, "fit", lambda lesson, *rest: (lessons.append(lesson), fit(lesson, *rest))[1]

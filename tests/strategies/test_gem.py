@@ -12,8 +12,8 @@ from torch import Tensor
 
 from dicgrl.graph import KnowledgeStream
 from dicgrl.strategies.gem import GEM, _Projected, project
-from dicgrl.tasks import LinkRun
-from dicgrl.training import Lesson
+from dicgrl.tasks import LinkTrainer
+from dicgrl.training import TrainingSet
 from dicgrl.training.gradients import inner, put_gradients, take_gradients
 from tests.growing import knowledge_stream, run_of, settings_of
 
@@ -68,15 +68,15 @@ def test_a_gradient_that_is_not_finite_is_left_to_the_loop() -> None:
     assert project(np.array([[1.0]]), np.array([np.inf])).tolist() == [0.0]
 
 
-def started(form: str) -> LinkRun:
+def started(form: str) -> LinkTrainer:
     run = run_of(settings_of(form, "gem"))
-    assert isinstance(run, LinkRun)
+    assert isinstance(run, LinkTrainer)
     for part in knowledge_stream():
         run.take(part)
     return run
 
 
-def shares(run: LinkRun, signs: tuple[float, ...]) -> Any:
+def shares(run: LinkTrainer, signs: tuple[float, ...]) -> Any:
     """A loss without randomness; the sign of a part's scores says what it wants."""
     starts = [run.count("train", 0, number) for number in range(4)]
     part_of = {
@@ -163,13 +163,13 @@ def test_memories_of_all_parts_share_the_budget_by_size(
     """Three old parts of one size: what is rounded up in one is rounded down in another."""
     settings = settings_of("transe", "gem", budget=str(budget), epochs=1)
     run = run_of(settings)
-    assert isinstance(run, LinkRun)
+    assert isinstance(run, LinkTrainer)
     lists = [[(f"{part} {i}", "r", f"{i}") for i in range(5)] for part in range(4)]
     for part in KnowledgeStream.from_labels("even", lists):
         run.take(part)
-    lessons: list[Lesson] = []
+    lessons: list[TrainingSet] = []
 
-    def fit(lesson: Lesson, monitor: object) -> Any:
+    def fit(lesson: TrainingSet, monitor: object) -> Any:
         lessons.append(lesson)
 
     monkeypatch.setattr(run, "fit", fit)

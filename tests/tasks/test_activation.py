@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl.strategies import strategy
-from dicgrl.tasks import LinkRun, NodeRun, link_prediction, node_classification
+from dicgrl.tasks import LinkTrainer, NodeTrainer, link_prediction, node_classification
 from dicgrl.tasks.activation import Activation, _largest, activate, component_bits
 from tests.growing import break_ties, run_of, settings_of, stream_of
 from tests.slow_activation import Link, edge_link, slow_activation, triple_link
@@ -195,7 +195,7 @@ def test_two_random_choices_of_4_of_8_nearly_always_share_a_component() -> None:
     assert sharing == pytest.approx(1 - 1 / math.comb(8, 4))  # all but the complement: 98.6 %
 
 
-def grown(form: str, **changes: Any) -> LinkRun | NodeRun:
+def grown(form: str, **changes: Any) -> LinkTrainer | NodeTrainer:
     """A run that has learned two parts and taken in the third."""
     settings = settings_of(form, "lower", **changes)
     run, learner = run_of(settings), strategy(settings)
@@ -203,7 +203,7 @@ def grown(form: str, **changes: Any) -> LinkRun | NodeRun:
     for part in stream[:2]:
         run.take(part)
         learner.learn(run)
-    if isinstance(run, NodeRun):
+    if isinstance(run, NodeTrainer):
         break_ties(run.model)
     run.take(stream[2])
     return run
@@ -226,7 +226,7 @@ def test_a_part_of_a_knowledge_graph_concerns_what_the_definition_says(
     form: str, orders: int
 ) -> None:
     run = grown(form)
-    assert isinstance(run, LinkRun)
+    assert isinstance(run, LinkTrainer)
     graph = link_prediction._Links(run)
     rows = np.arange(graph.old, len(run.graph.train))
     found = activate(graph, graph.ends(rows), graph.components(rows), orders)
@@ -239,7 +239,7 @@ def test_a_part_of_a_knowledge_graph_concerns_what_the_definition_says(
 @pytest.mark.parametrize("form", ["gat-divided", "sage-divided"])
 def test_a_part_of_a_network_concerns_what_the_definition_says(form: str, orders: int) -> None:
     run = grown(form)
-    assert isinstance(run, NodeRun) and run.graph is not None and run.part is not None
+    assert isinstance(run, NodeTrainer) and run.graph is not None and run.part is not None
     graph = node_classification._Links(run)
     rows = np.arange(graph.old, len(run.graph.edges))
     found = activate(graph, graph.ends(rows), graph.components(rows), orders)
@@ -254,7 +254,7 @@ def test_a_part_of_a_network_concerns_what_the_definition_says(form: str, orders
 def test_a_fan_is_drawn_among_the_old_neighbours(form: str, fan: int) -> None:
     """Nodes with many new links still show as many old ones as they have, up to the fan."""
     run = grown(form, fan=fan)
-    kind = link_prediction if isinstance(run, LinkRun) else node_classification
+    kind = link_prediction if isinstance(run, LinkTrainer) else node_classification
     graph = kind._Links(run)  # type: ignore[arg-type]
     old = [set(ends) for ends in graph.ends(np.arange(graph.old)).tolist()]
     nodes = np.arange(16)
@@ -278,7 +278,7 @@ def test_the_first_of_equal_merits_come_first(merits: list[int], data: st.DataOb
 
 def test_whoever_asks_about_one_triple_sees_all_its_neighbours() -> None:
     every, few = grown("transe-divided", fan=0), grown("transe-divided", fan=1)
-    assert isinstance(every, LinkRun) and isinstance(few, LinkRun)
+    assert isinstance(every, LinkTrainer) and isinstance(few, LinkTrainer)
     triple = every.graph.train[-1]
     expected, found = every.concerned(triple)[0], few.concerned(triple)[0]
     assert len(expected) > 2

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dicgrl.tasks import LinkRun
+from dicgrl.tasks import LinkTrainer
 from tests.growing import LINK_FORMS, run_of, settings_of, stream_of
 from tests.watching import scored_blocks
 
 
-def grown(form: str) -> LinkRun:
+def grown(form: str) -> LinkTrainer:
     run = run_of(settings_of(form, "lower"))
-    assert isinstance(run, LinkRun)
+    assert isinstance(run, LinkTrainer)
     for part in stream_of(form):
         run.take(part)
     return run

@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from dicgrl import UserError
-from dicgrl.checkpoint import load_model
 from dicgrl.graph import KnowledgeStream, NetworkPart, NetworkStream, NetworkStreamBuilder
+from dicgrl.jobs.merged import run_whole
 from dicgrl.models import NetworkModel
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.store.checkpoint import load_model
 from dicgrl.strategies.bounds import Lower
-from dicgrl.tasks import LinkRun, NodeRun
+from dicgrl.tasks import LinkTrainer, NodeTrainer
 from dicgrl.tasks.node_classification import scaled
 from dicgrl.training import EpochReport, FitReport
 from dicgrl.training.loop import Monitor
-from dicgrl.whole import run_whole
 
 CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {"hidden": 4, "heads": 2, "epochs": 30, "lr": 0.02, "dropout": 0.2}
@@ -102,22 +102,22 @@ def rebuilt(
     return builder.build()
 
 
-def part_run(part: NetworkPart, seed: int = 0, **changes: Any) -> NodeRun:
-    run = NodeRun(recipe_of(**changes).settings, seed, CPU)
+def part_run(part: NetworkPart, seed: int = 0, **changes: Any) -> NodeTrainer:
+    run = NodeTrainer(recipe_of(**changes).settings, seed, CPU)
     run.take(part)
     return run
 
 
-def node_run(stream: NetworkStream, seed: int = 0, **changes: Any) -> NodeRun:
+def node_run(stream: NetworkStream, seed: int = 0, **changes: Any) -> NodeTrainer:
     return part_run(stream.merged()[0], seed, **changes)
 
 
-def learn(run: NodeRun, monitor: Monitor | None = None) -> FitReport:
+def learn(run: NodeTrainer, monitor: Monitor | None = None) -> FitReport:
     (report,) = Lower(run.settings).learn(run, monitor).fits
     return report
 
 
-def scores_of(model: NetworkModel, run: NodeRun) -> Tensor:
+def scores_of(model: NetworkModel, run: NodeTrainer) -> Tensor:
     model.eval()
     with torch.no_grad():
         scores: Tensor = model(run.x, run.edges)
@@ -340,21 +340,21 @@ def test_a_network_without_features_is_refused(model: str) -> None:
 @pytest.mark.parametrize("model", ["transe", "convkb"])
 def test_a_model_of_links_is_refused_for_a_network(model: str) -> None:
     with pytest.raises(UserError, match=f"{model} predicts links.*use gat or sage"):
-        NodeRun(LinkSettings(model=model), 0, CPU)
+        NodeTrainer(LinkSettings(model=model), 0, CPU)
 
 
 @pytest.mark.parametrize("model", ["gat", "sage"])
 def test_a_model_of_nodes_is_refused_for_a_knowledge_graph(model: str) -> None:
     with pytest.raises(UserError, match=f"{model} classifies nodes.*knowledge graph"):
-        LinkRun(NodeSettings(model=model), 0, CPU)
+        LinkTrainer(NodeSettings(model=model), 0, CPU)
 
 
 def test_parts_of_the_other_kind_are_refused() -> None:
     links = KnowledgeStream.from_labels("tiny", [[("a", "r", "b")]])
     with pytest.raises(UserError, match="gat classifies nodes; this part is of a knowledge graph"):
-        NodeRun(NodeSettings(), 0, CPU).take(links[0])
+        NodeTrainer(NodeSettings(), 0, CPU).take(links[0])
     with pytest.raises(UserError, match="transe predicts links; this part is of a network"):
-        LinkRun(LinkSettings(), 0, CPU).take(clusters()[0])
+        LinkTrainer(LinkSettings(), 0, CPU).take(clusters()[0])
 
 
 # The whole setting.

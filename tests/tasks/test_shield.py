@@ -13,7 +13,7 @@ from torch import Tensor
 from dicgrl import UserError
 from dicgrl.models import Components, KnowledgeModel
 from dicgrl.strategies.dicgrl import DiCGRL
-from dicgrl.tasks.shield import bars
+from dicgrl.tasks.thresholds import bars
 from tests.growing import settings_of
 from tests.slow import rows_of
 from tests.strategies.test_dicgrl import begun
@@ -63,9 +63,9 @@ def test_bars_are_scores_of_that_rank_among_old_entities_that_do_not_answer(
     assert model.training and not found.requires_grad
     expected = [[slow_bar(model, row, side, rank) for side in (0, 2)] for row in KNOWN.tolist()]
     torch.testing.assert_close(found, torch.tensor(expected))
-    monkeypatch.setattr("dicgrl.tasks.shield.MEMORY_BOUND", 1)  # one triple at a time
+    monkeypatch.setattr("dicgrl.tasks.thresholds.MEMORY_BOUND", 1)  # one triple at a time
     torch.testing.assert_close(bars_of(model, KNOWN, rank), found)
-    monkeypatch.setattr("dicgrl.tasks.shield._RELATIONS", 1)  # one relation at a time
+    monkeypatch.setattr("dicgrl.tasks.thresholds._RELATIONS", 1)  # one relation at a time
     torch.testing.assert_close(bars_of(model, KNOWN, rank), found)
 
 
@@ -81,7 +81,7 @@ def test_ranks_are_met_on_average_when_few_of_the_entities_are_drawn(
     ends = torch.randint(entities, (2, 100), generator=generator)
     known = torch.stack([ends[0], torch.arange(100) % 2, ends[1]], 1)
     asked = known[:1]
-    monkeypatch.setattr("dicgrl.tasks.shield._DRAWN", 40)
+    monkeypatch.setattr("dicgrl.tasks.thresholds._DRAWN", 40)
     scores = model.candidate_scores(asked, "tail", 0, entities)[0]
     same = (known[:, :2] == asked[:, :2]).all(1)
     scores[known[same, 2]] = -torch.inf
@@ -107,7 +107,7 @@ def test_first_ranks_are_told_apart_among_entities_that_a_relation_is_known_to_h
     with torch.no_grad():  # these come first in every question for a tail
         model.entities.rows[100:120] = model.entities.rows[0] + model.relations.rows[0]
         model.entities.rows[100:120] += torch.linspace(0, 0.1, 20)[:, None]
-    monkeypatch.setattr("dicgrl.tasks.shield._DRAWN", 30)
+    monkeypatch.setattr("dicgrl.tasks.thresholds._DRAWN", 30)
     scores = model.candidate_scores(asked, "tail", 101, 120)[0].sort(descending=True).values
     for rank in (1, 2, 7, 19):
         found = bars(model, asked, known, entities, rank, torch.Generator().manual_seed(rank))
@@ -132,7 +132,7 @@ def test_blocks_keep_to_the_memory_bound(
         return score(triples, *others)
 
     monkeypatch.setattr(model, "score_links", watched)
-    monkeypatch.setattr("dicgrl.tasks.shield.MEMORY_BOUND", 1 << 23)  # a CPU takes a sixteenth
+    monkeypatch.setattr("dicgrl.tasks.thresholds.MEMORY_BOUND", 1 << 23)  # a CPU takes a sixteenth
     questions = 2 * ENTITIES  # of each side
     many = rows_of([(i, r, (i + r) % ENTITIES) for i in range(ENTITIES) for r in range(2)])
     bars_of(model, many.repeat(20, 1), 3)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl.models import Components, KnowledgeModel, Scorer
-from dicgrl.tasks import LinkRun
+from dicgrl.tasks import LinkTrainer
 from dicgrl.tasks.start import start_from_neighbours
 from tests.growing import knowledge_stream, run_of, settings_of
 from tests.slow import entity_parts, relation_parts, rows_of, slow_chosen
@@ -161,9 +161,9 @@ def test_a_run_starts_new_rows_as_asked_and_leaves_old_ones(
     other = run_of(settings_of(form, strategy, start="random"))
     stream = knowledge_stream()
     for each in (run, other):
-        assert isinstance(each, LinkRun)
+        assert isinstance(each, LinkTrainer)
         each.take(stream[0])
-    assert isinstance(run, LinkRun) and isinstance(other, LinkRun)
+    assert isinstance(run, LinkTrainer) and isinstance(other, LinkTrainer)
     assert torch.equal(run.model.entities.rows, other.model.entities.rows)  # the first is random
     before = run.model.entities.rows.clone()
     run.take(stream[1])

@@ -10,8 +10,8 @@ import torch
 
 from dicgrl import UserError
 from dicgrl.strategies import strategy
-from dicgrl.tasks import LinkRun
-from dicgrl.training import Lesson
+from dicgrl.tasks import LinkTrainer
+from dicgrl.training import TrainingSet
 from tests.growing import knowledge_stream, network_stream, run_of, settings_of
 
 
@@ -50,12 +50,12 @@ def test_only_what_is_learned_from_the_start_is_weighted(
 ) -> None:
     form = "transe-divided" if name == "dicgrl" else "transe"
     run = run_of(settings_of(form, name, weighting="frequency"))
-    assert isinstance(run, LinkRun)
+    assert isinstance(run, LinkTrainer)
     learner = strategy(run.settings)
-    lessons: list[Lesson] = []
+    lessons: list[TrainingSet] = []
     fit = run.fit
 
-    def watched(lesson: Lesson, *rest: Any, **named: Any) -> Any:
+    def watched(lesson: TrainingSet, *rest: Any, **named: Any) -> Any:
         lessons.append(lesson)
         return fit(lesson, *rest, **named)
 

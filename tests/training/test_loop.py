@@ -14,10 +14,10 @@ from dicgrl.training import (
     DivergedError,
     EpochReport,
     FitReport,
-    Lesson,
     LinkObjective,
     NegativeSampler,
     Schedule,
+    TrainingSet,
     fit,
     make_loss,
 )
@@ -72,7 +72,7 @@ def run(
 
     return fit(
         model,
-        Lesson(objective or model.loss, EXAMPLES),
+        TrainingSet(objective or model.loss, EXAMPLES),
         schedule,
         torch.Generator().manual_seed(0),
         validate=validate if validations is not None else None,
@@ -91,7 +91,7 @@ def test_every_example_is_seen_once_an_epoch_in_a_new_order_with_its_weight() ->
 
     fit(
         model,
-        Lesson(objective, EXAMPLES, EXAMPLES * 2.0),
+        TrainingSet(objective, EXAMPLES, EXAMPLES * 2.0),
         Schedule(epochs=2, batch=4),
         torch.Generator().manual_seed(0),
     )
@@ -333,7 +333,7 @@ def trained(seed: int, epochs: int = 3, components: Components | None = None) ->
     sampler = NegativeSampler(triples, 12, 2, generator)
     objective = LinkObjective(sampler, make_loss("selfadversarial", 2.0, 1.0), 4)
     schedule = Schedule(epochs=epochs, batch=5, lr=0.01)
-    lesson = Lesson(lambda t, w: objective(model, t, w), triples)
+    lesson = TrainingSet(lambda t, w: objective(model, t, w), triples)
     fit(model, lesson, schedule, generator)
     return model
 
@@ -376,7 +376,7 @@ class TwoRows(Slope):
         return self.table.gather(torch.tensor([0, 1])).sum() + self.parameter.sum()
 
 
-class Opening(Lesson):
+class Opening(TrainingSet):
     """Opens another row of a table in every epoch."""
 
     def __init__(self, model: TwoRows) -> None:
@@ -409,7 +409,7 @@ def test_rows_opened_in_the_middle_are_put_back_with_the_best_epoch(best: int) -
 def test_a_lesson_is_asked_before_each_step_and_after_each_epoch() -> None:
     calls: list[str] = []
 
-    class Listening(Lesson):
+    class Listening(TrainingSet):
         def adjust(self) -> None:
             assert model.table.gradient.any()
             calls.append("adjust")
@@ -428,5 +428,5 @@ def test_a_lesson_is_asked_before_each_step_and_after_each_epoch() -> None:
 def test_parameters_that_ask_for_no_gradient_rest() -> None:
     model = Slope()
     model.parameter.requires_grad_(False)
-    fit(model, Lesson(model.loss, EXAMPLES), Schedule(epochs=2, lr=0.1), torch.Generator())
+    fit(model, TrainingSet(model.loss, EXAMPLES), Schedule(epochs=2, lr=0.1), torch.Generator())
     assert model.parameter.item() == 0.0 and model.weights()[0] < 0

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from dicgrl.models import Components, KnowledgeModel
-from dicgrl.training import Lesson, LinkObjective, NegativeSampler, Schedule, fit, make_loss
+from dicgrl.training import LinkObjective, NegativeSampler, Schedule, TrainingSet, fit, make_loss
 from dicgrl.training import stepper as module
 
 ENTITIES, RELATIONS, TRIPLES = 40, 3, 300
@@ -13,7 +13,7 @@ OPTIONS: dict[str, dict[str, int]] = {"transe": {}, "convkb": {"filters": 4}}
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 
-class Adjusted(Lesson):
+class Adjusted(TrainingSet):
     def adjust(self) -> None:
         """Something on the host."""
 
@@ -26,7 +26,7 @@ class Declared(Adjusted):
 
 def test_only_plain_lessons_and_those_that_say_so_may_be_recorded() -> None:
     given = (lambda _, weight: weight.sum(), torch.zeros(3, 3))
-    assert Lesson(*given).capturable
+    assert TrainingSet(*given).capturable
     assert not Adjusted(*given).capturable
     assert Declared(*given).capturable
 
@@ -65,7 +65,7 @@ class Fit:
         schedule = Schedule(
             epochs=9, batch=64, lr=0.02, halve_every=2, clip=1.0, dense_rate=0.3, validate_every=100
         )
-        report = fit(self.model, Lesson(step, triples), schedule, source)
+        report = fit(self.model, TrainingSet(step, triples), schedule, source)
         self.losses = [entry.loss for entry in report.history]
 
 

@@ -14,7 +14,7 @@ from dicgrl.errors import UserError, unknown_name
 from dicgrl.graph import Stream, Task
 from dicgrl.graph.holdout import check_shares
 from dicgrl.readers import read_stream
-from dicgrl.readers.names import read_names_file
+from dicgrl.readers.names_file import read_names_file
 
 __all__ = ["Dataset", "check_there", "datasets", "load_stream", "paper_dataset", "registered"]
 

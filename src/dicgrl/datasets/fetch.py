@@ -18,12 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from dicgrl.common.atomic import publish_folder
+from dicgrl.common.locks import locked
 from dicgrl.datasets.locate import cache_folder
 from dicgrl.datasets.paper import REPOSITORY, REVISION, PaperDataset
 from dicgrl.errors import FailureError, UserError
-from dicgrl.files import publish_folder
 from dicgrl.graph import describe
-from dicgrl.locks import locked
 from dicgrl.readers import read_stream
 
 SOURCE_VARIABLE = "DICGRL_SOURCE"

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from dicgrl.errors import UserError
-from dicgrl.readers.files import ARCHIVE_ENDINGS, SourceFile
+from dicgrl.readers.sources import ARCHIVE_ENDINGS, SourceFile
 
 DATA_VARIABLE = "DICGRL_DATA"
 CACHE_VARIABLE = "DICGRL_CACHE"

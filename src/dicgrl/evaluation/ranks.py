@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dicgrl.evaluation.fused import fused_counts, supported
 from dicgrl.models.knowledge import KnowledgeModel, Side
 from dicgrl.models.mode import evaluating
+from dicgrl.models.transe_ranks import fused_counts, supported
 from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
 
 MEMORY_BOUND = 1 << 30  # bytes for scores at a time, whatever the number of entities

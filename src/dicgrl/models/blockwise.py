@@ -24,7 +24,7 @@ from dicgrl.models.edges import Block
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Messages:
     """What the b nodes of a block hear along their e edges.
 
     Attributes:
@@ -77,7 +77,7 @@ class MessagePass:
         random: Whether `hear` draws random numbers.
     """
 
-    hear: Callable[[Heard], Tensor]
+    hear: Callable[[Messages], Tensor]
     components: Components
     blocks: Sequence[Block]
     random: bool
@@ -135,7 +135,7 @@ class MessagePass:
         if self.components.learned and log_alpha.requires_grad:
             gate = log_alpha - log_alpha.detach() + 1  # alpha / stopgradient(alpha), and its slope
         half = len(sent) // 2
-        heard = Heard(sent[:half], sent[half:], block.target, chosen, gate, generator)
+        heard = Messages(sent[:half], sent[half:], block.target, chosen, gate, generator)
         return self.hear(heard), missing
 
 

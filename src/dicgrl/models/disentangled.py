@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dicgrl.models.blockwise import Heard, MessagePass, edge_logits
+from dicgrl.models.blockwise import MessagePass, Messages, edge_logits
 from dicgrl.models.components import Components
 from dicgrl.models.edges import PreparedEdges
 
@@ -88,7 +88,7 @@ class ComponentLayer(nn.Module, ABC):
         """What components [N, K, inside] send: tables [N, K, ...], the messages first."""
 
     @abstractmethod
-    def hear(self, heard: Heard) -> Tensor:
+    def hear(self, heard: Messages) -> Tensor:
         """What the nodes of a block make of it, [b, K, size]; reads no parameter, only `heard`."""
 
     @abstractmethod
@@ -144,7 +144,7 @@ class ComponentGAT(ComponentLayer):
         messages = torch.einsum("nki,kio->nko", parts, self.weight)
         return messages.contiguous(), parts @ self.attention
 
-    def hear(self, heard: Heard) -> Tensor:
+    def hear(self, heard: Messages) -> Tensor:
         """Sums of messages, weighted by a softmax over the neighbours and the node itself."""
         (own, own_logit), (sent, logit), target = heard.own, heard.sent, heard.target
         logit = logit.masked_fill(~heard.chosen, -torch.inf)
@@ -195,7 +195,7 @@ class ComponentSAGE(ComponentLayer):
         """The components themselves, [N, K, inside]."""
         return (parts.contiguous(),)
 
-    def hear(self, heard: Heard) -> Tensor:
+    def hear(self, heard: Messages) -> Tensor:
         """Means over the neighbours and the node itself."""
         (own,), (sent,) = heard.own, heard.sent
         part = heard.chosen.to(own.dtype)

@@ -15,7 +15,7 @@ from dicgrl.models.components import Components, Route
 from dicgrl.models.scorer import Scorer, scorer
 from dicgrl.models.table import Table
 from dicgrl.models.transe import TransE
-from dicgrl.models.translation import translation_scores
+from dicgrl.models.transe_batch import translation_scores
 
 Side = Literal["head", "tail"]
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from dicgrl.common.seeding import seeded
 from dicgrl.errors import unknown_name
 from dicgrl.models.components import Components
 from dicgrl.models.disentangled import (
@@ -26,7 +27,6 @@ from dicgrl.models.disentangled import (
 from dicgrl.models.edges import PreparedEdges, prepared
 from dicgrl.models.features import SparseRows
 from dicgrl.models.table import Table
-from dicgrl.seeding import seeded
 
 
 class _PlainGAT(nn.Module):

@@ -12,8 +12,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from dicgrl.common.registry import register
 from dicgrl.errors import unknown_name
-from dicgrl.registry import register
 
 
 class Scorer(nn.Module):

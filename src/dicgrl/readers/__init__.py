@@ -14,10 +14,10 @@ from dicgrl.errors import DataError, UserError
 from dicgrl.graph import KnowledgeStream, NetworkGraph, Part, Stream
 from dicgrl.graph.holdout import check_shares
 from dicgrl.readers import knowledge, network, npz
-from dicgrl.readers.aside import NOTHING, SetAside
 from dicgrl.readers.facts import NetworkFacts
-from dicgrl.readers.files import ARCHIVE_ENDINGS, Folder, SourceFile, open_folder
-from dicgrl.readers.names import names_beside, read_names_file
+from dicgrl.readers.hold_out import NOTHING, SetAside
+from dicgrl.readers.names_file import names_beside, read_names_file
+from dicgrl.readers.sources import ARCHIVE_ENDINGS, Folder, SourceFile, open_folder
 from dicgrl.readers.writer import write_stream
 
 __all__ = ["NetworkFacts", "read_part", "read_stream", "read_timed", "write_stream"]

@@ -25,9 +25,9 @@ from dicgrl.errors import DataError, DataWarning, shown
 from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, Vocabulary
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import header_words, named_columns
-from dicgrl.readers.aside import NOTHING, SetAside
-from dicgrl.readers.files import Folder, SourceFile, numbered
-from dicgrl.readers.names import NAMES_FILE, read_names
+from dicgrl.readers.hold_out import NOTHING, SetAside
+from dicgrl.readers.names_file import NAMES_FILE, read_names
+from dicgrl.readers.sources import Folder, SourceFile, numbered
 from dicgrl.readers.strays import strays_beside_parts, strays_of_part, warn_of_strays
 from dicgrl.readers.text import Rows, read_rows
 

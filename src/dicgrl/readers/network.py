@@ -21,10 +21,9 @@ import numpy as np
 from dicgrl.errors import DataError, shown
 from dicgrl.graph import SPLITS, NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray, as_edges
-from dicgrl.readers.aside import NOTHING, SetAside
-from dicgrl.readers.files import Folder, SourceFile, numbered
+from dicgrl.readers.hold_out import NOTHING, SetAside
 from dicgrl.readers.knowledge import part_folders
-from dicgrl.readers.names import read_names
+from dicgrl.readers.names_file import read_names
 from dicgrl.readers.network_table import (
     NetworkTable,
     Positions,
@@ -35,6 +34,7 @@ from dicgrl.readers.network_table import (
     refuse_duplicates,
 )
 from dicgrl.readers.npz import as_features, load_arrays
+from dicgrl.readers.sources import Folder, SourceFile, numbered
 from dicgrl.readers.text import csv_rows, read_fields, read_matrix, read_rows
 
 _UNNAMED = re.compile("unnamed: [0-9]+")  # what pandas calls a column that it read without a name

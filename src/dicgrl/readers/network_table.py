@@ -16,7 +16,7 @@ from dicgrl.errors import DataError, shown
 from dicgrl.graph import NetworkGraph, NetworkStream, NetworkStreamBuilder, Vocabulary
 from dicgrl.graph.arrays import FloatArray, IntArray
 from dicgrl.graph.holdout import hold_out_nodes
-from dicgrl.readers.aside import NOTHING, SetAside
+from dicgrl.readers.hold_out import NOTHING, SetAside
 
 
 @dataclass(slots=True)

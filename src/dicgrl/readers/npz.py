@@ -24,14 +24,14 @@ from dicgrl.errors import DataError, UserError, nearest, shown
 from dicgrl.graph import NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
 from dicgrl.graph.labels import as_label, check_labels
-from dicgrl.readers.aside import NOTHING, SetAside
-from dicgrl.readers.files import SourceFile
+from dicgrl.readers.hold_out import NOTHING, SetAside
 from dicgrl.readers.network_table import (
     Positions,
     check_lengths,
     checked_table,
     refuse_duplicates,
 )
+from dicgrl.readers.sources import SourceFile
 
 _Arrays = dict[str, npt.NDArray[Any]]
 _NEEDED = ("edges", "features", "classes")

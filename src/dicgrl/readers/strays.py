@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from dicgrl.errors import DataError, DataWarning, shown
 from dicgrl.graph import SPLITS
-from dicgrl.readers.files import Folder
+from dicgrl.readers.sources import Folder
 
 _TABLE = re.compile(r"(.+)\.(?:txt|tsv|csv)(?:\.(?:gz|bz2|xz|zip|zst))?", re.IGNORECASE)
 _HARMLESS = re.compile(

@@ -13,7 +13,7 @@ import numpy as np
 from dicgrl.errors import DataError, shown
 from dicgrl.graph.arrays import FloatArray
 from dicgrl.graph.labels import FORBIDDEN, FORBIDDEN_IN_LINES, forbidden
-from dicgrl.readers.files import SourceFile
+from dicgrl.readers.sources import SourceFile
 
 _BLOCK_BYTES = 8 << 20
 _CSV_ROWS = 100_000

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from dicgrl.common.atomic import new_folder, replacing_file
 from dicgrl.errors import UserError, shown
-from dicgrl.files import new_folder, replacing_file
 from dicgrl.graph import SPLITS, KnowledgeStream, NetworkStream, Stream, Vocabulary
 from dicgrl.graph.labels import FORBIDDEN
 

@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dicgrl.files import replacing_file
+from dicgrl.common.atomic import replacing_file
 from dicgrl.report.terminal import counted, titled
 
 SHOWN = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10", "accuracy": "accuracy"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group
 from rich.table import Table
 
-from dicgrl.explain import Explanation
+from dicgrl.ask.explain import Explanation
 from dicgrl.report.terminal import titled
 
 

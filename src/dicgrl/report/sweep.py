@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.console import Group
 from rich.table import Table
 
+from dicgrl.jobs.sweep import Sweep
 from dicgrl.report.continual import SHOWN
 from dicgrl.report.terminal import titled
-from dicgrl.sweep import Sweep
 
 
 def trials_table(found: Sweep) -> Group:

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from dicgrl.registry import register
+from dicgrl.common.registry import register
 from dicgrl.settings import KIND_OF, ContinualSettings, examples_within
 from dicgrl.tasks.base import Run
-from dicgrl.training import FitReport, Lesson
+from dicgrl.training import FitReport, TrainingSet
 from dicgrl.training.loop import Monitor
 
 
@@ -98,10 +98,10 @@ class Strategy:
     def restore(self, state: dict[str, Tensor]) -> None:
         """Put back what `state` gave."""
 
-    def everything(self, run: Run) -> Lesson:
+    def everything(self, run: Run) -> TrainingSet:
         """All that is known so far, as a model learns it that knows nothing yet."""
         examples = run.examples("train")
-        return Lesson(run.objective(examples), examples, run.weights(examples))
+        return TrainingSet(run.objective(examples), examples, run.weights(examples))
 
     def budget(self, run: Run) -> int:
         """Old examples that may be replayed for the newest part."""

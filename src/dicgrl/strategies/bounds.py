@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
-from dicgrl.training import Lesson
+from dicgrl.training import TrainingSet
 from dicgrl.training.loop import Monitor
 
 
@@ -23,7 +23,7 @@ class Lower(Strategy, name="lower"):
     def later(self, run: Run, monitor: Monitor | None) -> Learned:
         """See `Strategy`."""
         examples = run.examples("train", run.newest)
-        return Learned([run.fit(Lesson(run.objective(examples), examples), monitor)])
+        return Learned([run.fit(TrainingSet(run.objective(examples), examples), monitor)])
 
 
 class Upper(Strategy, name="upper"):

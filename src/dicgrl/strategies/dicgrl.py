@@ -29,8 +29,8 @@ from dicgrl.graph.arrays import IntArray, distinct
 from dicgrl.models.table import RowCopies
 from dicgrl.settings import ACTIVATED, ContinualSettings
 from dicgrl.strategies.base import Learned, Strategy
-from dicgrl.tasks.base import Course, Replay, Run
-from dicgrl.training import Lesson
+from dicgrl.tasks.base import ExampleGroup, Replay, Run
+from dicgrl.training import TrainingSet
 from dicgrl.training.loop import Monitor, shuffled
 from dicgrl.training.stepper import Objective
 
@@ -57,7 +57,7 @@ class DiCGRL(Strategy, name="dicgrl"):
         updates = settings.later_epochs > 0 or not (arrives and run.brings_news_only())
         rows = run.examples("train", run.newest)
         weight = torch.ones(len(rows), device=rows.device)
-        part = _Part(Course(run.objective(rows), rows, weight), before)
+        part = _Part(ExampleGroup(run.objective(rows), rows, weight), before)
         stages = [self._arrive] if arrives else []
         if updates:
             stages.insert(0 if settings.arrive_last else len(stages), self._update)
@@ -135,25 +135,25 @@ class _Part:
         replayed: Positions of all old examples that were used.
     """
 
-    new: Course
+    new: ExampleGroup
     before: _Before
-    shield: list[Course] = field(default_factory=list)
+    shield: list[ExampleGroup] = field(default_factory=list)
     activated: Replay | None = None
     replayed: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
 
-class _Mixed(Lesson):
+class _Mixed(TrainingSet):
     """Examples of several kinds whose batches take turns, evenly spread over an epoch.
 
     Where a step learns from all examples there are, these are the examples of all kinds.
     """
 
-    def __init__(self, *courses: Course, at_once: bool) -> None:
+    def __init__(self, *courses: ExampleGroup, at_once: bool) -> None:
         super().__init__(*courses[0][:3])
         self._at_once = at_once
         self._teach(*courses)
 
-    def _teach(self, *courses: Course) -> None:
+    def _teach(self, *courses: ExampleGroup) -> None:
         self.courses = [course for course in courses if len(course.examples)]
         if self._at_once and self.courses:
             self.courses = [_all_of(self.courses)]
@@ -178,7 +178,7 @@ class _Mixed(Lesson):
             yield course.objective, course.examples[chosen], course.weight[chosen]
 
 
-def _all_of(courses: Sequence[Course]) -> Course:
+def _all_of(courses: Sequence[ExampleGroup]) -> ExampleGroup:
     """The examples of several courses as one: its loss is the weighted mean over all of them."""
     objectives, examples, weights, _ = zip(*courses, strict=True)
     sizes = [len(each) for each in examples]
@@ -190,14 +190,14 @@ def _all_of(courses: Sequence[Course]) -> Course:
         losses = [of_course(*given) * given[1].sum() for of_course, *given in split]
         return torch.stack(losses).sum() / weight.sum().clamp(min=1e-12)
 
-    return Course(objective, torch.cat(examples), torch.cat(weights))
+    return ExampleGroup(objective, torch.cat(examples), torch.cat(weights))
 
 
 class _Alternating(_Mixed):
     """New examples and the old ones that they activate, anew every few epochs."""
 
     def __init__(
-        self, run: Run, part: _Part, replay: Replay, guards: list[Course], budget: int
+        self, run: Run, part: _Part, replay: Replay, guards: list[ExampleGroup], budget: int
     ) -> None:
         super().__init__(part.new, at_once=run.at_once)
         self._run, self._part, self._guards, self._budget = run, part, guards, budget
@@ -209,7 +209,7 @@ class _Alternating(_Mixed):
         self._run.open_concerned(replay)
         self._part.before.cover()
         objective = self._run.objective(replay.examples, old=True)
-        activated = Course(objective, replay.examples, replay.weight)
+        activated = ExampleGroup(objective, replay.examples, replay.weight)
         self._teach(self._part.new, activated, *self._guards)
         self.candidates = max(self.candidates, replay.candidates)
         self.activated = max(self.activated, replay.activated)

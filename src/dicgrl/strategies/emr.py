@@ -6,7 +6,7 @@ import torch
 
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
-from dicgrl.training import Lesson
+from dicgrl.training import TrainingSet
 from dicgrl.training.loop import Monitor
 
 
@@ -17,5 +17,5 @@ class EMR(Strategy, name="emr"):
         """See `Strategy`."""
         memory = run.sample(self.budget(run), 0, run.newest)
         examples = torch.cat([run.examples("train", run.newest), memory])
-        report = run.fit(Lesson(run.objective(examples), examples), monitor)
+        report = run.fit(TrainingSet(run.objective(examples), examples), monitor)
         return Learned([report], replayed=len(memory))

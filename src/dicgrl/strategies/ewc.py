@@ -20,7 +20,7 @@ from dicgrl.models.table import Table
 from dicgrl.settings import ContinualSettings
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
-from dicgrl.training import Lesson
+from dicgrl.training import TrainingSet
 from dicgrl.training.loop import Monitor, Trainable, shuffled
 from dicgrl.training.stepper import Objective
 
@@ -113,7 +113,7 @@ def _touched(table: Table) -> Tensor | None:
     return ids if ids is None or ids.is_cuda else torch.unique(ids)
 
 
-class _Held(Lesson):
+class _Held(TrainingSet):
     def __init__(self, objective: Objective, examples: Tensor, hold: Callable[[], None]) -> None:
         super().__init__(objective, examples)
         self._hold = hold

@@ -16,7 +16,7 @@ from torch import Tensor
 from dicgrl.settings import ContinualSettings
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks.base import Run
-from dicgrl.training import Lesson
+from dicgrl.training import TrainingSet
 from dicgrl.training.gradients import inner, put_gradients, take_gradients
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
@@ -45,7 +45,7 @@ class GEM(Strategy, name="gem"):
         return Learned([report], replayed=sum(map(len, memories)))
 
 
-class _Projected(Lesson):
+class _Projected(TrainingSet):
     def __init__(
         self, run: Run, objective: Objective, examples: Tensor, memories: list[Tensor]
     ) -> None:

@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dicgrl.devices import check_memory
+from dicgrl.common.devices import check_memory
 from dicgrl.errors import UserError
 from dicgrl.graph import Part
 from dicgrl.graph.arrays import IntArray
 from dicgrl.models import KnowledgeModel, NetworkModel
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.tasks.activation import MAX_COMPONENTS, Activation
-from dicgrl.training import FitReport, Lesson, Schedule, fit
+from dicgrl.training import FitReport, Schedule, TrainingSet, fit
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
@@ -51,7 +51,7 @@ class Replay:
     activated: int
 
 
-class Course(NamedTuple):
+class ExampleGroup(NamedTuple):
     """Examples of one kind.
 
     Attributes:
@@ -179,7 +179,7 @@ class Run(ABC):
         return None
 
     @abstractmethod
-    def shield(self, examples: Tensor) -> Course | None:
+    def shield(self, examples: Tensor) -> ExampleGroup | None:
         """What protects the answers of old examples from what is new.
 
         Returns:
@@ -283,7 +283,7 @@ class Run(ABC):
 
     def fit(
         self,
-        lesson: Lesson,
+        lesson: TrainingSet,
         monitor: Monitor | None = None,
         schedule: Schedule | None = None,
         *,

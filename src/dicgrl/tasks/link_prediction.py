@@ -23,9 +23,9 @@ from dicgrl.tasks.activation import (
     activate,
     component_bits,
 )
-from dicgrl.tasks.base import TRAINED_BYTES, Course, Replay, Run
-from dicgrl.tasks.shield import bars
+from dicgrl.tasks.base import TRAINED_BYTES, ExampleGroup, Replay, Run
 from dicgrl.tasks.start import start_from_neighbours
+from dicgrl.tasks.thresholds import bars
 from dicgrl.training import LinkObjective, NegativeSampler, make_loss
 from dicgrl.training.known import HEAD, RELATION, TAIL
 from dicgrl.training.stepper import Objective
@@ -43,7 +43,7 @@ _NEGATIVE_BYTES = 20  # at least: its id twice, its score
 _ROUTE_BLOCK = 1 << 16  # triples whose components are computed at a time
 
 
-class LinkRun(Run):
+class LinkTrainer(Run):
     """A knowledge-graph embedding that learns part by part.
 
     Args:
@@ -160,7 +160,7 @@ class LinkRun(Run):
         weight = asked.rsqrt()
         return weight / weight.mean()
 
-    def shield(self, examples: Tensor) -> Course | None:
+    def shield(self, examples: Tensor) -> ExampleGroup | None:
         """See `Run`: old triples are compared with new entities only."""
         assert self.part is not None
         model, kept, new = self.model, self._kept, self.part.new_entities
@@ -181,7 +181,7 @@ class LinkRun(Run):
                 return objective(model, examples[chosen], weight, bar)
 
         entries = torch.arange(len(examples), device=self.device)
-        return Course(of_batch, entries, torch.ones(len(entries), device=self.device))
+        return ExampleGroup(of_batch, entries, torch.ones(len(entries), device=self.device))
 
     def draw_shield(self) -> tuple[Tensor, IntArray]:
         """See `Run`."""
@@ -357,7 +357,7 @@ class LinkRun(Run):
 class _Links(Links):
     """The triples of a run as activation sees them: old ones by the attention of before."""
 
-    def __init__(self, run: LinkRun, old: int | None = None) -> None:
+    def __init__(self, run: LinkTrainer, old: int | None = None) -> None:
         train = run.graph.train
         before = run.count("train", 0, run.newest) if old is None else old
         super().__init__(

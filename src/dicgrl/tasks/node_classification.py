@@ -25,7 +25,7 @@ from dicgrl.tasks.activation import (
     activate,
     component_bits,
 )
-from dicgrl.tasks.base import TRAINED_BYTES, Course, Replay, Run
+from dicgrl.tasks.base import TRAINED_BYTES, ExampleGroup, Replay, Run
 from dicgrl.training import KeptClasses, NodeObjective
 from dicgrl.training.neighbours import (
     Neighbourhood,
@@ -61,7 +61,7 @@ def scaled(features: Tensor, how: str) -> Tensor:
     return torch.nn.functional.normalize(features, p=float(order), dim=1)
 
 
-class NodeRun(Run):
+class NodeTrainer(Run):
     """A network embedding that learns part by part.
 
     Args:
@@ -212,7 +212,7 @@ class NodeRun(Run):
         )
         return lambda nodes, weight: objective(model, nodes, weight)
 
-    def shield(self, examples: Tensor) -> Course | None:
+    def shield(self, examples: Tensor) -> ExampleGroup | None:
         """See `Run`: old nodes keep the class probabilities that the model of before gives them.
 
         Each counts as much as a node that is learned from, and together no more than all those
@@ -224,7 +224,7 @@ class NodeRun(Run):
         model = self.model
         objective = KeptClasses(self._of_before(), self._neighbourhood(), self.settings.beta)
         each = min(1.0, self.count("train", 0, self.newest) / len(examples))
-        return Course(
+        return ExampleGroup(
             lambda nodes, weight: objective(model, nodes, weight),
             examples,
             torch.full((len(examples),), each, device=self.device),
@@ -381,7 +381,7 @@ class NodeRun(Run):
 class _Links(Links):
     """The edges of a run as activation sees them: old ones by the model of before."""
 
-    def __init__(self, run: NodeRun) -> None:
+    def __init__(self, run: NodeTrainer) -> None:
         assert run.graph is not None and run.part is not None
         edges = run.graph.edges
         super().__init__(

@@ -2,7 +2,7 @@
 
 from dicgrl.training.adam import RowAdam
 from dicgrl.training.known import KnownAnswers
-from dicgrl.training.loop import DivergedError, EpochReport, FitReport, Lesson, Schedule, fit
+from dicgrl.training.loop import DivergedError, EpochReport, FitReport, Schedule, TrainingSet, fit
 from dicgrl.training.losses import LOSSES, make_loss
 from dicgrl.training.objective import KeptClasses, LinkObjective, NodeObjective
 from dicgrl.training.sampling import NegativeSampler
@@ -14,12 +14,12 @@ __all__ = [
     "FitReport",
     "KeptClasses",
     "KnownAnswers",
-    "Lesson",
     "LinkObjective",
     "NegativeSampler",
     "NodeObjective",
     "RowAdam",
     "Schedule",
+    "TrainingSet",
     "fit",
     "make_loss",
 ]

@@ -1,6 +1,6 @@
 """The training loop: epochs of batches, early stopping, a guard against weights without sense.
 
-It knows lessons, a model and an optimiser; not what a triple or a node is. A `Lesson` says what is
+It knows lessons, a model and an optimiser; not what a triple or a node is. A `TrainingSet` says what is
 learned in each epoch; strategies of continual learning are lessons of their own. Inside an epoch
 nothing waits for the device: losses are summed there and read once, when the epoch ends.
 """
@@ -16,9 +16,9 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from dicgrl.common.seeding import seeded
 from dicgrl.errors import FailureError
 from dicgrl.models.table import RowCopies, Table
-from dicgrl.seeding import seeded
 from dicgrl.training.adam import RowAdam
 from dicgrl.training.stepper import Objective, Stepper
 
@@ -36,7 +36,7 @@ class Trainable(Protocol):
         """Switch dropout and the like."""
 
 
-class Lesson:
+class TrainingSet:
     """Weighted examples and the objective they are learned by.
 
     Strategies extend it: other batches, gradients that are changed before a step, work between
@@ -71,7 +71,7 @@ class Lesson:
 
         A lesson of another kind that knows this of its objectives and of `adjust` may say so.
         """
-        return type(self).adjust is Lesson.adjust and type(self).batches is Lesson.batches
+        return type(self).adjust is TrainingSet.adjust and type(self).batches is TrainingSet.batches
 
     def adjust(self) -> None:
         """Change the gradients of a step; called between the backward pass and the optimiser."""
@@ -197,7 +197,7 @@ _LARGEST = 1e6  # of a weight; around it float32 has steps of 0.06, too coarse t
 
 def fit(
     model: Trainable,
-    lesson: Lesson,
+    lesson: TrainingSet,
     schedule: Schedule,
     generator: torch.Generator,
     *,
@@ -226,7 +226,7 @@ def fit(
 
 def _fit(
     model: Trainable,
-    lesson: Lesson,
+    lesson: TrainingSet,
     schedule: Schedule,
     generator: torch.Generator,
     validate: Callable[[], float] | None,

@@ -1,0 +1,1 @@
+"""Asking a learner: answers, scores, neighbours, explanations, exports."""

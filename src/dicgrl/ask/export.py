@@ -1,0 +1,70 @@
+"""A learner's arrays for other programs: safetensors and NumPy, with labels as TSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dicgrl.ask.names import Names
+from dicgrl.common.atomic import check_place, new_folder
+from dicgrl.errors import UserError
+from dicgrl.graph import Vocabulary
+from dicgrl.store.checkpoint import write_arrays
+from dicgrl.tasks import LinkTrainer, NodeTrainer
+
+
+def export(run: LinkTrainer | NodeTrainer, names: Names, folder: Path) -> list[str]:
+    """Write the vectors and labels of what was learned to a new folder.
+
+    Knowledge graphs give `entities` [E, K, size] and `relations` [R, K or 1, size]; networks give
+    `nodes` [N, width] and `classes` [C, width]. Disentangled models give what attention over
+    components is made from, too: `attention` [R, K] where each relation has its own weights, else
+    `attention_weight` (W2), whose parts docs/data.md names. Each is an array of
+    `vectors.safetensors` and a `.npy` file; row i of vectors belongs to line i + 1 of the `.tsv` of
+    that name.
+
+    Returns:
+        Names of the files.
+
+    Raises:
+        UserError: The folder is there, or it cannot be made.
+    """
+    check_place(folder.parent)
+    if folder.exists():
+        raise UserError(f"{folder}: is there already; choose another folder")
+    labels: dict[str, Vocabulary]
+    if isinstance(run, LinkTrainer):
+        model = run.model
+        arrays = {
+            "entities": model.entities.rows.view(model.num_entities, model.count, -1),
+            "relations": model.relations.rows.view(model.num_relations, model.relation_count, -1),
+        }
+        if model.attention is not None:
+            arrays["attention"] = model.attention.rows.softmax(-1)
+        if model.attention_weight is not None:
+            arrays["attention_weight"] = model.attention_weight.detach()
+        labels = {"entities": run.graph.entities, "relations": run.graph.relations}
+    else:
+        assert run.graph is not None
+        arrays = {"nodes": run.vectors(), "classes": run.model.class_weight.detach()}
+        if weights := list(run.model.attention_now().values()):  # a layer each
+            arrays["attention_weight"] = torch.stack(weights)
+        labels = {"nodes": run.graph.nodes, "classes": run.graph.classes}
+    with new_folder(folder) as temporary:
+        _write(names, arrays, labels, temporary)
+        return sorted(path.name for path in temporary.iterdir())
+
+
+def _write(
+    names: Names, arrays: dict[str, Tensor], labels: dict[str, Vocabulary], place: Path
+) -> None:
+    held = {name: array.cpu().contiguous() for name, array in arrays.items()}
+    write_arrays(held, place / "vectors.safetensors")
+    for name, array in held.items():
+        np.save(place / f"{name}.npy", array.numpy(), allow_pickle=False)
+    for name, vocabulary in labels.items():
+        lines = (f"{label}\t{names.of(label)}" for label in vocabulary)
+        (place / f"{name}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,1 @@
+"""What every room needs: devices, seeds, files that appear whole, locks, registries."""

@@ -1,0 +1,1 @@
+"""Jobs: streams learned part by part, merged graphs, sweeps."""

@@ -1,0 +1,223 @@
+"""A cell: one training run with all its settings, and the file that keeps its results.
+
+Cells are known by what they are (stream, settings, seed), not by the table that asks for them:
+tables and figures that need the same run share it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from dicgrl.datasets import load_stream, registered
+from dicgrl.errors import BusyError, UserError
+from dicgrl.graph import Stream
+from dicgrl.jobs.merged import run_whole
+from dicgrl.jobs.stream import run_stream
+from dicgrl.recipes import Recipe, load_recipe
+from dicgrl.research.case import study_case
+from dicgrl.settings import LATER
+from dicgrl.store.run_folder import write_json
+
+FORMAT = "dicgrl-cell-1"
+FIRST = "first"  # folder of first parts that cells share while they are run
+FORMS = ("plain", "disentangled", "disentangled-nodes", "disentangled-triple")
+Results = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What to run.
+
+    Attributes:
+        dataset: Name of a dataset, or the path of a stream.
+        model: Name of the model.
+        strategy: How parts are learned; None where all parts are merged.
+        form: plain or disentangled; disentangled-nodes and disentangled-triple have the attention
+            of appendix A.
+        recipe: paper, best or the path of a recipe file.
+        seed: Seed of every random choice.
+        changes: Settings that differ from the recipe's, as key=value.
+        case: Further arguments of the case study; empty for all other cells.
+
+    Example:
+        >>> print(Cell("cora", "gat", "gem", recipe="paper", changes=("graph=part",)))
+        cora gat gem paper seed 0 graph=part
+    """
+
+    dataset: str
+    model: str
+    strategy: str | None = None
+    form: str = "plain"
+    recipe: str = "best"
+    seed: int = 0
+    changes: tuple[str, ...] = ()
+    case: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        how = self.strategy or f"whole {self.form}"
+        words = [self.stream_name, self.model, how, self.recipe, f"seed {self.seed}", *self.changes]
+        return " ".join([*words, *(["case"] if self.case else [])])
+
+    @property
+    def stream_name(self) -> str:
+        """What results call the stream."""
+        return Path(self.dataset).name
+
+    def settings(self) -> Recipe:
+        """The recipe with the changes.
+
+        Raises:
+            UserError: There is no such recipe, or a change is not possible.
+        """
+        attention = self.form.removeprefix("disentangled").removeprefix("-") or "relation"
+        chosen = load_recipe(
+            self.recipe,
+            registered(self.dataset),
+            self.model,
+            disentangled=self.form != "plain",
+            attention="relation" if self.form == "plain" else attention,
+            strategy=self.strategy,
+        )
+        return Recipe(chosen.name, chosen.settings.parsed(self.changes), chosen.published)
+
+    def effective(self) -> dict[str, Any]:
+        """The settings that its results depend on, as JSON would give them back."""
+        settings = self.settings().settings
+        idle = {*settings.without_effect, *(() if self.strategy else LATER)}
+        found = {k: v for k, v in settings.as_dict().items() if k not in idle}
+        return cast(dict[str, Any], json.loads(json.dumps(found)))
+
+    def identity(self) -> dict[str, Any]:
+        """All that its results depend on, as JSON would give it back.
+
+        Settings with their default are left out: one that a later version adds leaves what is
+        finished as it is.
+        """
+        usual = type(self.settings().settings)().as_dict()
+        return {
+            "dataset": self.stream_name,
+            "recipe": self.recipe,
+            "seed": self.seed,
+            "setting": "case" if self.case else "parts" if self.strategy else "whole",
+            "case": list(self.case),
+            "settings": {k: v for k, v in self.effective().items() if v != usual[k]},
+        }
+
+    def key(self) -> str:
+        """Its file's name: readable, and another one when any setting is another."""
+        text = json.dumps(self.identity(), sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:10]
+        how = "case" if self.case else self.strategy or f"whole-{self.form}"
+        words = (self.stream_name, self.model, how, Path(self.recipe).stem, f"seed{self.seed}")
+        return "-".join([*words, digest]).lower()
+
+    def first_key(self) -> str:
+        """The same for cells that learn the first part alike, on the same data with one seed."""
+        known = self.identity()
+        known["settings"] = {k: v for k, v in known["settings"].items() if k not in LATER}
+        text = json.dumps(known, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A cell that was run.
+
+    Attributes:
+        results: What it measured, as `dicgrl run` writes it.
+        finished: When, in UTC.
+        at_once: How many cells ran at a time; their seconds are to be read with it.
+    """
+
+    results: Results
+    finished: str
+    at_once: int
+
+
+def cell_path(folder: Path, cell: Cell) -> Path:
+    """Where a cell's results lie."""
+    return folder / "cells" / f"{cell.key()}.json"
+
+
+def load_cell(folder: Path, cell: Cell) -> Finished | None:
+    """What a finished cell measured; None where it has to be run.
+
+    A file that is damaged or was written with other settings counts as none.
+    """
+    try:
+        stored = json.loads(cell_path(folder, cell).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(stored, Mapping) or stored.get("format") != FORMAT:
+        return None
+    if stored.get("identity") != cell.identity():
+        return None
+    settings = stored["results"].get("settings", {})
+    if any(settings.get(k, v) != v for k, v in cell.effective().items()):  # a default was another
+        return None
+    return Finished(stored["results"], stored["finished"], stored["at_once"])
+
+
+def run_cell(folder: Path, cell: Cell, device: str = "auto", at_once: int = 1) -> None:
+    """Run a cell and keep its results; parts that an interrupted run has learned are not repeated.
+
+    Args:
+        folder: Where results are kept.
+        cell: What to run.
+        device: auto, cpu or cuda.
+        at_once: How many cells run at a time.
+    """
+    path = cell_path(folder, cell)
+    stream, recipe = load_stream(cell.dataset), cell.settings()
+    if not cell.strategy:
+        results = run_whole(stream, recipe, seed=cell.seed, device=device)
+    elif cell.case:
+        results = study_case(stream, recipe, cell.case, seed=cell.seed, device=device)
+    else:
+        results = _run_parts(stream, recipe, cell, device, path.with_suffix(".run"))
+    write_json(
+        path,
+        {
+            "format": FORMAT,
+            "cell": asdict(cell),
+            "identity": cell.identity(),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "at_once": at_once,
+            "results": results,
+        },
+    )
+    shutil.rmtree(path.with_suffix(".run"), ignore_errors=True)
+
+
+def _run_parts(stream: Stream, recipe: Recipe, cell: Cell, device: str, place: Path) -> Results:
+    def learn() -> Results:
+        return run_stream(
+            stream,
+            recipe,
+            seed=cell.seed,
+            device=device,
+            out=place,
+            resume=True,
+            first=place.parents[1] / FIRST / cell.first_key(),
+        )
+
+    unfinished = place.exists()
+    try:
+        return learn()
+    except BusyError:  # a process that outlived its command; what it writes is not damaged
+        raise
+    except UserError:
+        if not unfinished:
+            raise
+        shutil.rmtree(place)  # what an interrupted run left is damaged or of other data
+        return learn()
+
+
+RunCell = Callable[[Path, Cell, str, int], None]

@@ -1,0 +1,151 @@
+"""The paper's tables and figures: which datasets, models and settings each is about."""
+
+from __future__ import annotations
+
+from dicgrl.datasets.paper import PAPER_DATASETS
+from dicgrl.errors import unknown_name
+from dicgrl.research.cells import FORMS, Cell
+from dicgrl.research.kinds import Curves, Panel, PartsTable, WholeTable, strategy_cells
+from dicgrl.research.studies import CaseStudy, Statistics
+from dicgrl.research.target import Target
+
+KNOWLEDGE = ("FB15k-237", "WN18RR")
+NETWORKS = ("cora", "citeseer", "pubmed")
+MODELS = ("transe", "convkb")
+GRAPHS = {  # the edges that messages pass: those of the released code, those that are known
+    "graph=part": "newest part's edges only",
+    "graph=accumulated": "all edges known so far",
+}
+
+
+def _lines(dataset: str, model: str, *changes: str) -> dict[str, Cell]:
+    return {str(cell.strategy): cell for cell in strategy_cells(dataset, model, *changes)}
+
+
+def _sensitive(components: int, top: int) -> Cell:
+    changes = (f"components={components}", f"top={top}")
+    return Cell("cora", "gat", "dicgrl", "disentangled", changes=changes)
+
+
+_ALL = (
+    PartsTable(
+        "table1",
+        "Link prediction after the last part",
+        "Table 1",
+        {"Knowledge graphs": [c for d in KNOWLEDGE for m in MODELS for c in strategy_cells(d, m)]},
+        "hits@10",
+    ),
+    PartsTable(
+        "table2",
+        "Node classification after the last part",
+        "Table 2",
+        {
+            f"Networks, {words}": [c for d in NETWORKS for c in strategy_cells(d, "gat", graph)]
+            for graph, words in GRAPHS.items()
+        },
+        "accuracy",
+    ),
+    WholeTable(
+        "table3",
+        "Link prediction, all parts merged",
+        "Table 3, appendix A",
+        [Cell(d, m, form=form) for d in KNOWLEDGE for m in MODELS for form in FORMS],
+        ("mrr", "hits@10"),
+    ),
+    WholeTable(
+        "table4",
+        "Node classification, all parts merged",
+        "Table 4, appendix A",
+        [Cell(d, "gat", form=form) for d in NETWORKS for form in FORMS[:2]],
+        ("accuracy",),
+    ),
+    Statistics(
+        "stats",
+        "Statistics of the datasets",
+        "Tables 5 and 6, appendix C",
+        tuple(PAPER_DATASETS[name] for name in (*KNOWLEDGE, *NETWORKS)),
+    ),
+    Curves(
+        "curves",
+        "Average performance after each part",
+        "Figures 4, 5 and 9",
+        [
+            Panel(f"{d}, {m}", _lines(d, m), metric, "links", paper=metric == "hits@10")
+            for d in KNOWLEDGE
+            for m in MODELS
+            for metric in ("hits@10", "mrr")
+        ]
+        + [
+            Panel(f"{d}, {words}", _lines(d, "gat", graph), "accuracy", "nodes", paper=True)
+            for d in NETWORKS
+            for graph, words in GRAPHS.items()
+        ],
+    ),
+    Curves(
+        "sensitivity",
+        "Sensitivity to K and n",
+        "Figure 6",
+        [
+            Panel(
+                "cora, n = 2",
+                {f"K = {k}": _sensitive(k, 2) for k in (2, 4, 6, 8, 10)},
+                "accuracy",
+            ),
+            Panel(
+                "cora, K = 8",
+                {f"n = {n}": _sensitive(8, n) for n in (1, 2, 4, 6, 8)},
+                "accuracy",
+            ),
+        ],
+    ),
+    Curves(
+        "time",
+        "Seconds of learning",
+        "Figure 7",
+        [
+            Panel(
+                "FB15k-237, transe",
+                _lines("FB15k-237", "transe"),
+                "seconds",
+                quality="hits@10",
+            )
+        ],
+    ),
+    CaseStudy(
+        "case",
+        "Case study",
+        "Figure 8",
+        Cell(
+            "FB15k-237",
+            "transe",
+            "dicgrl",
+            "disentangled",
+            changes=("orders=2",),  # what the paper's figure shows
+            case=("Robert Clohessy", "United Kingdom", "Jack Huston", "Dominic Chianese"),
+        ),
+    ),
+)
+_BEYOND = (
+    PartsTable(
+        "films",
+        "The built-in films after the last part",
+        "",
+        {"Films": strategy_cells("films", "transe")},
+        "hits@10",
+    ),
+)
+TARGETS: dict[str, Target] = {target.name: target for target in (*_ALL, *_BEYOND)}
+
+
+def targets(name: str) -> list[Target]:
+    """The target of a name; for `all` every target of the paper.
+
+    Example:
+        >>> [target.where for target in targets("table1")]
+        ['Table 1']
+    """
+    if name == "all":
+        return list(_ALL)
+    if name not in TARGETS:
+        raise unknown_name("target", name, [*TARGETS, "all"])
+    return [TARGETS[name]]

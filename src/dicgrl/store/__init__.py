@@ -1,0 +1,1 @@
+"""Where learners live: the only room that knows names of files in a run folder."""
