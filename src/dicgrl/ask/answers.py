@@ -1,6 +1,6 @@
 """The best answers to many questions about a knowledge graph; scores in blocks of bounded memory.
 
-A question is a triple of ids, one of which is `ASKED`: what stands there is what is asked for.
+A question is a triple of ids, one of which is `ASKED_ID`: what stands there is what is asked for.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dicgrl.evaluation.ranks import MEMORY_BOUND, row_blocks
 from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray
 from dicgrl.models.knowledge import Side
 from dicgrl.models.mode import evaluating
-from dicgrl.tasks import LinkTrainer
+from dicgrl.trainers import LinkTrainer
 from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
 
-ASKED = -1  # in place of the id that a question asks for
+ASKED_ID = -1  # in place of the id that a question asks for
 _TRIPLES = 1 << 14  # scored at a time, one by one
 _FACTS = 1 << 20  # looked up at a time
 
@@ -31,18 +31,18 @@ class Answers(NamedTuple):
         ids: Entities, or relations where these are asked for.
         scores: Their scores.
         known: Which make a training triple.
-        aside: Which make a validation or test triple, and no training triple.
+        held_out: Which make a validation or test triple, and no training triple.
     """
 
     ids: IntArray
     scores: FloatArray
     known: BoolArray
-    aside: BoolArray
+    held_out: BoolArray
 
 
 @torch.no_grad()
 def best_answers(
-    run: LinkTrainer, questions: IntArray, k: int, *, new: bool = False
+    trainer: LinkTrainer, questions: IntArray, k: int, *, new: bool = False
 ) -> list[Answers]:
     """The k best answers to each question [q, 3].
 
@@ -50,52 +50,52 @@ def best_answers(
     triple has the same entity at both ends.
 
     Args:
-        run: Holds the model and the graph.
-        questions: Triples by ids, with `ASKED` in one column each.
+        trainer: Holds the model and the graph.
+        questions: Triples by ids, with `ASKED_ID` in one column each.
         k: How many answers, at most.
         new: Leave out training, validation and test triples.
     """
     found: dict[int, Answers] = {}
-    columns = (questions == ASKED).argmax(1)
-    with evaluating(run.model):
+    columns = (questions == ASKED_ID).argmax(1)
+    with evaluating(trainer.model):
         for asked in (HEAD, RELATION, TAIL):
             of_side = np.flatnonzero(columns == asked)
             if len(of_side):
-                answers = _Side(run, questions[of_side], asked, new).answers(k)
+                answers = _Side(trainer, questions[of_side], asked, new).answers(k)
                 found.update(zip(of_side.tolist(), answers, strict=True))
     return [found[row] for row in range(len(questions))]
 
 
 @torch.no_grad()
-def scores_of(run: LinkTrainer, triples: IntArray) -> Tensor:
+def scores_of(trainer: LinkTrainer, triples: IntArray) -> Tensor:
     """Scores of triples by ids [n, 3], on the CPU."""
     if not len(triples):
         return torch.empty(0)
-    height = min(max(MEMORY_BOUND // run.model.link_bytes(), 1), _TRIPLES)
-    blocks = torch.split(torch.from_numpy(triples).to(run.device), height)
-    with evaluating(run.model):
-        return torch.cat([run.model.score(*block.unbind(1)) for block in blocks]).cpu()
+    height = min(max(MEMORY_BOUND // trainer.model.link_bytes(), 1), _TRIPLES)
+    blocks = torch.split(torch.from_numpy(triples).to(trainer.device), height)
+    with evaluating(trainer.model):
+        return torch.cat([trainer.model.score(*block.unbind(1)) for block in blocks]).cpu()
 
 
 class _Side:
     """Questions [q, 3] that ask for the same column."""
 
-    def __init__(self, run: LinkTrainer, questions: IntArray, asked: int, new: bool) -> None:
-        self._run, self._asked, self._new = run, asked, new
+    def __init__(self, trainer: LinkTrainer, questions: IntArray, asked: int, new: bool) -> None:
+        self._trainer, self._asked, self._new = trainer, asked, new
         self._questions = questions.copy()
         self._questions[:, asked] = 0  # any id: it is replaced
-        self._triples = torch.from_numpy(self._questions).to(run.device)
+        self._triples = torch.from_numpy(self._questions).to(trainer.device)
         self._known: KnownAnswers | None = None
         if new and asked != RELATION:
-            graph = run.graph
+            graph = trainer.graph
             facts = graph.train[graph.same_questions(self._questions)]
             facts = np.concatenate([facts, graph.valid, graph.test])
-            known = torch.from_numpy(facts).to(run.device)
-            self._known = KnownAnswers.of(known, asked, run.model.num_relations)
+            known = torch.from_numpy(facts).to(trainer.device)
+            self._known = KnownAnswers.of(known, asked, trainer.model.num_relations)
 
     def answers(self, k: int) -> list[Answers]:
         """The best answers to each question."""
-        model, graph = self._run.model, self._run.graph
+        model, graph = self._trainer.model, self._trainer.graph
         among = model.num_relations if self._asked == RELATION else model.num_entities
         k = min(k, among)
         ids = np.empty((len(self._questions), k), dtype=np.int64)
@@ -107,14 +107,14 @@ class _Side:
             best = found.topk(k)
             at = rows.cpu().numpy()
             ids[at], scores[at] = best.indices.cpu().numpy(), best.values.cpu().numpy()
-        known, aside = np.empty(ids.shape, np.bool_), np.empty(ids.shape, np.bool_)
+        known, held_out = np.empty(ids.shape, np.bool_), np.empty(ids.shape, np.bool_)
         height = max(_FACTS // max(k, 1), 1)
         for first in range(0, len(ids), height):
             some = slice(first, first + height)
             triples = self._with(some, ids[some])
             known[some] = graph.contains(triples).reshape(ids[some].shape)
-            aside[some] = graph.sets_aside(triples).reshape(ids[some].shape)
-        columns = (ids, scores, known, aside)
+            held_out[some] = graph.sets_aside(triples).reshape(ids[some].shape)
+        columns = (ids, scores, known, held_out)
         there = scores > -np.inf
         return [
             Answers(*(column[row, left] for column in columns)) for row, left in enumerate(there)
@@ -122,7 +122,7 @@ class _Side:
 
     def _blocks(self, among: int) -> Iterator[Tensor]:
         """Positions of questions whose scores fit into memory."""
-        model = self._run.model
+        model = self._trainer.model
         if self._asked == RELATION:
             return row_blocks(self._triples, max(_TRIPLES // max(among, 1), 1), False)
         height = max(MEMORY_BOUND // (max(among, 1) * (model.pair_bytes() + 4)), 1)
@@ -130,15 +130,15 @@ class _Side:
 
     def _scores(self, rows: Tensor) -> Tensor:
         """Scores of all that could stand in the asked column, [b, E] or [b, R]."""
-        model = self._run.model
+        model = self._trainer.model
         if self._asked == RELATION:
             every = self._with(rows.cpu().numpy(), np.arange(model.num_relations)[None])
-            return scores_of(self._run, every).view(len(rows), -1)
+            return scores_of(self._trainer, every).view(len(rows), -1)
         side: Side = "tail" if self._asked == TAIL else "head"
         return model.candidate_scores(self._triples[rows], side, 0, model.num_entities)
 
     def _leave_out(self, scores: Tensor, rows: Tensor) -> None:
-        graph, at = self._run.graph, rows.cpu().numpy()
+        graph, at = self._trainer.graph, rows.cpu().numpy()
         if self._asked == RELATION:
             if self._new:
                 every = self._with(at, np.arange(scores.shape[1])[None])

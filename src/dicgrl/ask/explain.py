@@ -9,7 +9,11 @@ import numpy as np
 from dicgrl.ask.answers import scores_of
 from dicgrl.ask.names import Names
 from dicgrl.graph.arrays import IntArray
-from dicgrl.tasks import LinkTrainer
+from dicgrl.strategies.activator_links import would_activate
+from dicgrl.strategies.dicgrl import DiCGRLSettings
+from dicgrl.trainers import LinkTrainer
+
+DEFAULT_ORDERS: int = DiCGRLSettings.options()["orders"].default
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class Explanation:
         triple: Its labels, readable where there are names.
         score: The model's score.
         known: Whether it is a training fact already.
-        aside: Whether it is known, and set aside to measure with.
+        held_out: Whether it is known, and held out to measure with.
         components: Components that it uses, with their attention weights.
         candidates: Old triples in the neighbourhood.
         activated: How many of them share a component, by order.
@@ -47,18 +51,18 @@ class Explanation:
     triple: tuple[str, str, str]
     score: float
     known: bool
-    aside: bool
+    held_out: bool
     components: dict[int, float]
     candidates: int
     activated: dict[int, int]
     best: list[Activated]
 
 
-def explain(run: LinkTrainer, names: Names, row: IntArray, k: int = 10) -> Explanation:
+def explain(trainer: LinkTrainer, names: Names, row: IntArray, k: int = 10) -> Explanation:
     """Explain a triple of known entities, as if it arrived now.
 
     Args:
-        run: A knowledge graph with a disentangled model.
+        trainer: A knowledge graph with a disentangled model.
         names: Readable names.
         row: The triple by ids, [3].
         k: How many old triples to list.
@@ -66,8 +70,9 @@ def explain(run: LinkTrainer, names: Names, row: IntArray, k: int = 10) -> Expla
     Raises:
         UserError: The model is plain.
     """
-    graph = run.graph
-    found, chosen, alpha = run.concerned(row)
+    graph = trainer.graph
+    orders = trainer.settings.orders if "orders" in trainer.settings else DEFAULT_ORDERS
+    found, chosen, alpha = would_activate(trainer, row, orders)
     itself = (graph.train[found.rows] == row).all(1)  # where it is known already
     found = found.at(~itself)
     best = np.argsort(-found.merit, kind="stable")[:k]
@@ -75,18 +80,18 @@ def explain(run: LinkTrainer, names: Names, row: IntArray, k: int = 10) -> Expla
         Activated(
             names.triple(graph, graph.train[found.rows[i]]),
             int(found.order[i]),
-            [c for c in range(run.model.count) if found.common[i] >> c & 1],
+            [c for c in range(trainer.model.count) if found.common[i] >> c & 1],
             float(found.merit[i]),
         )
         for i in best
     ]
     return Explanation(
         names.triple(graph, row),
-        scores_of(run, row[None]).item(),
+        scores_of(trainer, row[None]).item(),
         bool(graph.contains(row[None])[0]),
         bool(graph.sets_aside(row[None])[0]),
         dict(zip(chosen.tolist(), alpha, strict=True)),
         found.candidates - int(itself.sum()),
-        {order: int((found.order == order).sum()) for order in range(1, run.settings.orders + 1)},
+        {order: int((found.order == order).sum()) for order in range(1, orders + 1)},
         listed,
     )

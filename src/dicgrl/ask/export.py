@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from dicgrl.ask.names import Names
 from dicgrl.common.atomic import check_place, new_folder
 from dicgrl.errors import UserError
 from dicgrl.graph import Vocabulary
-from dicgrl.store.checkpoint import write_arrays
-from dicgrl.tasks import LinkTrainer, NodeTrainer
+from dicgrl.common.tensors import write_tensors
 
 
-def export(run: LinkTrainer | NodeTrainer, names: Names, folder: Path) -> list[str]:
+def write_vectors(
+    arrays: Mapping[str, Tensor], labels: Mapping[str, Vocabulary], names: Names, folder: Path
+) -> list[str]:
     """Write the vectors and labels of what was learned to a new folder.
 
     Knowledge graphs give `entities` [E, K, size] and `relations` [R, K or 1, size]; networks give
@@ -25,6 +26,12 @@ def export(run: LinkTrainer | NodeTrainer, names: Names, folder: Path) -> list[s
     `attention_weight` (W2), whose parts docs/data.md names. Each is an array of
     `vectors.safetensors` and a `.npy` file; row i of vectors belongs to line i + 1 of the `.tsv` of
     that name.
+
+    Args:
+        arrays: The arrays by name.
+        labels: Labels of the rows, for arrays that have any.
+        names: Readable names.
+        folder: Where to; there must be nothing yet.
 
     Returns:
         Names of the files.
@@ -35,34 +42,16 @@ def export(run: LinkTrainer | NodeTrainer, names: Names, folder: Path) -> list[s
     check_place(folder.parent)
     if folder.exists():
         raise UserError(f"{folder}: is there already; choose another folder")
-    labels: dict[str, Vocabulary]
-    if isinstance(run, LinkTrainer):
-        model = run.model
-        arrays = {
-            "entities": model.entities.rows.view(model.num_entities, model.count, -1),
-            "relations": model.relations.rows.view(model.num_relations, model.relation_count, -1),
-        }
-        if model.attention is not None:
-            arrays["attention"] = model.attention.rows.softmax(-1)
-        if model.attention_weight is not None:
-            arrays["attention_weight"] = model.attention_weight.detach()
-        labels = {"entities": run.graph.entities, "relations": run.graph.relations}
-    else:
-        assert run.graph is not None
-        arrays = {"nodes": run.vectors(), "classes": run.model.class_weight.detach()}
-        if weights := list(run.model.attention_now().values()):  # a layer each
-            arrays["attention_weight"] = torch.stack(weights)
-        labels = {"nodes": run.graph.nodes, "classes": run.graph.classes}
     with new_folder(folder) as temporary:
         _write(names, arrays, labels, temporary)
         return sorted(path.name for path in temporary.iterdir())
 
 
 def _write(
-    names: Names, arrays: dict[str, Tensor], labels: dict[str, Vocabulary], place: Path
+    names: Names, arrays: Mapping[str, Tensor], labels: Mapping[str, Vocabulary], place: Path
 ) -> None:
     held = {name: array.cpu().contiguous() for name, array in arrays.items()}
-    write_arrays(held, place / "vectors.safetensors")
+    write_tensors(held, place / "vectors.safetensors")
     for name, array in held.items():
         np.save(place / f"{name}.npy", array.numpy(), allow_pickle=False)
     for name, vocabulary in labels.items():

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.errors import DataError, UserError, unknown_name
-from dicgrl.models import BACKBONES, Scorer
-from dicgrl.settings import LATER, LinkSettings, NodeSettings
-from dicgrl.strategies import Strategy, divides
+from dicgrl.settings import Settings
+from dicgrl.strategies import strategy_named
+from dicgrl.tasks import DEFAULT_STRATEGY
 
 NAMES = ("paper", "best")
 SECTIONS = ("settings", "disentangled", "continual", "strategies", "published")
@@ -34,7 +34,7 @@ class Recipe:
     """
 
     name: str
-    settings: LinkSettings | NodeSettings
+    settings: Settings
     published: dict[str, Any] = field(default_factory=dict)
 
 
@@ -65,33 +65,31 @@ def load_recipe(
         >>> load_recipe("paper", "cora", "gat", strategy="gem").published
         {'whole': 75.3, 'average': 76.1}
     """
-    settings = _defaults(model)
+    # A merged graph has one part; where there are components, dicgrl learns what may follow it.
+    later = strategy or (DEFAULT_STRATEGY if disentangled else "lower")
+    settings = Settings(model, later)
     content = _content(name, dataset, model)
     if content is None and name != "best":
         whose = dataset or "data of your own"
         raise UserError(f"there is no recipe {name!r} for {whose} with {model}; use --recipe best")
     form = "disentangled" if disentangled else "plain"
-    kind = "links" if isinstance(settings, LinkSettings) else "nodes"
-    default = _shipped(f"default.{kind}.toml") or {}
+    default = _shipped(f"default.{settings.task.recipe}.toml") or {}
     if content is None:
         name, content = "default", default
-    settings = settings.changed(content.get("settings", {}))
+    settings = settings.changed(content.get("settings", {}), carried=True)
     if disentangled:
-        settings = settings.changed(content.get("disentangled", {}))
+        settings = settings.changed(content.get("disentangled", {}), carried=True)
     if attention != "relation":
         settings = settings.changed({"attention": attention})
         form += f"-{attention}"
-    # A merged graph has one part; where there are components, dicgrl learns what may follow it.
-    later = strategy or ("dicgrl" if disentangled else "lower")
-    known = Strategy.registry.get(later)
-    called = later if known is None else known.recipe
-    strategies = content.get("strategies", default["strategies"] if name == "best" else {})
+    called = strategy_named(later).recipe
+    strategies = content.get("strategies", default.get("strategies", {}) if name == "best" else {})
     own = content.get("continual", {}) | strategies.get(called, {})
     if strategy is None:
-        own = {key: value for key, value in own.items() if key in LATER}
+        own = {key: value for key, value in own.items() if key in settings.later_names}
     if not disentangled:  # a strategy may have a division of its own
         own = {key: value for key, value in own.items() if key not in ("components", "top")}
-    settings = settings.changed(own).changed({"strategy": later})
+    settings = settings.changed(own, carried=True)
     return Recipe(name, settings, content.get("published", {}).get(strategy or form, {}))
 
 
@@ -125,20 +123,12 @@ def _shipped(name: str) -> dict[str, Any] | None:
     return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
 
 
-def default_settings(model: str, strategy: str, dataset: str = "") -> LinkSettings | NodeSettings:
+def default_settings(model: str, strategy: str, dataset: str = "") -> Settings:
     """Settings of a model and strategy: those of a dataset's recipe, or of none.
 
     Example:
         >>> default_settings("transe", "dicgrl").components
         4
     """
-    divided = divides(strategy)
+    divided = strategy_named(strategy).divided
     return load_recipe("best", dataset, model, disentangled=divided, strategy=strategy).settings
-
-
-def _defaults(model: str) -> LinkSettings | NodeSettings:
-    if model in BACKBONES:
-        return NodeSettings(model=model)
-    if model not in Scorer.registry:
-        raise unknown_name("model", model, [*Scorer.registry, *BACKBONES])
-    return LinkSettings(model=model)

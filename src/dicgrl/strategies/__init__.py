@@ -1,23 +1,44 @@
-"""Strategies of continual learning, by name; each is written once for both tasks.
+"""Strategies of continual learning, by name; each is written once for every task.
 
-To add one, subclass `Strategy` under a name and implement `later`.
+To add one, subclass `Strategy` under a name and implement `later`, or put one together from
+ingredients (`dicgrl.strategies.ingredients`).
 """
 
 from dicgrl.errors import unknown_name
-from dicgrl.settings import ContinualSettings
-from dicgrl.strategies import bounds, dicgrl, emr, ewc, gem  # each registers its strategies
+from dicgrl.strategies import (  # each registers what it brings
+    activator_links,
+    activator_nodes,
+    bounds,
+    dicgrl,
+    emr,
+    ewc,
+    gem,
+)
 from dicgrl.strategies.base import Learned, Strategy
+from dicgrl.strategies.ingredients import Composed, Ingredient
 
-__all__ = ["Learned", "Strategy", "bounds", "dicgrl", "divides", "emr", "ewc", "gem", "strategy"]
+__all__ = [
+    "Composed",
+    "Ingredient",
+    "Learned",
+    "Strategy",
+    "activator_links",
+    "activator_nodes",
+    "bounds",
+    "dicgrl",
+    "emr",
+    "ewc",
+    "gem",
+    "strategy_named",
+]
 
 
-def divides(name: str | None) -> bool:
-    """Whether a strategy works on components; one that is not known does not."""
-    return name in Strategy.registry and Strategy.registry[name].divided
+def strategy_named(name: str) -> type[Strategy]:
+    """The strategy of that name.
 
-
-def strategy(settings: ContinualSettings) -> Strategy:
-    """The strategy that the settings name."""
-    if settings.strategy not in Strategy.registry:
-        raise unknown_name("strategy", settings.strategy, Strategy.registry)
-    return Strategy.registry[settings.strategy](settings)
+    Raises:
+        UserError: There is none.
+    """
+    if name not in Strategy.registry:
+        raise unknown_name("strategy", name, Strategy.registry)
+    return Strategy.registry[name]

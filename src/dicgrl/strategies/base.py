@@ -1,16 +1,19 @@
-"""What a strategy is: how a new part is learned, written once for every model and both tasks."""
+"""What a strategy is: how a new part is learned, written once for every model and task."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from torch import Tensor
 
+from dicgrl.common.options import Section, option
 from dicgrl.common.registry import register
-from dicgrl.settings import KIND_OF, ContinualSettings, examples_within
-from dicgrl.tasks.base import Run
-from dicgrl.training import FitReport, TrainingSet
+from dicgrl.errors import UserError
+from dicgrl.strategies.start import start_from_neighbours
+from dicgrl.trainers import Trainer
+from dicgrl.training import FitReport, Schedule, TrainingSet
 from dicgrl.training.loop import Monitor
 
 
@@ -33,57 +36,177 @@ class Learned:
     details: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class StrategySettings(Section):
+    """Settings of every strategy.
+
+    New rows start with all of them: what they answer is measured before a part is learned, too.
+    """
+
+    start: str = option(
+        "auto",
+        "Start of new rows: random, neighbours (what the graph says about them; in a network, what "
+        "its nodes say about a new class), or auto (neighbours for dicgrl and what derives from "
+        "it, else random).",
+        choices=("auto", "random", "neighbours"),
+    )
+
+
+@dataclass(frozen=True)
+class SelectionSettings(Section):
+    """What epochs are selected by."""
+
+    validate_on: str = option(
+        "seen",
+        "Validation data that later parts are selected by: seen (of all parts so far), part (of "
+        "the newest part) or none (they are learned to the end).",
+        choices=("seen", "part", "none"),
+    )
+
+
+@dataclass(frozen=True)
+class LaterSettings(SelectionSettings, StrategySettings):
+    """Settings of strategies that continue with the model they have."""
+
+    later_epochs: int = option(
+        0,
+        "Epochs of every part but the first; 0 for as many as the first. For dicgrl with "
+        "arrive_epochs they are those of the update that follows, and 0 leaves it out where every "
+        "new example speaks of something new; otherwise it takes arrive_epochs.",
+        least=0,
+    )
+    later_rate: float = option(
+        1.0, "Learning rate of later parts as a multiple of lr.", least=0
+    )
+
+    def later(self, schedule: Schedule) -> Schedule:
+        """The schedule of every part but the first, given that of the first."""
+        epochs = self.later_epochs or schedule.epochs
+        return replace(schedule, epochs=epochs, lr=schedule.lr * self.later_rate)
+
+
 class Strategy:
     """Learns parts; a subclass under a name, which no other module has taken, is found by it.
 
     The first part is learned alike by all: there is nothing yet that could be forgotten.
 
     Attributes:
+        Settings: Its own settings, a frozen dataclass; those of a class that derives from it may
+            have more.
         name: What it is called.
-        recipe: What recipes call it: its name, or that of the strategy that it is a kind of, whose
-            `start=auto` it has, too.
+        recipe: What recipes call it: its name, or that of the strategy that it derives from.
         divided: Whether it works on components, so that its model is disentangled unless one asks
             for another.
+        starts_from_neighbours: What `start=auto` means.
 
     Args:
-        settings: The settings; a strategy reads those that concern it.
+        settings: Its settings.
     """
 
     registry: ClassVar[dict[str, type[Strategy]]] = {}
+    Settings: ClassVar[type[StrategySettings]] = LaterSettings
     name: ClassVar[str]
     recipe: ClassVar[str]
     divided: ClassVar[bool] = False
+    starts_from_neighbours: ClassVar[bool] = False
 
     def __init_subclass__(cls, name: str | None = None) -> None:
         super().__init_subclass__()
         if name is not None:
             register(Strategy.registry, "strategy", name, cls)
             cls.name = name
-            cls.recipe = KIND_OF[name] = getattr(cls, "recipe", name)
+            cls.recipe = getattr(cls, "recipe", name)
 
-    def __init__(self, settings: ContinualSettings) -> None:
+    def __init__(self, settings: Any) -> None:
         self.settings = settings
 
-    def learn(self, run: Run, monitor: Monitor | None = None) -> Learned:
-        """Learn the newest part, which the run has taken in already."""
-        learned = self.first(run, monitor) if run.newest == 0 else self.later(run, monitor)
-        self.conclude(run)
+    @classmethod
+    def check_model(cls, divided: bool) -> None:
+        """Refuse a model that the strategy cannot work with.
+
+        Args:
+            divided: Whether the model is divided into components.
+
+        Raises:
+            UserError: It cannot.
+        """
+        if cls.divided and not divided:
+            raise UserError(
+                f"strategy {cls.name} updates components: it needs a disentangled model, such as "
+                "components=8 top=4"
+            )
+
+    def prepare(self, trainer: Trainer) -> None:
+        """Let new rows start where they should; the trainer has just taken in a part."""
+        start = self.settings.start
+        wanted = start == "neighbours" or (start == "auto" and self.starts_from_neighbours)
+        if trainer.newest and wanted:
+            start_from_neighbours(trainer)
+
+    def learn(self, trainer: Trainer, monitor: Monitor | None = None) -> Learned:
+        """Learn the newest part, which the trainer has taken in already."""
+        first = trainer.newest == 0
+        learned = self.first(trainer, monitor) if first else self.later(trainer, monitor)
+        self.finish_part(trainer)
         return learned
 
-    def conclude(self, run: Run) -> None:
+    def finish_part(self, trainer: Trainer) -> None:
         """Remember a part that was learned here, or that another strategy learned alike."""
-        run.reseed()  # the same numbers whether or not the part was learned in this process
-        self.remember(run)
+        trainer.reseed()  # the same numbers whether or not the part was learned in this process
+        self.remember(trainer)
 
-    def first(self, run: Run, monitor: Monitor | None) -> Learned:
+    def first(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
         """Learn the first part."""
-        return Learned([run.fit(self.everything(run), monitor)])
+        return Learned([self.fit(trainer, self.everything(trainer), monitor)])
 
-    def later(self, run: Run, monitor: Monitor | None) -> Learned:
+    def later(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
         """Learn a part when others have been learned before."""
         raise NotImplementedError
 
-    def remember(self, run: Run) -> None:
+    def fit(
+        self,
+        trainer: Trainer,
+        training_set: TrainingSet,
+        monitor: Monitor | None = None,
+        schedule: Schedule | None = None,
+        *,
+        from_scratch: bool = False,
+    ) -> FitReport:
+        """Train as the settings say, with early stopping on validation data.
+
+        Args:
+            trainer: Holds the model.
+            training_set: What is learned.
+            monitor: Told about every epoch.
+            schedule: How long and how fast; that of the settings unless given.
+            from_scratch: Whether the model learns everything again.
+        """
+        if schedule is None:
+            schedule = trainer.schedule
+            if trainer.newest and isinstance(self.settings, LaterSettings):
+                schedule = self.settings.later(schedule)
+        validate = self.validator(trainer, from_scratch=from_scratch)
+        return trainer.fit(training_set, monitor, schedule, validate=validate)
+
+    def validator(
+        self, trainer: Trainer, *, from_scratch: bool = False
+    ) -> Callable[[], float] | None:
+        """What training is stopped by; None without any."""
+        return trainer.validator(self._validate_on, from_scratch=from_scratch)
+
+    @property
+    def _validate_on(self) -> str:
+        known = isinstance(self.settings, SelectionSettings)
+        return self.settings.validate_on if known else "seen"
+
+    def describe_protocol(self, trainer: Trainer) -> dict[str, Any]:
+        """How it is measured and selected, for the results."""
+        protocol = trainer.describe_protocol()
+        if self._validate_on == "none":
+            protocol["selection"] = f"{protocol['selection']}; later parts: the last epoch"
+        return protocol
+
+    def remember(self, trainer: Trainer) -> None:
         """Keep what the next part will need, after a part was learned."""
 
     @property
@@ -98,12 +221,7 @@ class Strategy:
     def restore(self, state: dict[str, Tensor]) -> None:
         """Put back what `state` gave."""
 
-    def everything(self, run: Run) -> TrainingSet:
-        """All that is known so far, as a model learns it that knows nothing yet."""
-        examples = run.examples("train")
-        return TrainingSet(run.objective(examples), examples, run.weights(examples))
-
-    def budget(self, run: Run) -> int:
-        """Old examples that may be replayed for the newest part."""
-        old, new = run.count("train", 0, run.newest), run.count("train", run.newest)
-        return examples_within(self.settings.budget, old, new)
+    def everything(self, trainer: Trainer) -> TrainingSet:
+        """All that is known so far, as a model learns it from scratch."""
+        examples = trainer.examples("train")
+        return TrainingSet(trainer.objective(examples), examples, trainer.weights(examples))

@@ -11,34 +11,40 @@ independent, the mean over a batch of size b has 1/b of their variance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
+from dicgrl.common.options import Section, option
 from dicgrl.models.table import Table
-from dicgrl.settings import ContinualSettings
-from dicgrl.strategies.base import Learned, Strategy
-from dicgrl.tasks.base import Run
-from dicgrl.training import TrainingSet
-from dicgrl.training.loop import Monitor, Trainable, shuffled
+from dicgrl.strategies.ingredients import Composed, Ingredient
+from dicgrl.trainers import Trainer
+from dicgrl.training.loop import Trainable, shuffled
 from dicgrl.training.stepper import Objective
 
 _BATCH = 256  # examples whose gradients are added before they are squared
 
 
-class EWC(Strategy, name="ewc"):
-    """Fine-tunes on the new part with a penalty on changes of what mattered before."""
+class Penalty(Ingredient):
+    """A penalty on changes of what mattered before."""
 
-    def __init__(self, settings: ContinualSettings) -> None:
+    @dataclass(frozen=True)
+    class Settings(Section):
+        """Settings of the penalty."""
+
+        strength: float = option(1.0, "Strength of ewc's penalty.", least=0)
+
+    def __init__(self, settings: Any) -> None:
         super().__init__(settings)
         self._dense: dict[str, Tensor] = {}
 
-    def later(self, run: Run, monitor: Monitor | None) -> Learned:
-        """See `Strategy`."""
-        examples = run.examples("train", run.newest)
-        lesson = _Held(run.objective(examples), examples, lambda: self._hold(run.model))
-        return Learned([run.fit(lesson, monitor)])
+    @override
+    def adjust(self, trainer: Trainer, objective: Objective) -> None:
+        del objective
+        self._hold(trainer.model)
 
     @torch.no_grad()
     def _hold(self, model: Trainable) -> None:
@@ -54,13 +60,13 @@ class EWC(Strategy, name="ewc"):
                 fisher, anchor = self._of(name, parameter)
                 parameter.grad += self.settings.strength * fisher * (parameter - anchor)
 
-    def remember(self, run: Run) -> None:
-        """See `Strategy`."""
-        model = run.model
-        examples = run.examples("train", run.newest)
-        objective = run.objective(examples)
+    @override
+    def remember(self, trainer: Trainer) -> None:
+        model = trainer.model
+        examples = trainer.examples("train", trainer.newest)
+        objective = trainer.objective(examples)
         model.train(False)
-        for chosen in shuffled(len(examples), _BATCH, run.generator):
+        for chosen in shuffled(len(examples), _BATCH, trainer.generator):
             batch = examples[chosen]
             objective(batch, torch.ones(len(batch), device=batch.device)).backward()  # type: ignore[no-untyped-call]
             self._add(model, len(batch) ** 2 / len(examples))
@@ -95,12 +101,13 @@ class EWC(Strategy, name="ewc"):
                 (values[: len(stored)] if stored.dim() else values).copy_(stored)
         return fisher, anchor
 
+    @override
     def state(self) -> dict[str, Tensor]:
-        """See `Strategy`; what concerns tables lives in them."""
+        """See `Ingredient`; what concerns tables lives in them."""
         return dict(self._dense)
 
+    @override
     def restore(self, state: dict[str, Tensor]) -> None:
-        """See `Strategy`."""
         self._dense = dict(state)
 
 
@@ -113,14 +120,7 @@ def _touched(table: Table) -> Tensor | None:
     return ids if ids is None or ids.is_cuda else torch.unique(ids)
 
 
-class _Held(TrainingSet):
-    def __init__(self, objective: Objective, examples: Tensor, hold: Callable[[], None]) -> None:
-        super().__init__(objective, examples)
-        self._hold = hold
+class EWC(Composed, name="ewc"):
+    """Fine-tunes on the new part with a penalty on changes of what mattered before."""
 
-    @property
-    def capturable(self) -> bool:
-        return True  # what is held back is decided on the device
-
-    def adjust(self) -> None:
-        self._hold()
+    ingredients = (Penalty,)

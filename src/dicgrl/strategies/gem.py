@@ -8,65 +8,55 @@ problem that SciPy solves exactly from the inner products alone.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from typing_extensions import override
 
-from dicgrl.settings import ContinualSettings
-from dicgrl.strategies.base import Learned, Strategy
-from dicgrl.tasks.base import Run
-from dicgrl.training import TrainingSet
+from dicgrl.strategies.budget import BudgetSettings
+from dicgrl.strategies.ingredients import Composed, Ingredient
+from dicgrl.trainers import Trainer
 from dicgrl.training.gradients import inner, put_gradients, take_gradients
-from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
 
-class GEM(Strategy, name="gem"):
-    """Fine-tunes on the new part with gradients that agree with every earlier part's memory."""
+class Projection(Ingredient):
+    """Gradients that agree with every earlier part's memory."""
 
-    def __init__(self, settings: ContinualSettings) -> None:
+    Settings = BudgetSettings
+    capturable = False  # the dual is solved on the host
+
+    def __init__(self, settings: Any) -> None:
         super().__init__(settings)
         import scipy.optimize  # noqa: F401  # takes a while: not while a part is learned
 
-    def later(self, run: Run, monitor: Monitor | None) -> Learned:
-        """See `Strategy`."""
-        budget, old = self.budget(run), run.count("train", 0, run.newest)
+        self._memories: list[Tensor] = []
+
+    @override
+    def asked_besides(self, trainer: Trainer) -> list[Tensor]:
+        budget, old = self.settings.allowed(trainer), trainer.count("train", 0, trainer.newest)
         memories, drawn = [], 0
-        for part in range(run.newest):
+        for part in range(trainer.newest):
             # Rounded together, so that the shares add up to the budget.
-            so_far = round(budget * run.count("train", 0, part + 1) / max(old, 1))
-            memories.append(run.sample(so_far - drawn, part, part + 1))
+            so_far = round(budget * trainer.count("train", 0, part + 1) / max(old, 1))
+            memories.append(trainer.sample(so_far - drawn, part, part + 1))
             drawn = so_far
-        memories = [memory for memory in memories if len(memory)]
-        examples = run.examples("train", run.newest)
-        objective = run.objective(torch.cat([examples, *memories]))
-        report = run.fit(_Projected(run, objective, examples, memories), monitor)
-        return Learned([report], replayed=sum(map(len, memories)))
+        self._memories = [memory for memory in memories if len(memory)]
+        return self._memories
 
-
-class _Projected(TrainingSet):
-    def __init__(
-        self, run: Run, objective: Objective, examples: Tensor, memories: list[Tensor]
-    ) -> None:
-        super().__init__(objective, examples)
-        self._run, self._memories = run, memories
-
-    def adjust(self) -> None:
+    @override
+    def adjust(self, trainer: Trainer, objective: Objective) -> None:
         if not self._memories:
             return
-        model, generator = self._run.model, self._run.generator
-        size = self._run.settings.batch or (1 << 30)
+        model = trainer.model
         new = take_gradients(model)
         old = []
         for memory in self._memories:
-            batch = memory
-            if len(memory) > size:
-                chosen = torch.randint(
-                    len(memory), (size,), generator=generator, device=memory.device
-                )
-                batch = memory[chosen]
-            self.objective(batch, torch.ones(len(batch), device=batch.device)).backward()  # type: ignore[no-untyped-call]
+            batch = _some_of(memory, trainer)
+            objective(batch, torch.ones(len(batch), device=batch.device)).backward()  # type: ignore[no-untyped-call]
             old.append(take_gradients(model))
         products = torch.stack([inner(gradient, new) for gradient in old])
         gram = torch.stack([torch.stack([inner(a, b) for b in old]) for a in old])
@@ -76,6 +66,28 @@ class _Projected(TrainingSet):
                 for name, values in new.items():
                     values += float(weight) * gradient[name]
         put_gradients(model, new)
+
+    @property
+    @override
+    def replayed(self) -> int:
+        return sum(map(len, self._memories))
+
+
+class GEM(Composed, name="gem"):
+    """Fine-tunes on the new part with gradients that agree with every earlier part's memory."""
+
+    ingredients = (Projection,)
+
+
+def _some_of(memory: Tensor, trainer: Trainer) -> Tensor:
+    """As many examples of a memory as a step takes, drawn with repeats."""
+    size = trainer.schedule.batch or len(memory)
+    if len(memory) <= size:
+        return memory
+    chosen = torch.randint(
+        len(memory), (size,), generator=trainer.generator, device=memory.device
+    )
+    return memory[chosen]
 
 
 def project(

@@ -1,7 +1,19 @@
-"""The two tasks behind one face: a `Run` takes parts, gives examples and losses, and measures."""
+"""Tasks: what ties a graph, a model, questions and measures together; a registry.
 
-from dicgrl.tasks.base import Replay, Run
-from dicgrl.tasks.link_prediction import LinkTrainer
-from dicgrl.tasks.node_classification import NodeTrainer
+To add one, subclass `Task` under a name; nothing else names the tasks there are. Importing this
+package is light: PyTorch is loaded when a task is asked for more than its names.
+"""
 
-__all__ = ["LinkTrainer", "NodeTrainer", "Replay", "Run"]
+from dicgrl.tasks.links import LinkPrediction
+from dicgrl.tasks.nodes import NodeClassification
+from dicgrl.tasks.task import DEFAULT_STRATEGY, Task, known_models, task_named, task_of_model
+
+__all__ = [
+    "DEFAULT_STRATEGY",
+    "LinkPrediction",
+    "NodeClassification",
+    "Task",
+    "known_models",
+    "task_named",
+    "task_of_model",
+]

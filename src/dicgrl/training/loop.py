@@ -1,8 +1,8 @@
 """The training loop: epochs of batches, early stopping, a guard against weights without sense.
 
-It knows lessons, a model and an optimiser; not what a triple or a node is. A `TrainingSet` says what is
-learned in each epoch; strategies of continual learning are lessons of their own. Inside an epoch
-nothing waits for the device: losses are summed there and read once, when the epoch ends.
+It knows training sets, a model and an optimiser; not what a triple or a node is. A `TrainingSet`
+says what is learned in each epoch; strategies of continual learning bring their own. Inside an
+epoch nothing waits for the device: losses are summed there and read once, when the epoch ends.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from dicgrl.common.options import Section, option
 from dicgrl.common.seeding import seeded
 from dicgrl.errors import FailureError
 from dicgrl.models.table import RowCopies, Table
@@ -69,14 +70,14 @@ class TrainingSet:
     def capturable(self) -> bool:
         """Whether a step does the same on the host each time, so that a GPU may replay it.
 
-        A lesson of another kind that knows this of its objectives and of `adjust` may say so.
+        A training set of another kind that knows this of its objectives and of `adjust` may say so.
         """
         return type(self).adjust is TrainingSet.adjust and type(self).batches is TrainingSet.batches
 
     def adjust(self) -> None:
         """Change the gradients of a step; called between the backward pass and the optimiser."""
 
-    def settle(self, epoch: int) -> None:
+    def end_epoch(self, epoch: int) -> None:
         """Look after the model when an epoch is over, before it is validated."""
 
 
@@ -88,35 +89,37 @@ def shuffled(
     return torch.split(order[: most or count], size) if count else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """How long and how fast to train.
+@dataclass(frozen=True)
+class Schedule(Section):
+    """How long and how fast to train."""
 
-    Attributes:
-        epochs: Passes over the examples, at most.
-        batch: Examples per step.
-        lr: Learning rate of Adam.
-        halve_every: Epochs after which the learning rate is halved; 0 for never.
-        decay: How much of the learning rate is taken away, evenly, until the last epoch; 1 ends
-            near zero.
-        weight_decay: Pull of the weights towards zero.
-        clip: Largest norm of the gradient of dense parameters; 0 for none.
-        dense_rate: Learning rate of dense parameters, such as filters, as a multiple of `lr`: they
-            are in every step, a row only in some.
-        validate_every: Epochs between two looks at the validation data.
-        patience: Validations without a better result after which training stops; 0 for never.
-    """
-
-    epochs: int = 100
-    batch: int = 1024
-    lr: float = 1e-3
-    halve_every: int = 0
-    decay: float = 0.0
-    weight_decay: float = 0.0
-    clip: float = 0.0
-    dense_rate: float = 1.0
-    validate_every: int = 5
-    patience: int = 5
+    epochs: int = option(100, "Passes over the training examples, at most.", least=1)
+    batch: int = option(1024, "Examples per step.", least=1)
+    lr: float = option(1e-3, "Learning rate of Adam.", above=0)
+    halve_every: int = option(
+        0, "Epochs after which the learning rate is halved; 0 for never.", least=0
+    )
+    decay: float = option(
+        0.0,
+        "How much of the learning rate is taken away, evenly, until the last epoch: 0 to 1.",
+        least=0,
+        most=1,
+    )
+    weight_decay: float = option(0.0, "Pull of the weights towards zero.", least=0)
+    clip: float = option(
+        0.0, "Largest norm of the gradient of dense parameters; 0 for none.", least=0
+    )
+    dense_rate: float = option(
+        1.0,
+        "Learning rate of dense parameters, such as filters, as a multiple of lr: they are in every "
+        "step, a row only in some.",
+        least=0,
+        needs="rows",
+    )
+    validate_every: int = option(5, "Epochs between two validations.", least=1)
+    patience: int = option(
+        5, "Validations without progress after which training stops; 0 for never.", least=0
+    )
 
     def rate(self, epoch: int) -> float:
         """The learning rate of an epoch, counted from 1.
@@ -197,7 +200,7 @@ _LARGEST = 1e6  # of a weight; around it float32 has steps of 0.06, too coarse t
 
 def fit(
     model: Trainable,
-    lesson: TrainingSet,
+    training_set: TrainingSet,
     schedule: Schedule,
     generator: torch.Generator,
     *,
@@ -208,7 +211,7 @@ def fit(
 
     Args:
         model: What is trained.
-        lesson: What it learns.
+        training_set: What it learns.
         schedule: How long and how fast.
         generator: Shuffles; on the device of the examples.
         validate: Measures the model, higher is better.
@@ -219,14 +222,14 @@ def fit(
     """
     with seeded(generator.initial_seed(), generator.device):  # dropout draws from the global one
         try:
-            return _fit(model, lesson, schedule, generator, validate, monitor)
+            return _fit(model, training_set, schedule, generator, validate, monitor)
         finally:
             model.train(False)  # threads that look at it later need not switch it back and forth
 
 
 def _fit(
     model: Trainable,
-    lesson: TrainingSet,
+    training_set: TrainingSet,
     schedule: Schedule,
     generator: torch.Generator,
     validate: Callable[[], float] | None,
@@ -243,19 +246,20 @@ def _fit(
         dense_rate=schedule.dense_rate,
     )
     good = _Snapshot(tables, parameters)
-    stepper = Stepper(lesson.adjust, optimiser, generator if lesson.capturable else None)
+    recorded_by = generator if training_set.capturable else None
+    stepper = Stepper(training_set.adjust, optimiser, recorded_by)
     step, waited = 0, 0
     model.train()
     for epoch in range(1, schedule.epochs + 1):
         optimiser.lr = schedule.rate(epoch)
         started = time.perf_counter()
         losses, sizes = [], []
-        for objective, examples, weight in lesson.batches(epoch, schedule.batch, generator):
+        for objective, examples, weight in training_set.batches(epoch, schedule.batch, generator):
             good.cover()
             losses.append(stepper(objective, examples, weight))
             sizes.append(len(examples))
-        lesson.settle(epoch)
-        stepper.settle()
+        training_set.end_epoch(epoch)
+        stepper.end_epoch()
         mean, bad = _summed(losses, sizes)
         seconds = time.perf_counter() - started
         report.seconds += seconds

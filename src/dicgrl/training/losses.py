@@ -6,7 +6,6 @@ weights [b], and returns the weighted mean over the examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
@@ -14,8 +13,23 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from dicgrl.common.options import Section, option
 from dicgrl.errors import unknown_name
 from dicgrl.kernels import available
+
+
+@dataclass(frozen=True)
+class LossSettings(Section):
+    """Settings of a loss."""
+
+    margin: float = option(9.0, "Margin of the loss.")
+
+
+@dataclass(frozen=True)
+class AdversarialSettings(LossSettings):
+    """Settings of a loss that weighs negatives by how likely the model finds them."""
+
+    temperature: float = option(1.0, "Sharpness of the self-adversarial weights.", least=0)
 
 
 class Loss(Protocol):
@@ -42,6 +56,7 @@ class _PairLoss:
     margin: float
     temperature: float = field(default=0.0, init=False, repr=False)
     name: ClassVar[str]
+    Settings: ClassVar[type[LossSettings]] = LossSettings
 
     def __call__(
         self, positive: Tensor, negative: Tensor, mask: Tensor | None, weight: Tensor
@@ -117,6 +132,7 @@ class SelfAdversarial(_PairLoss):
     margin: float = 9.0
     temperature: float = 1.0
     name: ClassVar[str] = "selfadversarial"
+    Settings: ClassVar[type[LossSettings]] = AdversarialSettings
 
     def each(self, positive: Tensor, negative: Tensor, mask: Tensor | None) -> Tensor:
         """See `_PairLoss`."""
@@ -128,7 +144,7 @@ class SelfAdversarial(_PairLoss):
         return (F.softplus(-positive - self.margin) + (share * wrong).sum(-1)) / 2
 
 
-LOSSES: dict[str, Callable[..., Loss]] = {
+LOSSES: dict[str, type[_PairLoss]] = {
     kind.name: kind for kind in (SoftMargin, MarginRanking, SelfAdversarial)
 }
 

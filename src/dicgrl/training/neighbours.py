@@ -16,7 +16,7 @@ from dicgrl.models.edges import PreparedEdges
 from dicgrl.models.features import SparseRows
 
 
-class Seen(NamedTuple):
+class BatchView(NamedTuple):
     """What a batch of nodes sees.
 
     Attributes:
@@ -35,7 +35,7 @@ class Seen(NamedTuple):
 class Neighbourhood(Protocol):
     """Gives the part of the network that a batch of nodes needs."""
 
-    def __call__(self, nodes: Tensor) -> Seen:
+    def __call__(self, nodes: Tensor) -> BatchView:
         """What the nodes see."""
 
 
@@ -50,9 +50,9 @@ class WholeNetwork:
     def __init__(self, x: Tensor | SparseRows, edges: Tensor | PreparedEdges) -> None:
         self.x, self.edges = x, edges
 
-    def __call__(self, nodes: Tensor) -> Seen:
+    def __call__(self, nodes: Tensor) -> BatchView:
         """See `Neighbourhood`."""
-        return Seen(self.x, self.edges, nodes, slice(None))
+        return BatchView(self.x, self.edges, nodes, slice(None))
 
 
 _DRAWN_FROM = 16  # edges looked at for each one that is drawn
@@ -89,7 +89,7 @@ class SampledNeighbourhood:
         torch.cumsum(torch.bincount(target, minlength=len(x)), 0, out=self._start[1:])
         self._position = torch.full((len(x),), -1, dtype=torch.long, device=x.device)
 
-    def __call__(self, nodes: Tensor) -> Seen:
+    def __call__(self, nodes: Tensor) -> BatchView:
         """See `Neighbourhood`; a node may stand in the batch more than once."""
         batch, positions = torch.unique(nodes, return_inverse=True)
         seen, frontier = batch, batch
@@ -108,7 +108,7 @@ class SampledNeighbourhood:
         edges = torch.stack([torch.cat(sources), torch.cat(targets)])
         edges = torch.cat([self._position[edges], loops.expand(2, -1)], 1)
         self._position[seen] = -1  # ready for the next batch, at the cost of this one
-        return Seen(self.x[seen], edges, positions, seen)
+        return BatchView(self.x[seen], edges, positions, seen)
 
     def _draw(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         first = self._start[nodes]

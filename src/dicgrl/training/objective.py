@@ -13,7 +13,7 @@ from dicgrl.models.knowledge import KnowledgeModel
 from dicgrl.models.mode import evaluating
 from dicgrl.models.network import NetworkModel
 from dicgrl.training.losses import Loss, weighted_mean
-from dicgrl.training.neighbours import Neighbourhood, Seen
+from dicgrl.training.neighbours import Neighbourhood, BatchView
 from dicgrl.training.sampling import NegativeSampler
 
 
@@ -38,7 +38,7 @@ class LinkObjective:
         self.beta = beta
 
     def __call__(
-        self, model: KnowledgeModel, triples: Tensor, weight: Tensor, bars: Tensor | None = None
+        self, model: KnowledgeModel, triples: Tensor, weight: Tensor, thresholds: Tensor | None = None
     ) -> Tensor:
         """Loss of triples [b, 3] with weights [b].
 
@@ -46,7 +46,7 @@ class LinkObjective:
             model: The model.
             triples: The triples.
             weight: Their weights.
-            bars: Scores that other heads and other tails should stay below, [b, 2]; those of the
+            thresholds: Scores that other heads and other tails should stay below, [b, 2]; those of the
                 loss unless given.
         """
         other_heads, other_tails = self.sampler.corrupt(triples, self.negatives)
@@ -57,8 +57,8 @@ class LinkObjective:
             other_heads = torch.where(other_heads >= 0, other_heads, heads)
             other_tails = torch.where(other_tails >= 0, other_tails, tails)
         positive, negative, route = model.score_links(triples, other_heads, other_tails)
-        if bars is not None:
-            of_head, of_tail = torch.split(bars, 1, 1)
+        if thresholds is not None:
+            of_head, of_tail = torch.split(thresholds, 1, 1)
             wide = torch.cat([of_head.expand_as(other_heads), of_tail.expand_as(other_tails)], 1)
             negative = negative - wide + self.loss.level(positive.detach())
         total = self.loss(positive, negative, mask, weight)
@@ -76,7 +76,7 @@ class NodeObjective:
         neighbourhood: Gives the features, the edges and the positions of a batch of nodes.
         beta: Weight of the normalisation loss; it counts for disentangled models only.
         kept: Attention to use in place of the model's own, by name; it does not learn.
-        open: Where gradients may reach a component of a node, [N, K]; everywhere unless given.
+        movable: Where gradients may reach a component of a node, [N, K]; everywhere unless given.
     """
 
     def __init__(
@@ -85,18 +85,18 @@ class NodeObjective:
         neighbourhood: Neighbourhood,
         beta: float = 0.1,
         kept: dict[str, Tensor] | None = None,
-        open: Tensor | None = None,  # noqa: A002
+        movable: Tensor | None = None,
     ) -> None:
         self.labels = labels
         self.neighbourhood = neighbourhood
         self.beta = beta
         self.kept = kept or {}
-        self.open = open
+        self.movable = movable
 
     def __call__(self, model: NetworkModel, nodes: Tensor, weight: Tensor) -> Tensor:
         """Loss of nodes [b] with weights [b]."""
         seen = self.neighbourhood(nodes)
-        given = None if self.open is None else self.open[seen.nodes]
+        given = None if self.movable is None else self.movable[seen.nodes]
         scores: Tensor = functional_call(model, self.kept, (seen.x, seen.edges, given))
         each = F.cross_entropy(scores[seen.positions], self.labels[nodes], reduction="none")
         return weighted_mean(each, weight) + self.beta * model.take_concentration()
@@ -115,7 +115,7 @@ class KeptClasses:
 
     def __init__(
         self,
-        before: Callable[[Tensor, Seen], Tensor],
+        before: Callable[[Tensor, BatchView], Tensor],
         neighbourhood: Neighbourhood,
         beta: float = 0.1,
     ) -> None:

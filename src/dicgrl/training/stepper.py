@@ -22,7 +22,7 @@ _WARM_UP = 2  # steps of a kind before it is recorded; to record one takes as lo
 
 
 class Stepper:
-    """Takes steps of one lesson.
+    """Takes steps of one training set.
 
     Args:
         adjust: Changes the gradients before the update.
@@ -42,7 +42,7 @@ class Stepper:
         self._generator = generator
         self._seen: dict[tuple[object, ...], int] = {}
         self._records: dict[tuple[object, ...], _Record] = {}
-        self._used: set[tuple[object, ...]] = set()  # kinds of steps since `settle`
+        self._used: set[tuple[object, ...]] = set()  # kinds of steps since `end_epoch`
         self._open: tuple[Tensor | None, ...] = ()
 
     def __call__(self, objective: Objective, examples: Tensor, weight: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ class Stepper:
         if self._seen[key] == _WARM_UP:
             with _waits() as waits:
                 loss = self._step(objective, examples, weight)
-            if waits:  # it cannot be recorded, and others of this lesson are likely to be alike
+            if waits:  # it cannot be recorded, and others of this training set are likely to be alike
                 self._generator = None
             return loss
         if key not in self._records:
@@ -72,7 +72,7 @@ class Stepper:
         record.graph.replay()
         return record.loss.clone()
 
-    def settle(self) -> None:
+    def end_epoch(self) -> None:
         """Forget, when an epoch is over, steps that it did not take: each record holds memory."""
         self._seen = {key: count for key, count in self._seen.items() if key in self._used}
         self._records = {key: record for key, record in self._records.items() if key in self._used}

@@ -1,7 +1,7 @@
 """What newcomers may not pass: in each question of an old triple the score of a given rank.
 
 A triple asks for its head and for its tail. Old entities that are not known to answer are ranked by
-the model as it was, and the score of the given rank is the question's bar: a newcomer behind it
+the model as it was, and the score of the given rank is the question's threshold: a newcomer behind it
 leaves the first answers as they are. A question that many triples ask is ranked once.
 
 The rank is estimated from a sample that all questions of a relation share. Half of it are entities
@@ -26,11 +26,11 @@ from dicgrl.training.known import HEAD, RELATION, TAIL
 
 _DRAWN = 512  # entities of each of the two kinds, for each relation and side
 _RELATIONS = 4096  # whose samples are there at a time: some 100 MB
-_OPEN = 1e9  # bar of a question that every old entity answers: newcomers are welcome
+_OPEN = 1e9  # threshold of a question that every old entity answers: newcomers are welcome
 
 
 @torch.no_grad()
-def bars(
+def rank_thresholds(
     model: KnowledgeModel,
     triples: Tensor,
     known: Tensor,
@@ -55,7 +55,7 @@ def bars(
             of_each = found.new_empty(len(asking))
             for rows in _by_relation(asking):
                 side = _Side.of(asking[rows], known, asked, entities, generator)
-                of_each[rows] = _side_bars(model, asking[rows], side, rank)
+                of_each[rows] = _side_thresholds(model, asking[rows], side, rank)
             found[:, column] = of_each[question]
     return found
 
@@ -78,7 +78,7 @@ def _by_relation(triples: Tensor) -> Iterator[slice]:
             yield slice(first, last)
 
 
-def _side_bars(model: KnowledgeModel, triples: Tensor, side: _Side, rank: int) -> Tensor:
+def _side_thresholds(model: KnowledgeModel, triples: Tensor, side: _Side, rank: int) -> Tensor:
     """The scores of that rank in the questions that a side was made of, [n]."""
     bound = MEMORY_BOUND
     if not triples.is_cuda:
@@ -181,8 +181,8 @@ def _at_rank(scores: Tensor, weight: Tensor, rank: int) -> Tensor:
     passed = weight.gather(1, at).cumsum(1) < rank - 0.5
     ranked = (best > -torch.inf).sum(1)
     place = torch.minimum(passed.sum(1), ranked - 1)
-    bar = best.gather(1, place.clamp(min=0)[:, None])[:, 0]
-    return torch.where(ranked > 0, bar, _OPEN)
+    threshold = best.gather(1, place.clamp(min=0)[:, None])[:, 0]
+    return torch.where(ranked > 0, threshold, _OPEN)
 
 
 def _keys(triples: Tensor, answers: Tensor, asked: int, base: tuple[int, int]) -> Tensor:

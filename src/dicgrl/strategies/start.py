@@ -9,17 +9,72 @@ keeps its random start.
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
+from dicgrl.errors import UserError
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.table import Table
+from dicgrl.trainers import LinkTrainer, NodeTrainer, Trainer
 
 PASSES = 3
 
 
+@singledispatch
+def start_from_neighbours(trainer: Trainer) -> None:
+    """Set what arrived with the newest part from what the graph says about it.
+
+    Each kind of trainer has a way of its own: `start_from_neighbours.register` adds one.
+
+    Raises:
+        UserError: This kind has none.
+    """
+    raise UserError(
+        f"start=neighbours: {type(trainer).__name__} has no such start; use start=random"
+    )
+
+
+@start_from_neighbours.register
+def _(trainer: LinkTrainer) -> None:
+    part = trainer.part
+    assert part is not None
+    train = trainer.on_device(part.train)
+    place_newcomers(trainer.model, train, part.new_entities.start, part.new_relations.start)
+
+
+@start_from_neighbours.register
 @torch.no_grad()
-def start_from_neighbours(
+def _(trainer: NodeTrainer) -> None:
+    """Let a new class score at its nodes like the best old one, at old nodes like any other.
+
+    Of the weights that do so on average these are the shortest; a class without training nodes
+    keeps its random start.
+    """
+    part, model = trainer.part, trainer.model
+    assert part is not None
+    known = part.new_classes.start
+    old = trainer.examples("train", 0, trainer.newest)
+    if not part.new_classes or not len(old) or not known:
+        return
+    vectors = trainer.vectors()
+    scores = F.linear(vectors, model.class_weight[:known], model.class_bias[:known])
+    elsewhere, usual = vectors[old].mean(0), scores[old].mean()
+    new = torch.from_numpy(part.train).to(trainer.device)
+    for number in part.new_classes:
+        nodes = new[trainer.labels[new] == number]
+        if len(nodes):
+            place, best = vectors[nodes].mean(0), scores[nodes].amax(1).mean()
+            away = place - elsewhere
+            weight = (best - usual) * away / away.square().sum().clamp(min=1e-12)
+            model.class_weight[number] = weight
+            model.class_bias[number] = best - weight @ place
+
+
+@torch.no_grad()
+def place_newcomers(
     model: KnowledgeModel, triples: Tensor, first_entity: int, first_relation: int
 ) -> None:
     """Set the rows of new entities and relations from triples [m, 3] that mention them.

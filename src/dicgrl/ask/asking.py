@@ -1,0 +1,181 @@
+"""What a learner can be asked; each task answers in its own way."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from dicgrl.ask.export import write_vectors
+from dicgrl.ask.names import Names
+from dicgrl.common.numbers import whole_number
+from dicgrl.errors import UserError
+from dicgrl.graph import Vocabulary
+from dicgrl.graph.labels import as_label
+from dicgrl.readers.sources import SourceFile
+from dicgrl.trainers import Trainer
+
+Answered = tuple[tuple[str, ...], "list[Prediction]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One answer to a question.
+
+    Attributes:
+        label: The entity, relation or class.
+        name: Its readable name; the label where there is none.
+        score: The model's score; higher means more likely. For classes a probability.
+        known: Whether it is a training fact already.
+        held_out: Whether it is known, and held out to measure with: it was not learned.
+    """
+
+    label: str
+    name: str
+    score: float
+    known: bool
+    held_out: bool = False
+
+
+class Asking(ABC):
+    """Answers questions about what a trainer has learned.
+
+    Attributes:
+        fields: What a question is made of, such as head, relation and tail.
+        how_to_ask: What to say to a question that is made otherwise.
+
+    Args:
+        trainer: Holds the graph and the model.
+        names: Readable names.
+    """
+
+    fields: ClassVar[tuple[str, ...]]
+    how_to_ask: ClassVar[str]
+
+    def __init__(self, trainer: Trainer, names: Names) -> None:
+        self.names = names
+        self.device = trainer.device
+
+    def predict(
+        self, *given: str | None, k: int = 10, new: bool = False, **named: str | None
+    ) -> list[Prediction]:
+        """Answer a question, best first.
+
+        Args:
+            *given: The question, field by field.
+            k: How many answers, at most.
+            new: Leave out facts that are known, learned or held out.
+            **named: The question by the names of its fields.
+
+        Raises:
+            UserError: It is no question of this task, or names something unknown.
+        """
+        k = whole_number("k", k, 1)
+        question = dict(zip(self.fields, given, strict=False)) | {
+            name: text for name, text in named.items() if text is not None
+        }
+        if len(given) > len(self.fields) or not question.keys() <= set(self.fields):
+            raise UserError(self.how_to_ask)
+        return self.answer([question.get(field) for field in self.fields], k, new)
+
+    @abstractmethod
+    def answer(self, question: list[str | None], k: int, new: bool) -> list[Prediction]:
+        """Answer one question, given as a text or None for each field."""
+
+    @abstractmethod
+    def answer_lines(
+        self, file: SourceFile, k: int, new: bool, on_unknown: Callable[[], None] | None
+    ) -> Iterator[Answered]:
+        """Questions of a file with their answers; for the arguments see `ask.lines.answered`."""
+
+    @abstractmethod
+    def vectors(self) -> tuple[Vocabulary, Tensor]:
+        """Labels, and their vectors by component, [N, K, size]; K is 1 for plain ones."""
+
+    @abstractmethod
+    def arrays(self) -> tuple[dict[str, Tensor], dict[str, Vocabulary]]:
+        """All arrays for other programs, and the labels of those that have any."""
+
+    def describe(self, question: dict[str, str | None]) -> str:
+        """A question for people to read.
+
+        Args:
+            question: Its fields by name, None for what is asked for.
+        """
+        texts = [question.get(field) for field in self.fields]
+        return " -- ".join("?" if text is None else text for text in texts)
+
+    def note(self, question: dict[str, str | None]) -> str:
+        """What to know about the answers to a question; often nothing."""
+        del question
+        return ""
+
+    @property
+    def has_new_answers(self) -> bool:
+        """Whether an answer that is not known may be a new fact."""
+        return True
+
+    @torch.no_grad()
+    def similar(self, label: str, *, k: int = 10, component: int | None = None) -> list[Prediction]:
+        """What has a vector that points in the same direction, best first.
+
+        The score is the cosine of the angle between two vectors, 1 for the same direction.
+
+        Args:
+            label: The entity or node; its label or readable name.
+            k: How many, at most.
+            component: Compare that component alone, from 0; whole vectors unless given.
+
+        Raises:
+            UserError: There is no such entity or component.
+        """
+        k = whole_number("k", k, 1)
+        vocabulary, vectors = self.vectors()
+        if component is not None:
+            component = whole_number("component", component, 0, vectors.shape[1] - 1)
+            vectors = vectors[:, component]
+        number = self.names.find(as_label(label), vocabulary)
+        directions = torch.nn.functional.normalize(vectors.flatten(1), dim=1)
+        cosine = directions @ directions[number]
+        cosine[number] = -torch.inf  # everything is like itself
+        best = cosine.topk(min(k, len(cosine) - 1))
+        labels = vocabulary.labels(best.indices.cpu().numpy())
+        return [
+            Prediction(label, self.names.of(label), score, known=False)
+            for label, score in zip(labels, best.values.tolist(), strict=True)
+        ]
+
+    def export(self, folder: str | Path) -> list[str]:
+        """Write the vectors as safetensors and NumPy arrays, the labels as TSV.
+
+        Args:
+            folder: Where to; there must be nothing yet.
+
+        Returns:
+            Names of the files.
+
+        Raises:
+            UserError: The folder is there, or it cannot be made.
+        """
+        return write_vectors(*self.arrays(), self.names, Path(folder))
+
+    def for_links(self, what: str) -> Any:
+        """This, if it answers questions about triples.
+
+        Raises:
+            UserError: It does not.
+        """
+        raise UserError(f"{what} is about triples; this learner answers other questions")
+
+    def for_nodes(self) -> Any:
+        """This, if it answers questions about classes of nodes.
+
+        Raises:
+            UserError: It does not.
+        """
+        raise UserError("a knowledge graph has no classes: this is for networks")

@@ -1,0 +1,243 @@
+"""Questions about a knowledge graph: head, relation and tail, one of which is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from dicgrl.ask.answers import ASKED_ID, best_answers, scores_of
+from dicgrl.ask.asking import Answered, Asking, Prediction
+from dicgrl.ask.explain import Explanation, explain
+from dicgrl.ask.names import Names
+from dicgrl.common.numbers import whole_number
+from dicgrl.errors import DataError, UnknownLabelError, UserError
+from dicgrl.evaluation import ranking_metrics
+from dicgrl.graph import KnowledgeGraph, Vocabulary
+from dicgrl.graph.arrays import IntArray, as_triples
+from dicgrl.graph.labels import Triples, as_label, as_labels
+from dicgrl.readers.knowledge import triple_rows
+from dicgrl.readers.sources import SourceFile
+from dicgrl.trainers import LinkTrainer
+
+Question = Sequence[str | None]
+"""Head, relation and tail, one of which is None: that is asked for."""
+
+ASKED_TEXT = "?"  # stands for what a line of a file asks for
+_ANSWERS = 1 << 17  # that are there at a time
+
+
+class LinkAsking(Asking):
+    """Answers which triples are likely.
+
+    The entity of a question is an answer only where some entity is known to have the relation to
+    itself.
+    """
+
+    fields = ("head", "relation", "tail")
+    how_to_ask = "node is for networks; ask a knowledge graph by head, relation, tail"
+
+    def __init__(self, trainer: LinkTrainer, names: Names) -> None:
+        super().__init__(trainer, names)
+        self.trainer = trainer
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The knowledge graph."""
+        return self.trainer.graph
+
+    @override
+    def answer(self, question: list[str | None], k: int, new: bool) -> list[Prediction]:
+        return self.predict_links([question], k=k, new=new)[0]
+
+    def predict_links(
+        self, questions: Iterable[Question], *, k: int = 10, new: bool = False
+    ) -> list[list[Prediction]]:
+        """Answer many questions.
+
+        Args:
+            questions: Head, relation and tail, with None in place of what is asked for.
+            k: How many answers to each, at most.
+            new: Leave out facts that are known, learned or held out.
+        """
+        rows = [self.question_ids(question) for question in questions]
+        return self.answer_rows(as_triples(rows), k=k, new=new)
+
+    def question_ids(self, question: Question) -> list[int]:
+        """The ids of a question's labels or names, with `ASKED_ID` for what is asked for.
+
+        Raises:
+            UserError: It does not ask for one thing, or names something unknown or ambiguous.
+        """
+        if isinstance(question, str) or not isinstance(question, Sequence):
+            raise UserError(f"{question!r}: expected a question, such as (head, relation, None)")
+        if len(question) != 3 or sum(text is None for text in question) != 1:
+            raise UserError(
+                f"{tuple(question)!r}: leave out exactly one of head, relation and tail"
+            )
+        return [
+            ASKED_ID if text is None else self.names.find(as_label(text), vocabulary)
+            for text, vocabulary in zip(question, self._columns, strict=True)
+        ]
+
+    @property
+    def _columns(self) -> tuple[Vocabulary, Vocabulary, Vocabulary]:
+        graph = self.graph
+        return graph.entities, graph.relations, graph.entities
+
+    def answer_rows(
+        self, questions: IntArray, *, k: int = 10, new: bool = False
+    ) -> list[list[Prediction]]:
+        """What `predict_links` says to questions by ids, [q, 3]."""
+        k = whole_number("k", k, 1)
+        answered = best_answers(self.trainer, questions, k, new=new)
+        is_relation = (questions[:, 1] == ASKED_ID).tolist()
+        entities, relations = self.graph.entities, self.graph.relations
+        return [
+            [
+                Prediction(label, self.names.of(label), score, known, held_out)
+                for label, score, known, held_out in zip(
+                    (relations if of_relation else entities).labels(found.ids),
+                    found.scores.tolist(),
+                    found.known.tolist(),
+                    found.held_out.tolist(),
+                    strict=True,
+                )
+            ]
+            for found, of_relation in zip(answered, is_relation, strict=True)
+        ]
+
+    @override
+    def answer_lines(
+        self, file: SourceFile, k: int, new: bool, on_unknown: Callable[[], None] | None
+    ) -> Iterator[Answered]:
+        for rows in triple_rows(file):
+            questions: list[tuple[str, str, str]] = []
+            ids = []
+            for number, line in enumerate(zip(*rows.columns, strict=True), rows.first_line):
+                try:
+                    ids.append(self.question_ids([None if x == ASKED_TEXT else x for x in line]))
+                except UserError as error:
+                    if on_unknown and isinstance(error, UnknownLabelError):
+                        on_unknown()
+                        continue
+                    raise DataError(file.label, str(error), number) from None
+                questions.append(line)
+            height = max(_ANSWERS // max(k, 1), 1)
+            for start in range(0, len(ids), height):
+                some = slice(start, start + height)
+                answers = self.answer_rows(np.array(ids[some], dtype=np.int64), k=k, new=new)
+                yield from zip(questions[some], answers, strict=True)
+
+    @override
+    def note(self, question: dict[str, str | None]) -> str:
+        of_relations = question.get("relation") is None
+        return "scores of two relations need not be on one scale" if of_relations else ""
+
+    def ids(self, triples: Triples) -> IntArray:
+        """The ids of labelled triples, [n, 3].
+
+        Raises:
+            UserError: A label is unknown or ambiguous.
+        """
+        rows = [
+            [self.names.find(*each) for each in zip(triple, self._columns, strict=True)]
+            for triple in as_labels(triples)
+        ]
+        return as_triples(rows)
+
+    def score(self, triples: Triples) -> list[float]:
+        """Scores of labelled triples, as `learn` takes them; higher means more likely."""
+        return self.score_rows(self.ids(triples))
+
+    def score_rows(self, rows: IntArray) -> list[float]:
+        """Scores of triples by ids, [n, 3]."""
+        scores: list[float] = scores_of(self.trainer, rows).tolist()
+        return scores
+
+    def measure(self, triples: Triples, *, by_relation: bool = False) -> dict[str, Any]:
+        """How well the answers of labelled triples are found; nothing is learned.
+
+        Ranks are filtered by all that is known and by each other.
+
+        Args:
+            triples: Triples as `learn` takes them; their labels must be known.
+            by_relation: Measure the questions of each relation for heads and for tails, too.
+
+        Returns:
+            Metrics as shares, `count`, and how many of the triples are `known`; with `by_relation`
+            those of `relations`, the ones with most triples first.
+        """
+        return self.measure_rows(self.ids(triples), by_relation=by_relation)
+
+    def measure_rows(self, rows: IntArray, *, by_relation: bool = False) -> dict[str, Any]:
+        """What `measure` says of triples by ids, [n, 3]."""
+        if not len(rows):
+            raise UserError("there is no triple to measure with")
+        triples = torch.from_numpy(rows).to(self.device)
+        ranks = self.trainer.ranks(triples, besides=triples)
+        found: dict[str, Any] = {
+            "count": len(rows),
+            "known": int(self.graph.contains(rows).sum()),
+            **ranking_metrics(ranks),
+        }
+        if by_relation:
+            relations, count = np.unique(rows[:, 1], return_counts=True)
+            order = np.argsort(-count, kind="stable")
+            labels = self.graph.relations.labels(relations[order])
+            found["relations"] = [
+                {
+                    "relation": self.names.of(label),
+                    "asked": name,
+                    "count": int(count[at]),
+                    **ranking_metrics(ranks.of(side, triples[:, 1] == int(relations[at]))),
+                }
+                for at, label in zip(order, labels, strict=True)
+                for side, name in enumerate(("head", "tail"))
+            ]
+        return found
+
+    def explain(self, head: str, relation: str, tail: str, *, k: int = 10) -> Explanation:
+        """Why a triple matters: its components and what it would activate.
+
+        Args:
+            head: Label or name of the head.
+            relation: Label or name of the relation.
+            tail: Label or name of the tail.
+            k: How many old triples to list.
+        """
+        (row,) = self.ids([(head, relation, tail)])
+        return explain(self.trainer, self.names, row, whole_number("k", k, 0))
+
+    def readable(self, row: IntArray) -> tuple[str, str, str]:
+        """Names of a triple by ids, [3]; labels where there are no names.
+
+        Entities that share a name are told apart by their labels.
+        """
+        return self.names.triple(self.graph, row)
+
+    @override
+    def vectors(self) -> tuple[Vocabulary, Tensor]:
+        model = self.trainer.model
+        return self.graph.entities, model.entities.rows.view(model.num_entities, model.count, -1)
+
+    @override
+    def arrays(self) -> tuple[dict[str, Tensor], dict[str, Vocabulary]]:
+        model = self.trainer.model
+        arrays = {
+            "entities": model.entities.rows.view(model.num_entities, model.count, -1),
+            "relations": model.relations.rows.view(model.num_relations, model.relation_count, -1),
+        }
+        if model.attention is not None:
+            arrays["attention"] = model.attention.rows.softmax(-1)
+        if model.attention_weight is not None:
+            arrays["attention_weight"] = model.attention_weight.detach()
+        return arrays, {"entities": self.graph.entities, "relations": self.graph.relations}
+
+    @override
+    def for_links(self, what: str) -> Self:
+        return self

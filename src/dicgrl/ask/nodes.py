@@ -1,0 +1,124 @@
+"""Questions about a network: what class does a node have?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NoReturn, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from dicgrl.ask.asking import Answered, Asking, Prediction
+from dicgrl.ask.names import Names
+from dicgrl.common.numbers import whole_number
+from dicgrl.errors import DataError, UnknownLabelError, UserError
+from dicgrl.graph import NetworkGraph, Vocabulary
+from dicgrl.graph.labels import as_label
+from dicgrl.readers.sources import SourceFile
+from dicgrl.readers.text import read_rows
+from dicgrl.trainers import NodeTrainer
+
+
+class NodeAsking(Asking):
+    """Answers what classes nodes have."""
+
+    fields = ("node",)
+    how_to_ask = "a network answers what class a node has: give node alone"
+
+    def __init__(self, trainer: NodeTrainer, names: Names) -> None:
+        super().__init__(trainer, names)
+        self.trainer = trainer
+
+    @property
+    def graph(self) -> NetworkGraph:
+        """The network."""
+        assert self.trainer.graph is not None
+        return self.trainer.graph
+
+    @override
+    def answer(self, question: list[str | None], k: int, new: bool) -> list[Prediction]:
+        (node,) = question
+        if node is None or new:
+            raise UserError(self.how_to_ask)
+        return self.predict_classes([node], k=k)[0]
+
+    def predict_classes(self, nodes: Sequence[str], *, k: int = 10) -> list[list[Prediction]]:
+        """The classes of many nodes, in one pass over the network."""
+        k = whole_number("k", k, 1)
+        graph, trainer = self.graph, self.trainer
+        found = [self.names.find(as_label(node), graph.nodes) for node in nodes]
+        numbers = np.array(found, dtype=np.int64)
+        share = trainer.scores(torch.from_numpy(numbers).to(self.device)).softmax(1)
+        best = share.topk(min(k, share.shape[1]))
+        trained = np.isin(numbers, trainer.nodes("train")).tolist()
+        true = graph.labels[numbers].tolist()
+        classes = graph.classes.labels(range(share.shape[1]))
+        answers = zip(best.indices.tolist(), best.values.tolist(), true, trained, strict=True)
+        return [
+            [
+                Prediction(
+                    classes[i],
+                    self.names.of(classes[i]),
+                    p,
+                    known=learned and i == right,
+                    held_out=not learned and i == right,
+                )
+                for i, p in zip(indices, shares, strict=True)
+            ]
+            for indices, shares, right, learned in answers
+        ]
+
+    @override
+    def answer_lines(
+        self, file: SourceFile, k: int, new: bool, on_unknown: Callable[[], None] | None
+    ) -> Iterator[Answered]:
+        if new:
+            raise UserError("a node has one class: there is no fact to leave out")
+        nodes = self._known_nodes(file, on_unknown)
+        answers = self.predict_classes(nodes, k=k) if nodes else []
+        yield from (((node,), found) for node, found in zip(nodes, answers, strict=True))
+
+    def _known_nodes(self, file: SourceFile, on_unknown: Callable[[], None] | None) -> list[str]:
+        found = []
+        for rows in read_rows(file, 1):
+            for number, node in enumerate(rows.columns[0], rows.first_line):
+                try:
+                    self.names.find(node, self.graph.nodes)
+                except UserError as error:
+                    if on_unknown and isinstance(error, UnknownLabelError):
+                        on_unknown()
+                        continue
+                    raise DataError(file.label, str(error), number) from None
+                found.append(node)
+        return found
+
+    @override
+    def describe(self, question: dict[str, str | None]) -> str:
+        return f"{question.get('node')} -- class -- ?"
+
+    @property
+    @override
+    def has_new_answers(self) -> bool:
+        return False  # a node has one class
+
+    @override
+    def vectors(self) -> tuple[Vocabulary, Tensor]:
+        return self.graph.nodes, self.trainer.vectors()[:, None]
+
+    @override
+    def arrays(self) -> tuple[dict[str, Tensor], dict[str, Vocabulary]]:
+        model = self.trainer.model
+        arrays = {"nodes": self.trainer.vectors(), "classes": model.class_weight.detach()}
+        if weights := list(model.attention_now().values()):  # a layer each
+            arrays["attention_weight"] = torch.stack(weights)
+        return arrays, {"nodes": self.graph.nodes, "classes": self.graph.classes}
+
+    @override
+    def for_links(self, what: str) -> NoReturn:
+        raise UserError(f"{what} is about triples; this learner classifies nodes")
+
+    @override
+    def for_nodes(self) -> Self:
+        return self

@@ -1,0 +1,250 @@
+"""Settings that live on their component: frozen dataclasses whose fields know their bounds.
+
+A component (a strategy, a scorer, a loss, a schedule) has a `Section`. Everything else is derived
+from it: what `--set key=value` accepts, the settings page, who uses a setting, what is refused.
+
+Example:
+    >>> @dataclass(frozen=True)
+    ... class Replay(Section):
+    ...     '''Settings of a replay.'''
+    ...
+    ...     share: float = option(0.1, "Share of the history.", least=0, most=1)
+    >>> Replay(share=2)
+    Traceback (most recent call last):
+    dicgrl.errors.UserError: share=2.0: expected 0 to 1
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+from dicgrl.errors import UserError, unknown_name
+
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+S = TypeVar("S", bound="Section")
+Check = Callable[[str, Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What is known of one setting.
+
+    Attributes:
+        name: What it is called.
+        default: Its default, whose type is that of all its values.
+        help: What it means, in a sentence or two.
+        least: The smallest value.
+        most: The largest value.
+        above: A number that the value must exceed.
+        below: A number that the value must stay below.
+        choices: The values there are.
+        needs: What a model must have for the setting to matter: `components`, `rows`.
+        check: A further check, given the name and the value; it raises `UserError`.
+        numbers: Whether a text may also be given as a whole number, such as budget=500.
+    """
+
+    name: str
+    default: Any
+    help: str
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    choices: tuple[Any, ...] | None = None
+    needs: str = ""
+    check: Check | None = None
+    numbers: bool = False
+
+    @property
+    def kind(self) -> type:
+        """Type of the values."""
+        return type(self.default)
+
+    def parsed(self, text: str) -> Any:
+        """What a text means as a value.
+
+        Raises:
+            UserError: It is of another kind.
+        """
+        try:
+            if self.kind is bool:
+                return {"true": True, "false": False}[text.lower()]
+            return self.kind(text)
+        except (ValueError, KeyError, TypeError):
+            raise UserError(f"{self.name}={text!r}: expected {_KINDS[self.kind]}") from None
+
+    def checked(self, value: Any) -> Any:
+        """A value as a plain one of its kind (NumPy's numbers are not), within its bounds.
+
+        Raises:
+            UserError: It is of another kind, or out of bounds.
+        """
+        value = self._plain(value)
+        if self.choices is not None and value not in self.choices:
+            if self.kind is str:
+                raise unknown_name(self.name, value, self.choices)
+            listed = " or ".join(map(str, self.choices))
+            raise UserError(f"{self.name}={value}: expected {listed}")
+        if self.kind in (int, float):
+            self._check_bounds(value)
+        if self.check is not None:
+            self.check(self.name, value)
+        return value
+
+    def _plain(self, value: Any) -> Any:
+        kind = self.kind
+        if self.numbers and type(value) is int:
+            return str(value)
+        if type(value) is kind:
+            return value
+        if kind is int and isinstance(value, Integral) and not isinstance(value, bool):
+            return int(value)
+        if kind is float and isinstance(value, Real) and not isinstance(value, bool):
+            return float(value)
+        such = f" such as {self.default!r}" if self.numbers else ""
+        raise UserError(f"{self.name}={value!r}: expected {_KINDS[kind]}{such}")
+
+    def _check_bounds(self, value: float) -> None:
+        if not math.isfinite(value):
+            raise UserError(f"{self.name}={value}: expected a finite number")
+        within = (
+            (self.least is None or value >= self.least)
+            and (self.most is None or value <= self.most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+        if not within:
+            raise UserError(f"{self.name}={value}: expected {self.bounds}")
+
+    @property
+    def bounds(self) -> str:
+        """The bounds in words; empty where there are none.
+
+        Example:
+            >>> Option("lr", 0.1, "", above=0).bounds
+            'a number above 0'
+        """
+        if self.least is not None and self.most is not None:
+            return f"{self.least:g} to {self.most:g}"
+        words = []
+        if self.least is not None:
+            words.append(f"at least {self.least:g}")
+        if self.above is not None:
+            words.append(f"a number above {self.above:g}")
+        if self.most is not None:
+            words.append(f"at most {self.most:g}")
+        if self.below is not None:
+            words.append(f"below {self.below:g}")
+        return " and ".join(words)
+
+
+def option(
+    default: Any,
+    help: str,  # noqa: A002 - as in argparse and typer
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    choices: Iterable[Any] | None = None,
+    needs: str = "",
+    check: Check | None = None,
+    numbers: bool = False,
+) -> Any:
+    """A field of a `Section`; for the arguments see `Option`."""
+    found = Option(
+        "", default, help, least, most, above, below,
+        None if choices is None else tuple(choices), needs, check, numbers,
+    )  # fmt: skip
+    return field(default=default, metadata={"option": found})
+
+
+class Section:
+    """Settings of one component: a frozen dataclass whose fields are made by `option`.
+
+    Values are converted and checked when it is made; `check` looks at values that have to fit
+    together. A subclass may give an inherited field another default by assigning it again.
+    """
+
+    def __post_init__(self) -> None:
+        for name, known in self.options().items():
+            object.__setattr__(self, name, known.checked(getattr(self, name)))
+        self.check()
+
+    def check(self) -> None:
+        """Refuse values that do not fit together.
+
+        Raises:
+            UserError: They do not.
+        """
+
+    @classmethod
+    def options(cls) -> dict[str, Option]:
+        """What is known of each setting, by name.
+
+        Example:
+            >>> Section.options()
+            {}
+        """
+        if not is_dataclass(cls):
+            return {}
+        found = {}
+        for each in fields(cls):
+            known: Option = each.metadata["option"]
+            bound = {name: getattr(known, name) for name in Option.__slots__}
+            found[each.name] = Option(**bound | {"name": each.name, "default": each.default})
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values by name, ready for JSON."""
+        return {name: getattr(self, name) for name in self.options()}
+
+
+class Sections:
+    """The settings of several components, read by name as if they were one.
+
+    Args:
+        sections: The sections; no two have a setting of the same name.
+
+    Example:
+        >>> @dataclass(frozen=True)
+        ... class Pace(Section):
+        ...     '''Settings of a pace.'''
+        ...
+        ...     lr: float = option(0.1, "Learning rate.", above=0)
+        >>> settings = Sections(Pace(lr=0.5))
+        >>> settings.lr, settings.of(Pace).lr
+        (0.5, 0.5)
+    """
+
+    def __init__(self, *sections: Section) -> None:
+        self._sections = sections
+        self._flat: Mapping[str, Any] = {
+            name: value for section in sections for name, value in section.as_dict().items()
+        }
+
+    def of(self, kind: type[S]) -> S:
+        """The section of a kind, or of one derived from it."""
+        return next(section for section in self._sections if isinstance(section, kind))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._flat:
+            raise AttributeError(f"{type(self).__name__} has no setting {name!r}")
+        return self._flat[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._flat
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values by name, ready for JSON."""
+        return dict(self._flat)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sections) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._flat.items()))

@@ -1,0 +1,53 @@
+"""What learning a part took, and what was measured after it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dicgrl.evaluation.continual import Evaluation
+
+
+@dataclass(slots=True)
+class PartReport:
+    """What learning a part took.
+
+    Attributes:
+        part: Number of the part.
+        learn_seconds: Time of learning alone, validation left out.
+        new_examples: Training examples that the part brought.
+        replayed_examples: Old examples that were learned again.
+        candidates: Old triples or edges that were looked at.
+        activated: Those that share a component with the new ones.
+        epochs: Epochs trained, all stages together.
+        evaluate_seconds: Time of the last evaluation after it; 0 before any.
+        validation: The best validation value (MRR, or the negative loss); None without any.
+        best_epoch: The epoch whose weights were kept, of the last stage; 0 where none was trained.
+        details: Further figures of the strategy, such as the drift of old rows or nodes.
+    """
+
+    part: int
+    learn_seconds: float
+    new_examples: int
+    replayed_examples: int = 0
+    candidates: int = 0
+    activated: int = 0
+    epochs: int = 0
+    evaluate_seconds: float = 0.0
+    validation: float | None = None
+    best_epoch: int = 0
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def results(self, found: Evaluation) -> dict[str, Any]:
+        """The entry of the part in `results.json`, with what was measured after it."""
+        took = asdict(self)
+        details = took.pop("details")
+        return {
+            **took,
+            **details,
+            "tests": found.tests,
+            "whole": found.whole,
+            "average": found.average,
+            "forgetting": found.forgetting,
+            "retention": found.retention,
+        }

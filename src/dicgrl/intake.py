@@ -1,0 +1,103 @@
+"""What arrives at a learner: facts in any form, made into a checked part of what is new in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dicgrl.ask.names import Names
+from dicgrl.errors import UserError
+from dicgrl.graph import SPLITS, Graph, Part, Stream
+from dicgrl.graph.labels import Triples
+from dicgrl.readers import NetworkFacts
+from dicgrl.tasks import Task
+
+Facts = Part | Triples | NetworkFacts | str | Path
+"""What `learn` takes: a part of a stream; labelled triples; nodes and edges; a file of either."""
+
+_CONVERTERS = {"pykeen": "from_pykeen", "torch_geometric": "from_pyg"}  # by library
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What a learner makes of what it is given, before it learns it.
+
+    Attributes:
+        part: What there is to learn. Of facts, those that are known or held out are dropped; a part
+            of a stream is taken as it is.
+        names: Readable names that came with the facts.
+        given: How many facts there were: triples, or edges of a network.
+        known: How many of them are dropped because they were learned before.
+        held_out: How many are dropped because the learner holds them out to measure with.
+        named_alike: New labels that are readable names of known ones. They become something new;
+            whoever asks by that name then means it.
+        is_empty: Whether facts hold nothing to learn; a first part and one of a stream never do.
+        is_repeated: Whether it is a part of a stream, all of which is known.
+    """
+
+    part: Part
+    names: Mapping[str, str]
+    given: int
+    known: int = 0
+    held_out: int = 0
+    named_alike: tuple[str, ...] = ()
+    is_empty: bool = False
+    is_repeated: bool = False
+
+
+def take_in(task: Task, graph: Graph | None, names: Names, facts: Any) -> Intake:
+    """Check facts against what a learner knows; nothing is learned.
+
+    Args:
+        task: Says what facts are.
+        graph: The graph so far; None, or an empty one, before the first part.
+        names: Readable names so far.
+        facts: What arrived; see `Facts`.
+
+    Raises:
+        UserError: It is neither a part, nor facts of the task, nor a file of one part.
+    """
+    begun = graph is not None and graph.num_parts > 0
+    part, found = _as_part(task, graph, facts)
+    given = part.facts
+    ours = isinstance(part, task.part_type)  # else the trainer will refuse it
+    if isinstance(facts, Part):
+        part = part.checked()
+        says = any(len(getattr(part, split)) for split in SPLITS)
+        repeated = begun and ours and says and graph is not None and graph.knows_all_of(part)
+        return Intake(part, found, given, is_repeated=repeated)
+    known = held_out = 0
+    if graph is not None and ours:
+        part, known, held_out = graph.without_known(part)
+        if begun and graph.knows_all_of(part):
+            return Intake(part, found, given, known, held_out, is_empty=True)
+    alike = _named_alike(graph, names, part)
+    return Intake(part, found, given, known, held_out, alike)
+
+
+def _as_part(task: Task, graph: Graph | None, facts: Any) -> tuple[Part, Mapping[str, str]]:
+    """The part that facts make, and the readable names beside them."""
+    if isinstance(facts, Part):
+        return facts, {}
+    if isinstance(facts, Stream):
+        raise UserError("a stream is learned part by part: for part in stream: learn(part)")
+    if (library := type(facts).__module__.partition(".")[0]) in _CONVERTERS:
+        raise UserError(f"dicgrl.interop.{_CONVERTERS[library]} makes a stream of it, to learn")
+    if isinstance(facts, str | Path):
+        return task.read(facts, graph)
+    return task.facts(facts, graph), {}
+
+
+def _named_alike(graph: Graph | None, names: Names, part: Part) -> tuple[str, ...]:
+    readable = {name for label, name in names.items() if name != label}
+    if not readable:
+        return ()
+    known = [] if graph is None else list(graph.vocabularies().values())
+    return tuple(
+        label
+        for labels in part.new_labels().values()
+        for label in labels
+        if label in readable and not any(label in vocabulary for vocabulary in known)
+    )

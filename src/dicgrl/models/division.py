@@ -1,0 +1,75 @@
+"""Settings of vectors: how long they are, and how they are divided into components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dicgrl.common.options import Section, option
+from dicgrl.models.components import Components
+
+MAX_COMPONENTS = 62  # a set of components is one int64
+
+
+@dataclass(frozen=True)
+class DivisionSettings(Section):
+    """How vectors are divided into components."""
+
+    components: int = option(
+        0,
+        "Number of components that a vector is divided into; 0 for a plain model. On a GPU "
+        "components of a multiple of four numbers learn fastest.",
+        least=0,
+        most=MAX_COMPONENTS,
+    )
+    top: int = option(4, "Number of components that a triple or edge uses.", needs="components")
+    routing: str = option(
+        "learned",
+        "What trains attention: learned (the task) or published (the normalisation loss).",
+        needs="components",
+    )
+
+    def division(self) -> Components | None:
+        """How vectors are divided; None for a plain model."""
+        if not self.components:
+            return None
+        return Components(self.components, self.top, attention="nodes", routing=self.routing)
+
+    def check(self) -> None:  # noqa: D102 - see `Section`
+        self.division()
+
+
+@dataclass(frozen=True)
+class VectorSettings(DivisionSettings):
+    """Vectors of entities and relations."""
+
+    dim: int = option(200, "Length of an entity's vector.", least=1)
+    attention: str = option(
+        "relation", "Where attention comes from: relation, nodes or triple.", needs="components"
+    )
+    order: str = option(
+        "component",
+        "How chosen components are concatenated: component or weight.",
+        needs="components",
+    )
+
+    def division(self) -> Components | None:  # noqa: D102 - see `DivisionSettings`
+        if not self.components:
+            return None
+        return Components(self.components, self.top, self.attention, self.routing, self.order)
+
+    def check(self) -> None:  # noqa: D102 - see `Section`
+        divided = self.division()
+        if divided is not None:
+            divided.size(self.dim)
+
+
+@dataclass(frozen=True)
+class EncoderSettings(DivisionSettings):
+    """Layers of message passing."""
+
+    hidden: int = option(8, "Length of a head's or component's hidden vector.", least=1)
+    heads: int = option(8, "Heads of a plain model.", least=1)
+    layers: int = option(2, "Layers of message passing.", least=1)
+    dropout: float = option(
+        0.6, "Share of features and neighbour weights dropped in training.", least=0, below=1
+    )

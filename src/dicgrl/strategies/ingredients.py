@@ -1,0 +1,232 @@
+"""Strategies put together from ingredients: a start, a replay, a penalty, a shield.
+
+A composed strategy learns the new examples of a part; each ingredient adds something to that. So a
+rival is a list of ingredients, and an ablation is a line:
+
+    class Mine(Composed, name="mine"):
+        ingredients = (Replay, Penalty)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from dicgrl.common.options import Section
+from dicgrl.strategies.base import LaterSettings, Learned, Strategy
+from dicgrl.strategies.budget import BudgetSettings
+from dicgrl.strategies.mixed import MixedSet
+from dicgrl.trainers import ExampleGroup, Trainer
+from dicgrl.training import TrainingSet
+from dicgrl.training.loop import Monitor
+from dicgrl.training.stepper import Objective
+
+
+class Ingredient:
+    """What a strategy adds to learning the new examples of a part; every hook is optional.
+
+    Attributes:
+        Settings: Its own settings, which become settings of the strategy.
+        capturable: Whether `adjust` does the same on the host each time, so that a GPU may replay
+            a step.
+
+    Args:
+        settings: The settings of the strategy that it is part of.
+    """
+
+    Settings: ClassVar[type[Section]] = Section
+    capturable: ClassVar[bool] = True
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    def prepare(self, trainer: Trainer) -> None:
+        """Change new rows before they are asked about and learned."""
+
+    def mixed_in(self, trainer: Trainer) -> Tensor | None:
+        """Old examples that are learned like new ones."""
+
+    def taking_turns(self, trainer: Trainer) -> list[ExampleGroup]:
+        """Examples with an objective of their own, whose batches take turns with the new ones."""
+        del trainer
+        return []
+
+    def asked_besides(self, trainer: Trainer) -> list[Tensor]:
+        """Old examples whose loss `adjust` needs; they are not learned."""
+        del trainer
+        return []
+
+    def adjust(self, trainer: Trainer, objective: Objective) -> None:
+        """Change the gradients of a step, between the backward pass and the optimiser."""
+
+    def remember(self, trainer: Trainer) -> None:
+        """Keep what the next part will need, after a part was learned."""
+
+    def state(self) -> dict[str, Tensor]:
+        """What `remember` kept outside the model, for a checkpoint."""
+        return {}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Put back what `state` gave."""
+
+    @property
+    def replayed(self) -> int:
+        """Old examples that it used for the newest part, each counted once."""
+        return 0
+
+    @classmethod
+    def overrides(cls, hook: str) -> bool:
+        """Whether it does something at a hook."""
+        return getattr(cls, hook) is not getattr(Ingredient, hook)
+
+
+class Composed(Strategy):
+    """Learns new examples, with what its ingredients add.
+
+    Attributes:
+        ingredients: The ingredients, in order.
+
+    Example:
+        >>> class Both(Composed, name="both-of-the-docs"):
+        ...     ingredients = (Replay,)
+        >>> sorted(Both.Settings.options())
+        ['budget', 'later_epochs', 'later_rate', 'start', 'validate_on']
+    """
+
+    ingredients: ClassVar[tuple[type[Ingredient], ...]] = ()
+
+    def __init_subclass__(cls, name: str | None = None) -> None:
+        if "ingredients" in cls.__dict__ and "Settings" not in cls.__dict__:
+            cls.Settings = _joined(cls.__name__, cls.ingredients)
+        super().__init_subclass__(name=name)
+
+    def __init__(self, settings: Any) -> None:
+        super().__init__(settings)
+        self.parts = [kind(settings) for kind in self.ingredients]
+
+    @override
+    def prepare(self, trainer: Trainer) -> None:
+        super().prepare(trainer)
+        for part in self.parts:
+            part.prepare(trainer)
+
+    @override
+    def later(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
+        added = [part.mixed_in(trainer) for part in self.parts]
+        examples = [trainer.examples("train", trainer.newest)]
+        examples += [each for each in added if each is not None]
+        besides = [memory for part in self.parts for memory in part.asked_besides(trainer)]
+        objective = trainer.objective(torch.cat([*examples, *besides]))
+        groups = [group for part in self.parts for group in part.taking_turns(trainer)]
+        rows = torch.cat(examples)
+        training_set: TrainingSet
+        if groups:
+            new = ExampleGroup(objective, rows, torch.ones(len(rows), device=rows.device))
+            training_set = _AdjustedTurns(self.parts, trainer, new, groups)
+        else:
+            training_set = _Adjusted(self.parts, trainer, objective, rows)
+        report = self.fit(trainer, training_set, monitor)
+        return Learned([report], replayed=sum(part.replayed for part in self.parts))
+
+    @override
+    def remember(self, trainer: Trainer) -> None:
+        for part in self.parts:
+            part.remember(trainer)
+
+    @property
+    @override
+    def keeps_state(self) -> bool:
+        return any(part.overrides("remember") for part in self.parts)
+
+    @override
+    def state(self) -> dict[str, Tensor]:
+        return {name: value for part in self.parts for name, value in part.state().items()}
+
+    @override
+    def restore(self, state: dict[str, Tensor]) -> None:
+        for part in self.parts:
+            part.restore(state)
+
+
+class Replay(Ingredient):
+    """A fixed sample of old examples, drawn evenly, learned with the new ones."""
+
+    Settings = BudgetSettings
+    _drawn = 0
+
+    @override
+    def mixed_in(self, trainer: Trainer) -> Tensor:
+        memory = trainer.sample(self.settings.allowed(trainer), 0, trainer.newest)
+        self._drawn = len(memory)
+        return memory
+
+    @property
+    @override
+    def replayed(self) -> int:
+        return self._drawn
+
+
+class _Adjusted(TrainingSet):
+    """Examples whose steps ingredients adjust."""
+
+    def __init__(
+        self,
+        parts: Sequence[Ingredient],
+        trainer: Trainer,
+        objective: Objective,
+        examples: Tensor,
+    ) -> None:
+        super().__init__(objective, examples)
+        self._trainer = trainer
+        self._adjusting = [part for part in parts if part.overrides("adjust")]
+
+    @property
+    @override
+    def capturable(self) -> bool:
+        return all(part.capturable for part in self._adjusting)
+
+    @override
+    def adjust(self) -> None:
+        for part in self._adjusting:
+            part.adjust(self._trainer, self.objective)
+
+
+class _AdjustedTurns(MixedSet):
+    """The same with examples that take turns."""
+
+    def __init__(
+        self,
+        parts: Sequence[Ingredient],
+        trainer: Trainer,
+        new: ExampleGroup,
+        groups: Iterable[ExampleGroup],
+    ) -> None:
+        super().__init__(new, *groups, at_once=trainer.at_once)
+        self._trainer = trainer
+        self._adjusting = [part for part in parts if part.overrides("adjust")]
+
+    @property
+    @override
+    def capturable(self) -> bool:
+        return super().capturable and all(part.capturable for part in self._adjusting)
+
+    @override
+    def adjust(self) -> None:
+        for part in self._adjusting:
+            part.adjust(self._trainer, self.objective)
+
+
+def _joined(name: str, ingredients: Sequence[type[Ingredient]]) -> type[LaterSettings]:
+    """Settings of a strategy: those of its ingredients, and of every strategy that continues."""
+    own = [kind.Settings for kind in ingredients if kind.Settings is not Section]
+    kinds = tuple(dict.fromkeys([*own, LaterSettings]))
+    doc = f"Settings of {name}."
+    made: type[LaterSettings] = dataclass(frozen=True)(
+        type(f"{name}Settings", kinds, {"__doc__": doc, "__module__": __name__})
+    )
+    return made

@@ -1,0 +1,84 @@
+"""Link prediction on knowledge graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from dicgrl.graph import Graph, KnowledgePart, KnowledgeStream, Part
+from dicgrl.readers import NetworkFacts
+from dicgrl.tasks.task import Task
+
+if TYPE_CHECKING:
+    import torch
+
+    from dicgrl.ask.links import LinkAsking
+    from dicgrl.ask.names import Names
+    from dicgrl.common.options import Section, Sections
+    from dicgrl.models import KnowledgeModel
+    from dicgrl.trainers import LinkTrainer, Trainer
+
+
+class LinkPrediction(Task, name="link-prediction"):
+    """Which triples are likely: head, relation and tail."""
+
+    part_type = KnowledgePart
+    default_model = "transe"
+    graph_is = "knowledge graph"
+    does = "predicts links"
+    examples = "triples"
+    judged_by = "MRR"
+    recipe = "links"
+
+    @override
+    def models(self) -> Mapping[str, type[Section]]:
+        from dicgrl.models import Scorer
+
+        return {name: scorer.Settings for name, scorer in Scorer.registry.items()}
+
+    @override
+    def sections(self) -> tuple[type[Section], ...]:
+        from dicgrl.models.division import VectorSettings
+        from dicgrl.training import Schedule
+        from dicgrl.training.settings import LinkTraining
+
+        return VectorSettings, LinkTraining, Schedule
+
+    @override
+    def choices(self) -> Mapping[str, Mapping[str, type[Section]]]:
+        from dicgrl.training import LOSSES
+
+        return {"loss": {name: loss.Settings for name, loss in LOSSES.items()}}
+
+    @override
+    def trainer(self, settings: Sections, seed: int, device: torch.device) -> LinkTrainer:
+        from dicgrl.trainers import LinkTrainer
+
+        return LinkTrainer(settings, seed, device)
+
+    @override
+    def asking(self, trainer: Trainer, names: Names) -> LinkAsking:
+        from dicgrl.ask.links import LinkAsking
+        from dicgrl.trainers import LinkTrainer
+
+        assert isinstance(trainer, LinkTrainer)
+        return LinkAsking(trainer, names)
+
+    @override
+    def facts(self, given: Any, graph: Graph | None) -> Part:
+        if isinstance(given, NetworkFacts):  # the trainer will say that it is none of its own
+            return given.part(None)
+        return KnowledgeStream.from_labels("learned", [given])[0]
+
+    @override
+    def empty_model(
+        self, configuration: dict[str, Any], tensors: Mapping[str, torch.Tensor], device: Any
+    ) -> KnowledgeModel:
+        from dicgrl.models import Components, KnowledgeModel
+
+        del tensors
+        if configuration["components"] is not None:
+            configuration["components"] = Components(**configuration["components"])
+        return KnowledgeModel(**configuration, device=device)

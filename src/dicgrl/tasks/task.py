@@ -1,0 +1,148 @@
+"""What a task is: the one place that knows which graph, model, questions and measures it has."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dicgrl.common.registry import register
+from dicgrl.errors import UserError, unknown_name
+from dicgrl.graph import Graph, Part
+
+if TYPE_CHECKING:
+    import torch
+
+    from dicgrl.ask.asking import Asking
+    from dicgrl.ask.names import Names
+    from dicgrl.common.options import Section, Sections
+    from dicgrl.trainers import Trainer
+
+DEFAULT_STRATEGY = "dicgrl"
+
+
+class Task(ABC):
+    """A kind of problem; a subclass under a name, which no other module has taken, is found by it.
+
+    Attributes:
+        name: What it is called in results, such as link-prediction.
+        part_type: What arrives at one time.
+        default_model: The model unless another is asked for.
+        graph_is: What its graphs are called in messages.
+        does: What its models do, for messages: "predicts links".
+        examples: What is learned from, in the plural.
+        judged_by: The validation metric, as a progress bar shows it.
+        has_rows: Whether what arrives has rows of its own in the model.
+        recipe: Which default recipe it has: `default.NAME.toml`.
+    """
+
+    registry: ClassVar[dict[str, type[Task]]] = {}
+    name: ClassVar[str]
+    part_type: ClassVar[type[Part]]
+    default_model: ClassVar[str]
+    graph_is: ClassVar[str]
+    does: ClassVar[str]
+    examples: ClassVar[str]
+    judged_by: ClassVar[str]
+    has_rows: ClassVar[bool] = True
+    recipe: ClassVar[str]
+
+    def __init_subclass__(cls, name: str | None = None) -> None:
+        super().__init_subclass__()
+        if name is not None:
+            register(Task.registry, "task", name, cls)
+            cls.name = name
+
+    @abstractmethod
+    def models(self) -> Mapping[str, type[Section]]:
+        """Its models by name, each with the settings of its own."""
+
+    @abstractmethod
+    def sections(self) -> tuple[type[Section], ...]:
+        """Settings besides those of the model, of what `choices` choose and of the strategy."""
+
+    def choices(self) -> Mapping[str, Mapping[str, type[Section]]]:
+        """Settings that name a component, and the settings of each component by its name."""
+        return {}
+
+    @abstractmethod
+    def trainer(self, settings: Sections, seed: int, device: torch.device) -> Trainer:
+        """A trainer that knows nothing yet."""
+
+    @abstractmethod
+    def asking(self, trainer: Trainer, names: Names) -> Asking:
+        """Answers questions about what a trainer has learned."""
+
+    @abstractmethod
+    def facts(self, given: Any, graph: Graph | None) -> Part:
+        """What was given to learn, by its labels, as a part; files are read elsewhere.
+
+        Raises:
+            UserError: It is nothing that this task learns.
+        """
+
+    @abstractmethod
+    def empty_model(
+        self, configuration: dict[str, Any], tensors: Mapping[str, torch.Tensor], device: Any
+    ) -> Any:
+        """A model that is ready to take stored tensors.
+
+        Args:
+            configuration: What its `configuration` gave.
+            tensors: The tensors, by name.
+            device: Where it will live.
+        """
+
+    def read(self, path: str | Path, graph: Graph | None) -> tuple[Part, Mapping[str, str]]:
+        """What the files at a path bring, and readable names beside them."""
+        from dicgrl.readers import read_part
+
+        return read_part(path, graph)
+
+    def check_model(self, model: str, stream: str) -> None:
+        """Refuse a model of another task.
+
+        Args:
+            model: Name of the model.
+            stream: Name of the stream that it is to learn.
+
+        Raises:
+            UserError: It is of another task.
+        """
+        other = task_of_model(model)
+        if other.name != self.name:
+            raise UserError(
+                f"{model} {other.does}, but {stream} is a {self.graph_is}: use "
+                + " or ".join(sorted(self.models()))
+            )
+
+
+def task_named(name: str) -> Task:
+    """The task of that name.
+
+    Example:
+        >>> task_named("node-classification").default_model
+        'gat'
+    """
+    if name not in Task.registry:
+        raise unknown_name("task", name, Task.registry)
+    return Task.registry[name]()
+
+
+def task_of_model(model: str) -> Task:
+    """The task that a model is for.
+
+    Example:
+        >>> task_of_model("gat").name
+        'node-classification'
+    """
+    for task in Task.registry.values():
+        if model in task().models():
+            return task()
+    raise unknown_name("model", model, known_models())
+
+
+def known_models() -> list[str]:
+    """Names of all models."""
+    return [model for task in Task.registry.values() for model in task().models()]

@@ -1,0 +1,7 @@
+"""Trainers: a growing graph and its model, and how they meet; all that a strategy may see."""
+
+from dicgrl.trainers.links import LinkTrainer
+from dicgrl.trainers.nodes import NodeTrainer
+from dicgrl.trainers.trainer import ExampleGroup, Trainer
+
+__all__ = ["ExampleGroup", "LinkTrainer", "NodeTrainer", "Trainer"]

@@ -1,0 +1,241 @@
+"""Link prediction on a knowledge graph that grows: triples are examples, ranks are filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from typing_extensions import override
+
+from dicgrl.common.options import Sections
+from dicgrl.errors import UserError
+from dicgrl.evaluation import Ranker, ranking_metrics
+from dicgrl.evaluation.ranks import Ranks
+from dicgrl.graph import KnowledgeGraph, KnowledgePart, Part
+from dicgrl.graph.arrays import IntArray, ids_in
+from dicgrl.graph.part import SPLITS
+from dicgrl.models import KnowledgeModel
+from dicgrl.models.division import VectorSettings
+from dicgrl.models.scorer import scorer
+from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
+from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
+from dicgrl.training.known import HEAD, RELATION, TAIL
+from dicgrl.training.losses import LossSettings
+from dicgrl.training.settings import LinkTraining
+from dicgrl.training.stepper import Objective
+
+TOP = 10  # an answer counts as found when it is among so many
+_SORTED_AT_ONCE = 1 << 20  # triples that a GPU sorts before a host would have chosen among them
+_NEGATIVE_BYTES = 20  # at least: its id twice, its score
+
+
+class LinkTrainer(Trainer):
+    """A knowledge-graph embedding that learns part by part.
+
+    Args:
+        settings: The settings.
+        seed: Seed of every random choice.
+        device: Where to compute.
+
+    Attributes:
+        part: The newest part, in ids of the graph.
+        attention_before: What attention was made from before the newest part; None where nothing
+            was learned before, or the model is plain.
+    """
+
+    metric = "hits@10"
+    protocol: ClassVar = {
+        "ranking": "filtered, head and tail side, realistic ties",
+        "candidates": "all entities seen so far",
+        "negatives": "entities seen so far, no known training triple",
+        "selection": "best validation MRR",
+    }
+    model: KnowledgeModel
+    graph: KnowledgeGraph
+
+    def __init__(self, settings: Sections, seed: int, device: torch.device) -> None:
+        super().__init__(settings, seed, device)
+        self.training = settings.of(LinkTraining)
+        self.graph = KnowledgeGraph()
+        self.part: KnowledgePart | None = None
+        self.attention_before: Tensor | None = None
+        self._ranker: Ranker | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        vectors = self.settings.of(VectorSettings)
+        own = self.settings.of(scorer(self.model_name).Settings)
+        self.model = KnowledgeModel(
+            self.model_name,
+            vectors.dim,
+            vectors.division(),
+            own.as_dict(),
+            self.seed + self.num_parts,
+            self.device,
+        )
+
+    @override
+    def _needs(self, part: Part) -> list[tuple[int, str]]:
+        rows = 0
+        if isinstance(part, KnowledgePart):
+            ids = self.graph.entities.found(part.entities, ids_in(part.new_entities))
+            rows = int((ids < 0).sum())
+        table = self.model.entities
+        gained = table.gains(rows * self.model.count)
+        # On a GPU kernels may need no more than ids and scores.
+        each = _NEGATIVE_BYTES if self.device.type == "cuda" else self.model.link_bytes()
+        batch, negatives = self.schedule.batch, self.training.negatives
+        return [
+            (
+                gained * table.width * TRAINED_BYTES,
+                f"dim={self.model.dim} for {rows:,} new entities",
+            ),
+            (
+                min(batch, len(part.train)) * negatives * each,
+                f"batch={batch} and negatives={negatives}",
+            ),
+        ]
+
+    @override
+    def _add(self, part: Part) -> KnowledgePart:
+        if not isinstance(part, KnowledgePart):
+            raise UserError(f"{self.model_name} predicts links; this part is of a network")
+        self._ranker = None
+        self.part = self.graph.add(part)
+        return self.part
+
+    @override
+    def _grow(self) -> None:
+        assert self.part is not None
+        self.attention_before = self.model.attention_now() if self.num_parts else None
+        self.model.grow(len(self.part.new_entities), len(self.part.new_relations))
+
+    @override
+    def rebuild(self) -> None:
+        self._begin()
+        self.model.grow(len(self.graph.entities), len(self.graph.relations))
+
+    @override
+    def count(self, split: str, first: int = 0, last: int | None = None) -> int:
+        return len(self.graph.rows(split, first, last))
+
+    @override
+    def examples(self, split: str, first: int = 0, last: int | None = None) -> Tensor:
+        return self.on_device(self.graph.rows(split, first, last))
+
+    @override
+    def old_examples(self, chosen: IntArray) -> Tensor:
+        return self.on_device(self.graph.train[chosen])
+
+    @override
+    def objective(self, examples: Tensor) -> Objective:
+        return self.objective_against(range(self.model.num_entities), examples)
+
+    def objective_against(
+        self, entities: range, examples: Tensor, *, attention: Tensor | None = None
+    ) -> Objective:
+        """The loss of batches of triples against negatives of a range of entities.
+
+        Args:
+            entities: Where negatives come from; none of them makes a known training triple.
+            examples: All triples that will be asked for.
+            attention: What attention is made from instead of the model's own; it does not learn.
+        """
+        model, objective = self.model, self.link_objective(entities, self.same_questions(examples))
+
+        def of_batch(triples: Tensor, weight: Tensor) -> Tensor:
+            with model.attending(attention):
+                return objective(model, triples, weight)
+
+        return of_batch
+
+    def link_objective(self, entities: range, known: Tensor) -> LinkObjective:
+        """The loss against negatives that are drawn from entities and are not known."""
+        loss = LOSSES[self.training.loss](**self.settings.of(LossSettings).as_dict())
+        sampler = NegativeSampler(known, entities, self.model.num_relations, self.generator)
+        return LinkObjective(sampler, loss, self.training.negatives, self.training.beta)
+
+    def same_questions(self, examples: Tensor) -> Tensor:
+        """Known training triples that answer questions of the examples, or more of them."""
+        known = self.graph.train
+        few = max(2 * len(examples), _SORTED_AT_ONCE if examples.is_cuda else 0)
+        if len(known) > few:  # choosing costs less than taking all
+            known = known[self.graph.same_questions(examples.cpu().numpy())]
+        return self.on_device(known)
+
+    @override
+    def weights(self, examples: Tensor) -> Tensor | None:
+        """With `weighting=frequency` a triple counts less, the more often it is asked.
+
+        1 / sqrt(4 + #(h, r, ?) + #(?, r, t)), scaled to mean 1; after RotatE (Sun et al. 2019),
+        which has 6 in place of 4.
+        """
+        if self.training.weighting == "even":
+            return None
+        asked = torch.full((len(examples),), 4.0, device=examples.device)
+        for given in (HEAD, TAIL):
+            question = examples[:, given] * self.model.num_relations + examples[:, RELATION]
+            _, group, counts = torch.unique(question, return_inverse=True, return_counts=True)
+            asked += counts[group]
+        weight = asked.rsqrt()
+        return weight / weight.mean()
+
+    @override
+    def old_rows(self) -> dict[str, int]:
+        assert self.part is not None
+        entities, relations = self.part.new_entities.start, self.part.new_relations.start
+        first = {
+            "entities": entities * self.model.count,
+            "relations": relations * self.model.relation_count,
+            "attention": relations,
+        }
+        return {name: first[name] for name in self.model.tables()}
+
+    def ranks(self, triples: Tensor, besides: Tensor | None = None) -> Ranks:
+        """Ranks of triples among all entities so far, filtered by all that is known.
+
+        Args:
+            triples: The triples.
+            besides: Further true triples, which count as known.
+        """
+        ranker = self._ranker
+        if ranker is None or besides is not None:
+            known = [self.examples(split) for split in SPLITS]
+            known += [] if besides is None else [besides]
+            ranker = Ranker(torch.cat(known), self.model.num_relations)
+            if besides is None:
+                self._ranker = ranker
+        return ranker.rank(self.model, triples, range(self.model.num_entities))
+
+    @override
+    def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
+        """See `Trainer`; an answer is found when it is among the first ten.
+
+        The entities' vectors are gathered once for all of them.
+        """
+        every = self.ranks(torch.cat(list(sets))).split([len(triples) for triples in sets])
+        return [(ranking_metrics(ranks), (ranks.realistic <= TOP).flatten()) for ranks in every]
+
+    @override
+    def judge(self, examples: Tensor) -> float:
+        return self.measure(examples)["mrr"]
+
+    @override
+    def chance(self) -> float:
+        return min(TOP / max(self.model.num_entities, 1), 1.0)
+
+    @override
+    def _watched(self, valid: Tensor) -> Tensor:
+        most = self.training.validate_at_most
+        if not most or len(valid) <= most:
+            return valid
+        chosen = torch.randperm(len(valid), generator=torch.Generator().manual_seed(0))
+        return valid[chosen[:most].to(valid.device)]
+
+    def on_device(self, rows: IntArray) -> Tensor:
+        """Ids as a tensor there."""
+        return torch.from_numpy(np.array(rows)).to(self.device)  # a copy: views are read-only

@@ -1,0 +1,234 @@
+"""Node classification on a network that grows: labelled nodes are examples."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from typing_extensions import override
+
+from dicgrl.common.options import Sections
+from dicgrl.errors import UserError
+from dicgrl.evaluation import accuracy_metrics
+from dicgrl.graph import NetworkGraph, NetworkPart, Part
+from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.network import Scope
+from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
+from dicgrl.models.division import EncoderSettings
+from dicgrl.models.mode import evaluating
+from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
+from dicgrl.training import NodeObjective
+from dicgrl.training.neighbours import Neighbourhood, SampledNeighbourhood, WholeNetwork
+from dicgrl.training.settings import NodeTraining
+from dicgrl.training.stepper import Objective
+
+_SPARSE = 0.2  # share of numbers that are not zero up to which sparse features are faster
+
+
+def scaled(features: Tensor, how: str) -> Tensor:
+    """Features of nodes scaled row by row; a row of zeros stays as it is.
+
+    Args:
+        features: [N, F].
+        how: `l2`: to length 1. `row`: to a sum of absolute values of 1. `none`: as they are.
+
+    Example:
+        >>> scaled(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), "l2").tolist()
+        [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    if how == "none":
+        return features
+    order = 2 if how == "l2" else 1
+    return torch.nn.functional.normalize(features, p=float(order), dim=1)
+
+
+class NodeTrainer(Trainer):
+    """A network embedding that learns part by part.
+
+    Args:
+        settings: The settings.
+        seed: Seed of every random choice.
+        device: Where to compute.
+
+    Attributes:
+        part: The newest part, in ids of the graph.
+        model_before: The model before the newest part; None where nothing was learned before.
+        x: Features of all nodes, scaled, [N, F].
+        labels: Class of every node, [N]; -1 where it is not known.
+    """
+
+    metric = "accuracy"
+    protocol: ClassVar = {
+        "metric": "accuracy",
+        "selection": "smallest validation loss",
+        "edges": "undirected, each once, one self loop per node",
+    }
+    model: NetworkModel
+    graph: NetworkGraph | None
+
+    def __init__(self, settings: Sections, seed: int, device: torch.device) -> None:
+        super().__init__(settings, seed, device)
+        import torch_geometric.nn  # noqa: F401  # takes seconds: not while a part is learned
+
+        self.training = settings.of(NodeTraining)
+        self.encoder = settings.of(EncoderSettings)
+        self.graph = None
+        self.part: NetworkPart | None = None
+        self.model_before: NetworkModel | None = None
+
+    def _begin(self, num_features: int) -> NetworkModel:
+        encoder = self.encoder
+        return NetworkModel(
+            self.model_name,
+            num_features,
+            encoder.hidden,
+            encoder.heads,
+            encoder.layers,
+            encoder.dropout,
+            encoder.division(),
+            self.seed + self.num_parts,
+            self.device,
+        )
+
+    @override
+    def _needs(self, part: Part) -> list[tuple[int, str]]:
+        features = 0
+        if isinstance(part, NetworkPart) and not self.num_parts:
+            features = part.features.shape[1]
+        width = self.encoder.hidden * (self.encoder.components or self.encoder.heads)
+        needed = features * width * TRAINED_BYTES
+        return [(needed, f"hidden={self.encoder.hidden} for {features:,} features")]
+
+    @override
+    def _add(self, part: Part) -> NetworkPart:
+        if not isinstance(part, NetworkPart):
+            raise UserError(
+                f"{self.model_name} classifies nodes; this part is of a knowledge graph"
+            )
+        num_features = part.features.shape[1]
+        if not num_features:
+            raise UserError(
+                f"this network's nodes have no features; {self.model_name} needs them"
+            )
+        graph = self.graph or NetworkGraph(num_features)
+        self.part = graph.add(part)
+        self.graph = graph
+        return self.part
+
+    @override
+    def _prepare(self) -> None:
+        graph = self.graph
+        assert graph is not None
+        features = torch.from_numpy(graph.features.copy())
+        self.x = scaled(features, self.training.features).to(self.device)
+        self.inputs: Tensor | SparseRows = self.x
+        if self.encoder.components:  # a plain model takes dense features
+            sparse = SparseRows(self.x)
+            self.inputs = sparse if sparse.density < _SPARSE else self.x
+        scope: Scope = "part" if self.training.graph == "part" else "accumulated"
+        edge_index = torch.from_numpy(graph.edge_index(scope)).to(self.device)
+        self.edges = PreparedEdges(edge_index, len(self.x))
+        self.labels = torch.from_numpy(graph.labels.copy()).to(self.device)
+
+    @override
+    def _grow(self) -> None:
+        assert self.part is not None
+        if self.num_parts == 0:
+            self.model = self._begin(self.part.features.shape[1])
+        else:
+            self.model.take_concentration()  # whoever looked at the model may have left one
+            self.model_before = copy.deepcopy(self.model)
+        self.model.grow(len(self.part.new_classes))
+
+    @override
+    def rebuild(self) -> None:
+        assert self.graph is not None
+        self.model = self._begin(self.graph.num_features)
+        self.model.grow(len(self.graph.classes))
+
+    @override
+    def count(self, split: str, first: int = 0, last: int | None = None) -> int:
+        return len(self.nodes(split, first, last))
+
+    @override
+    def examples(self, split: str, first: int = 0, last: int | None = None) -> Tensor:
+        return torch.from_numpy(self.nodes(split, first, last)).to(self.device)
+
+    @override
+    def old_examples(self, chosen: IntArray) -> Tensor:
+        return torch.from_numpy(self.nodes("train", 0, None)[chosen]).to(self.device)
+
+    def nodes(self, split: str, first: int = 0, last: int | None = None) -> IntArray:
+        """Nodes of a split that arrived with parts [first, last), by ids."""
+        assert self.graph is not None
+        parts = range(first, self.graph.num_parts if last is None else last)
+        nodes = [self.graph.part_nodes(split, part) for part in parts]
+        return np.concatenate(nodes) if nodes else np.empty(0, np.int64)
+
+    @override
+    def objective(self, examples: Tensor) -> Objective:
+        del examples
+        model = self.model
+        objective = NodeObjective(self.labels, self.neighbourhood(), self.training.beta)
+        return lambda nodes, weight: objective(model, nodes, weight)
+
+    def neighbourhood(self) -> Neighbourhood:
+        """What a batch of nodes sees in training."""
+        if self.at_once:
+            return WholeNetwork(self.inputs, self.edges)
+        return SampledNeighbourhood(
+            self.x,
+            self.edges.index,
+            self.encoder.layers,
+            self.training.neighbours,
+            self.generator,
+        )
+
+    @override
+    def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
+        """See `Trainer`; a question is answered when the true class scores highest.
+
+        The network is passed once for all of them.
+        """
+        scores = torch.split(self.scores(torch.cat(list(sets))), [len(nodes) for nodes in sets])
+        labels = [self.labels[nodes] for nodes in sets]
+        return [
+            (accuracy_metrics(found, true), found.argmax(1) == true)
+            for found, true in zip(scores, labels, strict=True)
+        ]
+
+    def scores(self, nodes: Tensor) -> Tensor:
+        """Class scores of nodes, with all edges in scope, nothing dropped."""
+        return self.scores_by(self.model)[nodes]
+
+    @torch.no_grad()
+    def scores_by(self, model: NetworkModel) -> Tensor:
+        """Class scores of all nodes by a model, nothing dropped, [N, C]."""
+        with evaluating(model):
+            scores: Tensor = model(self.inputs, self.edges)
+        return scores
+
+    @torch.no_grad()
+    def vectors(self) -> Tensor:
+        """What the class layer sees of every node, [N, width]; nothing dropped."""
+        with evaluating(self.model):
+            vectors: Tensor = self.model.embed(self.inputs, self.edges)
+        return vectors
+
+    @override
+    def judge(self, examples: Tensor) -> float:
+        return -F.cross_entropy(self.scores(examples), self.labels[examples]).item()
+
+    @override
+    def chance(self) -> float:
+        return 1 / max(self.model.num_classes, 1)
+
+    @override
+    def describe_protocol(self) -> dict[str, Any]:
+        return super().describe_protocol() | {"graph": self.training.graph}

@@ -1,0 +1,65 @@
+"""Settings of how triples and nodes are learned, besides those of the loss and the schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dicgrl.common.options import Section, option
+from dicgrl.training.loop import Schedule
+from dicgrl.training.losses import LOSSES
+
+_BETA = "Weight of the normalisation loss."
+
+
+@dataclass(frozen=True)
+class LinkTraining(Section):
+    """How triples are learned."""
+
+    loss: str = option(
+        "selfadversarial", "selfadversarial, softmargin or margin.", choices=tuple(LOSSES)
+    )
+    negatives: int = option(64, "Negatives per triple.", least=1)
+    weighting: str = option(
+        "even",
+        "What triples count where a model learns them from scratch: even (all alike) or frequency "
+        "(the less, the more often their questions are asked).",
+        choices=("even", "frequency"),
+    )
+    beta: float = option(0.1, _BETA, least=0, needs="components")
+    validate_at_most: int = option(
+        2000, "Validation triples looked at during training; 0 for all.", least=0
+    )
+
+
+@dataclass(frozen=True)
+class NodeTraining(Section):
+    """How nodes are learned."""
+
+    features: str = option(
+        "l2",
+        "How a node's features are scaled: l2 (length 1), row (sum 1) or none.",
+        choices=("l2", "row", "none"),
+    )
+    graph: str = option(
+        "accumulated",
+        "Edges that messages pass: accumulated (all known so far) or part (the newest part's).",
+        choices=("accumulated", "part"),
+    )
+    neighbours: int = option(
+        10, "Neighbours drawn per node and layer where batch is not 0.", least=1
+    )
+    beta: float = option(0.1, _BETA, least=0, needs="components")
+
+
+@dataclass(frozen=True)
+class NodeSchedule(Schedule):
+    """How long and how fast to train on nodes."""
+
+    epochs: int = option(300, "Passes over the training nodes, at most.", least=1)
+    batch: int = option(0, "Nodes per step; 0 for all at once.", least=0)
+    lr: float = option(5e-3, "Learning rate of Adam.", above=0)
+    weight_decay: float = option(5e-4, "Pull of the weights towards zero.", least=0)
+    validate_every: int = option(1, "Epochs between two validations.", least=1)
+    patience: int = option(
+        50, "Validations without a smaller loss after which training stops; 0 for never.", least=0
+    )
