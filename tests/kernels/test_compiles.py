@@ -29,8 +29,8 @@ TYPES = {
 }
 EXPECTED = {
     "adam._adam", "adam._claim", "convkb._backward_parameters", "convkb._backward_vectors",
-    "convkb._forward", "losses._loss", "ranking._count", "ranking._mask", "ranking._truth",
-    "sampling._draw", "transe._backward", "transe._forward",
+    "convkb._forward", "losses._loss", "ranking._mask", "sampling._draw", "transe_batch._backward",
+    "transe_batch._forward", "transe_ranks._count", "transe_ranks._truth",
 }  # fmt: skip
 
 

@@ -16,7 +16,6 @@ from torch import Tensor
 import dicgrl.kernels
 from dicgrl.evaluation import Ranker, Ranks
 from dicgrl.models import Components, KnowledgeModel
-from dicgrl.models.transe_ranks import supported
 from tests.kernels.interpreter import interpreted
 from tests.kernels.test_training import kernels, made
 
@@ -79,7 +78,7 @@ def ranked(case: Case, model: KnowledgeModel, device: str, switch: str) -> Ranks
     known = torch.cat([case.triples(600, 1), case.triples(case.questions, 5)])
     candidates = range(case.entities) if case.candidates is None else case.candidates
     with kernels(switch):
-        assert supported(model) is (switch == "1")
+        assert (model.fast_counts() is not None) is (switch == "1")
         ranker = Ranker(known.to(device), RELATIONS, case.bound)
         asked = torch.cat([case.triples(case.questions // 2, 5), case.triples(0, 6)])
         asked = torch.cat([asked, case.triples(case.questions - len(asked), 7)])
@@ -142,9 +141,9 @@ def test_kernels_in_the_interpreter() -> None:
 @pytest.mark.skipif(not dicgrl.kernels._FOUND, reason="needs Triton")
 def test_other_models_are_ranked_by_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dicgrl.kernels, "_ANYWHERE", True)
-    assert supported(KnowledgeModel("transe", 8))
-    assert not supported(KnowledgeModel("convkb", 8))
-    assert not supported(KnowledgeModel("transe", 8, Components(4, 2, "nodes")))
+    assert KnowledgeModel("transe", 8).fast_counts() is not None
+    assert KnowledgeModel("convkb", 8).fast_counts() is None
+    assert KnowledgeModel("transe", 8, Components(4, 2, "nodes")).fast_counts() is None
 
 
 if __name__ == "__main__":

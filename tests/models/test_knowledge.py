@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dicgrl import UserError
-from dicgrl.models import Components, KnowledgeModel, Scorer, TransE
+from dicgrl.models import Components, KnowledgeModel
 from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
 from tests.slow import relation_parts, slow_attention, slow_chosen, slow_score, slow_softmax
 
@@ -400,20 +400,13 @@ def test_gradients_of_the_tables_are_those_of_plain_autograd() -> None:
         torch.testing.assert_close(table.gradient, grad, rtol=1e-4, atol=1e-4)
 
 
-def test_translations_are_told_apart_from_what_only_looks_like_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(Scorer, "registry", dict(Scorer.registry))
-
-    class Other(TransE, name="other-of-the-tests"):
-        """Who derives from TransE may score otherwise."""
-
-    assert model_of().is_translation and model_of("transe", "relation").is_translation
+def test_only_attention_on_relations_lets_negatives_share_a_fast_path() -> None:
+    assert model_of().fast_batch() is not None
+    assert model_of("transe", "relation").fast_batch() is not None
     for name, attention in (
         ("transe", "nodes"),
         ("transe", "triple"),
         ("convkb", None),
         ("convkb", "relation"),
-        ("other-of-the-tests", None),
     ):
-        assert not model_of(name, attention).is_translation
+        assert model_of(name, attention).fast_batch() is None

@@ -1,4 +1,4 @@
-"""What a kernel on a batch of triples and their negatives is given."""
+"""A batch of triples and their negatives, as a fast path or its kernel is given it."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ class Pace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Where the vectors of a batch lie.
+    """Where the vectors of b triples and their negatives lie.
+
+    The negatives of a triple use the same components as the triple.
 
     Attributes:
         entities: Rows of all entities, [N * K, size].
-        relations: Rows of all relations, [R, l] or [R * K, size].
+        relations: Rows of all relations, [R, w] for relations of w numbers, or [R * K, w / n].
         triples: Head, relation, tail, [b, 3].
         others: Replacements, the heads first, [b, m].
         heads: How many of them replace the head.
         chosen: Components of each triple, [b, n]; None for plain vectors.
         count: K; 1 for plain vectors.
         divided: Whether relations have components too.
-        p: Norm of the distance, 1 or 2.
         pace: How fast rows may change; None where all may.
     """
 
@@ -47,5 +48,20 @@ class Batch:
     chosen: Tensor | None
     count: int
     divided: bool
-    p: int
     pace: Pace | None = None
+
+    def entity_rows(self, ids: Tensor) -> Tensor:
+        """Rows of entities [b] or [b, m]: [..., n], or the ids themselves where plain."""
+        if self.chosen is None:
+            return ids
+        chosen = self.chosen if ids.dim() == 1 else self.chosen[:, None]
+        return ids[..., None] * self.count + chosen
+
+    def relation_rows(self) -> Tensor:
+        """Rows of the triples' relations, [b, n], or [b] where relations are not divided."""
+        ids = self.triples[:, 1]
+        return self.entity_rows(ids) if self.divided else ids
+
+    def sides(self) -> tuple[slice, slice]:
+        """Columns of `others` that replace heads, and those that replace tails."""
+        return slice(0, self.heads), slice(self.heads, None)

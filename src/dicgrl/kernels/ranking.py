@@ -1,14 +1,6 @@
-"""TransE's ranks without its scores: distances to all candidates are compared where they are made.
+"""What kernels that rank have in common: known answers as bits, queries in tiles.
 
-A program holds a tile of queries x candidates and walks over the dimensions; of the distances only
-two counts per query leave it. One launch serves all relations: a tile of queries has one relation,
-whose chosen components say which rows of the transposed candidates to read. Answers that are known
-are bits of a mask.
-
-Ties must be exact, so the distance of the true answer, which `_truth` computes beforehand, is made
-by the same operations in the same order as those of the candidates: one dimension after the other,
-with explicit fused multiply-adds where there is a product. For p = 2 squares are compared. The
-reference is `Ranker` in PyTorch.
+The kernel that compares is the scorer's own, such as `dicgrl.kernels.transe_ranks`.
 """
 
 from __future__ import annotations
@@ -18,32 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-QUERIES, CANDIDATES = 8, 512  # tile of a program
-_WARPS = 4
-_ROWS = 128  # queries of a program of `_truth`
 _ANSWERS = 128  # known answers that a program of `_mask` marks at a time
-
-
-def truth(
-    queries: Tensor, entities: Tensor, answers: Tensor, chosen: Tensor | None, size: int, p: int
-) -> Tensor:
-    """Distances of the true answers, [q]; squared for p = 2.
-
-    Args:
-        queries: What the answers' vectors are compared with, [q, l].
-        entities: Vectors of all entities, [N, d].
-        answers: Entities, [q].
-        chosen: Components of an entity that a query looks at, [q, n]; None for all of it.
-        size: Length of a component.
-        p: Norm, 1 or 2.
-    """
-    found = torch.empty(len(queries), device=queries.device, dtype=queries.dtype)
-    _truth[(triton.cdiv(len(queries), _ROWS),)](
-        queries, entities, answers, chosen, found, len(queries),
-        stride=entities.shape[1], size=size, parts=queries.shape[1] // size,
-        ROUTED=chosen is not None, SQUARED=p == 2, ROWS=_ROWS,
-    )  # fmt: skip
-    return found
 
 
 def mask(
@@ -68,76 +35,31 @@ def mask(
     return bits, counted
 
 
-def count(
-    queries: Tensor,
-    candidates: Tensor,
-    threshold: Tensor,
-    bits: Tensor,
-    chosen: Tensor | None,
-    size: int,
-    tiles: tuple[Tensor, Tensor],
-    higher: Tensor,
-    equal: Tensor,
-    p: int,
-) -> None:
-    """Add the numbers of candidates that are nearer than the true answer, and as near.
+def tiles(relations: Tensor, num_relations: int, height: int) -> tuple[Tensor, Tensor]:
+    """First query of each tile and the one after its last.
+
+    How many tiles the relations need is not known without waiting for the device, but at most
+    one more for each relation: those that are too many are empty.
 
     Args:
-        queries: [q, l], those of one relation side by side.
-        candidates: Their vectors, [c, d].
-        threshold: Distances of the true answers, [q].
-        bits: Candidates that do not compete, [q, words].
-        chosen: Components that a query looks at, [q, n], alike within a tile; None for all.
-        size: Length of a component.
-        tiles: First query of each tile and the one after its last.
-        higher: Counts, [q], int32, added to.
-        equal: Likewise.
-        p: Norm, 1 or 2.
+        relations: Relation of each query, [q], ascending where tiles have only one.
+        num_relations: How many relations there are; 0 where a tile may have several.
+        height: Queries of a tile.
     """
-    # A thread holds all queries of a tile and a few candidates side by side. Both are laid out so
-    # that one dimension of a tile is contiguous and complete: the loop has neither masks nor
-    # pointers of its own for each query.
-    number = triton.cdiv(len(candidates), CANDIDATES)
-    lines = torch.zeros(
-        candidates.shape[1], number * CANDIDATES, device=queries.device, dtype=queries.dtype
-    )
-    lines[:, : len(candidates)] = candidates.t()
-    row = tiles[0][:, None] + torch.arange(QUERIES, device=queries.device)
-    tiled = queries[row.clamp_(max=len(queries) - 1)].transpose(1, 2).contiguous()
-    _count[(len(tiles[0]), number)](
-        tiled, lines, threshold, bits, chosen, *tiles, higher, equal,
-        len(candidates), lines.shape[1], bits.shape[1],
-        size=size, parts=queries.shape[1] // size, ROUTED=chosen is not None, SQUARED=p == 2,
-        QUERIES=QUERIES, CANDIDATES=CANDIDATES,
-        UNROLL=next(step for step in (4, 5, 3, 2, 1) if size % step == 0), num_warps=_WARPS,
-    )  # fmt: skip
-
-
-@triton.jit
-def _added(total, difference, SQUARED: tl.constexpr):  # type: ignore[no-untyped-def]
-    """A distance with one more dimension; the one place that decides how it is rounded."""
-    return tl.fma(difference, difference, total) if SQUARED else total + tl.abs(difference)
-
-
-@triton.jit(do_not_specialize=["count"])
-def _truth(  # type: ignore[no-untyped-def]
-    queries, entities, answers, chosen, found, count,
-    stride: tl.constexpr, size: tl.constexpr, parts: tl.constexpr,
-    ROUTED: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,
-):  # fmt: skip
-    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    inside = row < count
-    entity = tl.load(answers + row, mask=inside, other=0)
-    total = tl.zeros([ROWS], dtype=tl.float32)
-    for part in range(parts):
-        at = entity * stride
-        if ROUTED:
-            at += tl.load(chosen + row * parts + part, mask=inside, other=0) * size
-        for k in range(size):
-            q = tl.load(queries + (row * parts + part) * size + k, mask=inside, other=0.0)
-            c = tl.load(entities + at + k, mask=inside, other=0.0)
-            total = _added(total, q - c, SQUARED)
-    tl.store(found + row, total, mask=inside)
+    count = len(relations)
+    if not num_relations:
+        first = torch.arange(0, count, height, device=relations.device)
+        return first, (first + height).clamp(max=count)
+    each = torch.zeros(num_relations, dtype=torch.long, device=relations.device)
+    each.index_add_(0, relations, torch.ones_like(relations))
+    stop = each.cumsum(0)
+    needed = (each + height - 1) // height
+    up_to = needed.cumsum(0)
+    most = (count + height - 1) // height + min(num_relations, count)
+    tile = torch.arange(most, device=relations.device)
+    relation = torch.searchsorted(up_to, tile, right=True).clamp_(max=num_relations - 1)
+    first = (stop - each)[relation] + (tile - (up_to - needed)[relation]) * height
+    return first, torch.minimum(first + height, stop[relation])
 
 
 @triton.jit(do_not_specialize=["words", "start", "stop"])
@@ -163,42 +85,3 @@ def _mask(  # type: ignore[no-untyped-def]
         bit = answer - start
         one = tl.full([], 1, dtype=tl.int32) << (bit % 32).to(tl.int32)
         tl.atomic_or(bits + row * words + bit // 32, one, sem="relaxed")
-
-
-@triton.jit(do_not_specialize=["candidate_count", "words"])
-def _count(  # type: ignore[no-untyped-def]
-    tiled, lines, threshold, bits, chosen, tile_first, tile_stop, higher, equal,
-    candidate_count, line_length, words,
-    size: tl.constexpr, parts: tl.constexpr, ROUTED: tl.constexpr, SQUARED: tl.constexpr,
-    QUERIES: tl.constexpr, CANDIDATES: tl.constexpr, UNROLL: tl.constexpr,
-):  # fmt: skip
-    tile = tl.program_id(0).to(tl.int64)
-    first = tl.load(tile_first + tile)
-    stop = tl.load(tile_stop + tile)
-    if first >= stop:
-        return
-    place = tl.arange(0, QUERIES)
-    column = tl.program_id(1) * CANDIDATES + tl.arange(0, CANDIDATES)
-    q_at = tiled + tile * (size * parts * QUERIES) + place[:, None]
-    total = tl.zeros([QUERIES, CANDIDATES], dtype=tl.float32)
-    for part in range(parts):
-        line = (tl.load(chosen + first * parts + part) if ROUTED else part) * size
-        c_at = lines + line.to(tl.int64) * line_length + column[None, :]
-        for _ in range(0, size, UNROLL):
-            for j in tl.static_range(UNROLL):
-                c = tl.load(c_at + j * line_length)
-                q = tl.load(q_at + j * QUERIES)
-                total = _added(total, q - c, SQUARED)
-            c_at += UNROLL * line_length
-            q_at += UNROLL * QUERIES
-    row = first + place
-    inside = row < stop
-    limit = tl.load(threshold + row, mask=inside, other=0.0)[:, None]
-    competes = inside[:, None] & (column < candidate_count)[None, :]
-    word = tl.load(bits + row[:, None] * words + (column // 32)[None, :], mask=competes, other=0)
-    competes = competes & (((word >> (column % 32)[None, :]) & 1) == 0)
-    # Not `<`: a distance that is not a number must not make the true answer look good.
-    above = ((total >= limit) == 0) & competes
-    same = (total == limit) & competes
-    tl.atomic_add(higher + row, tl.sum(above.to(tl.int32), 1), mask=inside, sem="relaxed")
-    tl.atomic_add(equal + row, tl.sum(same.to(tl.int32), 1), mask=inside, sem="relaxed")

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from dicgrl.errors import UserError
 from dicgrl.kernels import available
+from dicgrl.models.fast import Side
 from dicgrl.models.scorer import Scorer
 
 # Filters at the start: weights of h, r, t; then those of their output in each kind of coordinate:
@@ -83,11 +84,11 @@ class ConvKB(Scorer, name="convkb"):
         seen = F.dropout(total.relu(), self.dropout, drops)
         return (seen * self.weight).sum((-1, -2))
 
-    def place(self, known: Tensor, relation: Tensor, side: str) -> Tensor:
+    def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
         """See `Scorer`; as in TransE, whose distance its filters start from."""
-        return known + relation if side == "tail" else known - relation
+        return given + relation if side == "tail" else given - relation
 
-    def between(self, head: Tensor, tail: Tensor) -> Tensor:
+    def place_relation(self, head: Tensor, tail: Tensor) -> Tensor:
         """See `Scorer`."""
         return tail - head
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
-from typing import Any, Literal
+from dataclasses import asdict, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from dicgrl.kernels import available
+from dicgrl.kernels.batch import Batch
 from dicgrl.models.components import Components, Route
+from dicgrl.models.fast import FastBatch, FastCounts, Side, fast_scores
 from dicgrl.models.scorer import Scorer, scorer
 from dicgrl.models.table import Table
-from dicgrl.models.transe import TransE
-from dicgrl.models.transe_batch import translation_scores
 
-Side = Literal["head", "tail"]
+__all__ = ["KnowledgeModel", "Side"]
 
 
 class KnowledgeModel(nn.Module):
@@ -67,7 +66,8 @@ class KnowledgeModel(nn.Module):
         self.entities = Table(self.size, device)
         relation_parts = components is not None and components.learned
         self.relation_count = self.count if relation_parts else 1
-        self.relations = Table(self.size if relation_parts else self.active, device)
+        width = self.scorer.relation_width(self.size if relation_parts else self.active)
+        self.relations = Table(width, device)
         self.attention: Table | None = None  # logits of attention="relation", a row per relation
         self.attention_weight: nn.Parameter | None = None  # W2 of the other kinds
         if components is not None and components.attention == "relation":
@@ -91,11 +91,11 @@ class KnowledgeModel(nn.Module):
 
     def grow(self, entities: int, relations: int) -> None:
         """Add rows for new entities and relations; old rows stay bit for bit as they were."""
-        for table, count in (
-            (self.entities, entities * self.count),
-            (self.relations, relations * self.relation_count),
+        for table, initial, count in (
+            (self.entities, self.scorer.initial, entities * self.count),
+            (self.relations, self.scorer.initial_relations, relations * self.relation_count),
         ):
-            table.grow(self.scorer.initial(count, table.width, self.generator).to(self.device))
+            table.grow(initial(count, table.width, self.generator).to(self.device))
         if self.attention is not None:
             # Nearly even weights can still be moved by the task; the paper's start is a choice.
             spread = 0.1 if self.components and self.components.learned else 1.0
@@ -137,18 +137,20 @@ class KnowledgeModel(nn.Module):
         """
         heads, relations, tails = triples.unbind(1)
         route = self.route(heads, relations, tails)
-        if self.is_translation:
-            assert isinstance(self.scorer, TransE)
-            others = torch.cat([other_heads, other_tails], 1)
-            scores = translation_scores(
-                self.entities,
-                self.relations,
-                (triples, others, other_heads.shape[1]),
-                route,
-                (self.count, self.relation_count),
-                self.scorer.p,
-                self.attention,
+        path = self.fast_batch()
+        if path is not None:
+            batch = Batch(
+                self.entities.rows,
+                self.relations.rows,
+                triples,
+                torch.cat([other_heads, other_tails], 1),
+                other_heads.shape[1],
+                None if route is None else route.chosen,
+                self.count,
+                self.relation_count > 1,
             )
+            gate = None if route is None else route.gate
+            scores = fast_scores(path, batch, self.entities, self.relations, self.attention, gate)
             return *scores, route
         # With attention on relations a negative has the route of its triple, else one of its own.
         wide = None if route is None or self.attention is None else route.unsqueeze(1)
@@ -162,14 +164,37 @@ class KnowledgeModel(nn.Module):
         positive = self._routed_score(heads, relations, tails, route)
         return positive, torch.cat(negative, 1), route
 
-    @property
-    def is_translation(self) -> bool:
-        """Whether it is TransE, plain or with attention on relations, which has faster ways.
+    def fast_batch(self) -> FastBatch | None:
+        """The scorer's fast path for `score_links`; None where it has none for this model."""
+        path = self.scorer.fast_batch(self.entities.rows)
+        return path if path is not None and self._suits(path) else None
 
-        They are those of `models/translation.py` and `evaluation/fused.py`; a subclass of TransE
-        may score otherwise and is none.
+    def fast_counts(self) -> FastCounts | None:
+        """The scorer's fast path to ranks; None where it has none for this model."""
+        path = self.scorer.fast_counts(self.entities.rows)
+        return path if path is not None and self._suits(path) else None
+
+    def _suits(self, path: FastBatch | FastCounts) -> bool:
+        """Whether a fast path can serve this model."""
+        if self.attention_weight is not None:  # a negative has a route of its own
+            return False
+        return self.components is None or path.handles_components
+
+    def regularisation(self, triples: Tensor, route: Route | None) -> Tensor | None:
+        """What triples [b, 3] add to the loss, [b]; None where the scorer has no regulariser.
+
+        It concerns the vectors alone and has no say in which components a relation uses.
         """
-        return self.attention_weight is None and type(self.scorer) is TransE
+        regulariser = self.scorer.regulariser()
+        if regulariser is None:
+            return None
+        route = None if route is None else replace(route, gate=None)
+        heads, relations, tails = triples.unbind(1)
+        return regulariser(
+            self.entity_vectors(heads, route),
+            self.relation_vectors(relations, route),
+            self.entity_vectors(tails, route),
+        )
 
     def route(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Route | None:
         """The components that triples use; None for a plain model.
@@ -227,22 +252,6 @@ class KnowledgeModel(nn.Module):
             return self.scorer.score_tails(self.entity_vectors(heads, route), relation, vectors)
         return self.scorer.score_heads(vectors, relation, self.entity_vectors(tails, route))
 
-    def translation_queries(self, triples: Tensor, side: Side) -> tuple[Tensor, Tensor | None]:
-        """What TransE compares the candidates for the head or tail of triples [q, 3] with.
-
-        Returns:
-            Vectors [q, l], and the components of candidates that they look at, [q, n]; None for
-            plain vectors.
-        """
-        heads, relations, tails = triples.unbind(1)
-        route = self.route(heads, relations, tails)
-        relation = self.relation_vectors(relations, route)
-        if side == "tail":
-            vectors = self.entity_vectors(heads, route) + relation
-        else:
-            vectors = self.entity_vectors(tails, route) - relation
-        return vectors, None if route is None else route.chosen.contiguous()
-
     @property
     def one_relation_per_block(self) -> bool:
         """Whether `candidate_scores` takes triples of one relation only."""
@@ -254,9 +263,9 @@ class KnowledgeModel(nn.Module):
 
     def link_bytes(self) -> int:
         """Bytes that one negative of `score_links` needs at a time."""
-        rows = self.entities.rows
-        if self.is_translation and (available(rows) or not rows.is_cuda):
-            return 20  # its id twice and its score; vectors are there block by block
+        path = self.fast_batch()
+        if path is not None and path.negative_bytes is not None:
+            return path.negative_bytes
         scored = max(Scorer.pair_bytes(self.scorer), self.scorer.pair_bytes())
         return 4 * (3 * self.active + 4 * self.count) + scored
 
@@ -285,7 +294,7 @@ class KnowledgeModel(nn.Module):
         return parts if route is None else route.apply(parts)
 
     def relation_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
-        """Vectors of relations as routed triples use them, [..., active]."""
+        """Vectors of relations as routed triples use them, [..., w]; w is `active` for most."""
         parts = self.relations.gather(self.relation_rows(ids, route))
         return parts if route is None or self.relation_count == 1 else route.apply(parts)
 

@@ -2,11 +2,16 @@
 
 A scorer sees vectors, never ids, parts or components; so any scorer works plain and disentangled,
 with every strategy. To add one, subclass `Scorer` under a name that no other module has taken (see
-examples/distmult.py).
+examples/distmult.py); everything but `score` is optional.
+
+Speed is optional too. A kernel for vectors that are there already belongs in `score`, as in ConvKB.
+One that gathers the vectors itself is a fast path (`dicgrl.models.fast`), which `fast_batch` or
+`fast_counts` returns, as in TransE. What has no fast path takes the generic one, by `score`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -14,13 +19,22 @@ from torch import Tensor, nn
 
 from dicgrl.common.registry import register
 from dicgrl.errors import unknown_name
+from dicgrl.models.fast import FastBatch, FastCounts, Side
+
+Regulariser = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+# Each fast path with the methods that it must agree with.
+_STANDS_FOR = {"fast_batch": ("score",), "fast_counts": ("score", "score_tails", "score_heads")}
 
 
 class Scorer(nn.Module):
     """The score of triples given their vectors; higher means more likely.
 
+    A subclass of a scorer that changes how triples are scored does not inherit the fast paths of
+    the old score; it may define its own.
+
     Args:
-        dim: Length of the vectors that `score` is given.
+        dim: Length of the entities' vectors that `score` is given.
 
     Example:
         >>> class Dot(Scorer, name="dot-of-the-docs"):
@@ -36,6 +50,9 @@ class Scorer(nn.Module):
 
     def __init_subclass__(cls, name: str | None = None) -> None:
         super().__init_subclass__()
+        for path, methods in _STANDS_FOR.items():
+            if any(_depth(cls, method) < _depth(cls, path) for method in methods):
+                setattr(cls, path, getattr(Scorer, path))
         if name is not None:
             register(Scorer.registry, "model", name, cls)
             cls.name = name
@@ -45,7 +62,10 @@ class Scorer(nn.Module):
         self.dim = dim
 
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
-        """Scores [...] of vectors [..., dim] whose leading shapes broadcast."""
+        """Scores [...] of vectors [..., dim] whose leading shapes broadcast.
+
+        Those of relations are [..., w] where `relation_width` says so.
+        """
         raise NotImplementedError
 
     def score_tails(self, head: Tensor, relation: Tensor, tails: Tensor) -> Tensor:
@@ -59,30 +79,79 @@ class Scorer(nn.Module):
         """Scores [q, c] of q (relation, tail) pairs with each of c heads [c, dim]."""
         return self.score(heads[None], relation[:, None], tail[:, None])
 
-    def place(self, known: Tensor, relation: Tensor, side: str) -> Tensor | None:
-        """Where the head or tail of a triple should lie, given its other end; None if not known.
-
-        New entities start there. Vectors are [m, dim]; `side` is the end that is asked for.
-        """
-        del known, relation, side
-        return None
-
-    def between(self, head: Tensor, tail: Tensor) -> Tensor | None:
-        """The relation that fits a head and a tail, [m, dim]; None if not known."""
-        del head, tail
-        return None
-
     def pair_bytes(self) -> int:
         """Bytes that scoring one pair by broadcasting needs at a time; bounds the block size."""
         return 4 * 3 * self.dim
+
+    def relation_width(self, width: int) -> int:
+        """How many numbers a relation has where an entity has `width` of them.
+
+        It is asked for whole vectors and for components, and must be the same share of both. A
+        relation's component speaks of the same component of the entities.
+        """
+        return width
 
     def initialise(self, generator: torch.Generator) -> None:
         """Set the start values of the scorer's own parameters, if it has any."""
 
     def initial(self, count: int, width: int, generator: torch.Generator) -> Tensor:
-        """Start values of new rows, on the CPU so that they do not depend on the device."""
+        """Start values of new rows, on the CPU so that they do not depend on the device.
+
+        They are of entities, and of relations unless `initial_relations` says otherwise.
+        """
         bound = 10 / self.dim
         return torch.empty(count, width).uniform_(-bound, bound, generator=generator)
+
+    def initial_relations(self, count: int, width: int, generator: torch.Generator) -> Tensor:
+        """Start values of new rows of relations; like those of entities unless overridden."""
+        return self.initial(count, width, generator)
+
+    def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor | None:
+        """Where the head or tail of a triple should lie, [m, dim]; None if that is not known.
+
+        New entities start there.
+
+        Args:
+            given: Vectors of the other end, [m, dim].
+            relation: Vectors of the relations, [m, w].
+            side: The end that is asked for.
+        """
+        del given, relation, side
+        return None
+
+    def place_relation(self, head: Tensor, tail: Tensor) -> Tensor | None:
+        """The relation that fits a head and a tail, [m, w]; None if that is not known.
+
+        New relations start there.
+        """
+        del head, tail
+        return None
+
+    def regulariser(self) -> Regulariser | None:
+        """A term that a triple adds to the loss of a batch; None for none.
+
+        It is a function of heads [b, dim], relations [b, w] and tails [b, dim] that gives [b]. The
+        loss has its weighted mean over the triples; negatives do not count.
+        """
+        return None
+
+    def fast_batch(self, rows: Tensor) -> FastBatch | None:
+        """A fast path through a training batch; None where there is none.
+
+        Args:
+            rows: Rows of the entities, which tell the device and the type of numbers.
+        """
+        del rows
+        return None
+
+    def fast_counts(self, rows: Tensor) -> FastCounts | None:
+        """A fast path to the counts behind ranks; None where there is none.
+
+        Args:
+            rows: Rows of the entities, which tell the device and the type of numbers.
+        """
+        del rows
+        return None
 
 
 def scorer(name: str) -> type[Scorer]:
@@ -90,3 +159,8 @@ def scorer(name: str) -> type[Scorer]:
     if name not in Scorer.registry:
         raise unknown_name("model", name, Scorer.registry)
     return Scorer.registry[name]
+
+
+def _depth(cls: type, method: str) -> int:
+    """How far up a class's ancestry a method is defined; 0 for the class itself."""
+    return next(depth for depth, base in enumerate(cls.__mro__) if method in vars(base))

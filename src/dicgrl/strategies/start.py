@@ -1,10 +1,10 @@
 """Where new entities and relations start: at what the graph already says about them.
 
 An entity that arrives with the triple (h, r, e) should lie where the scorer would look for it, at
-`place(h, r)`: for TransE h + r. Its start is the mean over its triples, component by component, as
-each relation speaks of its own components only. Chains of new entities are reached pass by pass,
-and a new relation is the mean of what fits between its known ends. What nothing is said about
-keeps its random start.
+`Scorer.place_entity`: for TransE h + r. Its start is the mean over its triples, component by
+component, as each relation speaks of its own components only. Chains of new entities are reached
+pass by pass, and a new relation is the mean of what fits between its known ends
+(`Scorer.place_relation`). What nothing is said about keeps its random start.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from dicgrl.errors import UserError
 from dicgrl.models import KnowledgeModel
+from dicgrl.models.knowledge import Side
 from dicgrl.models.table import Table
 from dicgrl.trainers import LinkTrainer, NodeTrainer, Trainer
 
@@ -100,11 +101,12 @@ def _place_entities(
 ) -> None:
     means = _Means(model.entities)
     asked = torch.zeros_like(entities)
-    for side, target, other in (("head", 0, 2), ("tail", 2, 0)):
+    sides: tuple[tuple[Side, int, int], ...] = (("head", 0, 2), ("tail", 2, 0))
+    for side, target, other in sides:
         usable = ~entities[triples[:, target]] & entities[triples[:, other]]
         chosen = triples[usable & relations[triples[:, 1]]]
         route = model.route(*chosen.unbind(1))
-        placed = model.scorer.place(
+        placed = model.scorer.place_entity(
             model.entity_vectors(chosen[:, other], route),
             model.relation_vectors(chosen[:, 1], route),
             side,
@@ -123,7 +125,7 @@ def _place_relations(
     usable = ~relations[triples[:, 1]] & entities[triples[:, 0]] & entities[triples[:, 2]]
     chosen = triples[usable]
     route = model.route(*chosen.unbind(1))
-    placed = model.scorer.between(
+    placed = model.scorer.place_relation(
         model.entity_vectors(chosen[:, 0], route), model.entity_vectors(chosen[:, 2], route)
     )
     if placed is None:

@@ -65,7 +65,8 @@ class LinkObjective:
         # Where attention does not learn, nothing would come of its term.
         if route is not None and self.beta and route.alpha.requires_grad:
             total = total + self.beta * weighted_mean(route.concentration_loss(), weight)
-        return total
+        extra = model.regularisation(triples, route)
+        return total if extra is None else total + weighted_mean(extra, weight)
 
 
 class NodeObjective:

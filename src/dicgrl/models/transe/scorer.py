@@ -6,7 +6,11 @@ import torch
 from torch import Tensor
 
 from dicgrl.errors import UserError
+from dicgrl.kernels import available
+from dicgrl.models.fast import Side
 from dicgrl.models.scorer import Scorer
+from dicgrl.models.transe.batch import TranslationBatch
+from dicgrl.models.transe.ranks import TranslationCounts
 
 _BLOCK = 100_000  # numbers of a block for one core, well inside its second-level cache
 
@@ -65,14 +69,22 @@ class TransE(Scorer, name="transe"):
                 torch.sum(difference.abs_() if self.p == 1 else difference.square_(), 1, out=found)
         return (distances if self.p == 1 else distances.sqrt_()).neg_()
 
-    def place(self, known: Tensor, relation: Tensor, side: str) -> Tensor:
+    def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
         """See `Scorer`."""
-        return known + relation if side == "tail" else known - relation
+        return given + relation if side == "tail" else given - relation
 
-    def between(self, head: Tensor, tail: Tensor) -> Tensor:
+    def place_relation(self, head: Tensor, tail: Tensor) -> Tensor:
         """See `Scorer`."""
         return tail - head
 
     def pair_bytes(self) -> int:
         """See `Scorer`; the distances themselves are all that is kept."""
         return 4
+
+    def fast_batch(self, rows: Tensor) -> TranslationBatch:
+        """See `Scorer`."""
+        return TranslationBatch.on(rows, self.p)
+
+    def fast_counts(self, rows: Tensor) -> TranslationCounts | None:
+        """See `Scorer`."""
+        return TranslationCounts(self.p) if available(rows) else None

@@ -26,15 +26,15 @@ _FORWARD_WARPS = {False: 1, True: 2}  # whether vectors are routed -> warps of a
 _BACKWARD_WARPS = {False: 2, True: 4}
 
 
-def scores(batch: Batch) -> tuple[Tensor, Tensor]:
-    """Scores of the triples, [b], and of their negatives, [b, m]."""
+def scores(batch: Batch, p: int) -> tuple[Tensor, Tensor]:
+    """Scores of the triples, [b], and of their negatives, [b, m], by the norm p, 1 or 2."""
     positive = torch.empty(
         len(batch.triples), device=batch.entities.device, dtype=batch.entities.dtype
     )
     negative = torch.empty(batch.others.shape, device=positive.device, dtype=positive.dtype)
     if len(batch.triples):
         _forward[(len(batch.triples), 2)](
-            *_pointers(batch), positive, negative, **_sizes(batch),
+            *_pointers(batch), positive, negative, **_sizes(batch, p),
             num_warps=_FORWARD_WARPS[batch.chosen is not None],
         )  # fmt: skip
     return positive, negative
@@ -42,6 +42,7 @@ def scores(batch: Batch) -> tuple[Tensor, Tensor]:
 
 def scatter(
     batch: Batch,
+    p: int,
     negative: Tensor,
     d_positive: Tensor,
     d_negative: Tensor,
@@ -53,6 +54,7 @@ def scatter(
 
     Args:
         batch: As in the forward pass.
+        p: Norm of the distance, 1 or 2.
         negative: Scores of the negatives, [b, m].
         d_positive: Gradients of the scores, [b].
         d_negative: Likewise, [b, m].
@@ -70,7 +72,7 @@ def scatter(
         paces = (None, None, None) if pace is None else pace
         _backward[(len(batch.triples), 2)](
             *_pointers(batch), negative, d_positive.contiguous(), d_negative.contiguous(),
-            d_entities, d_relations, d_gate, *paces, len(batch.triples), **_sizes(batch),
+            d_entities, d_relations, d_gate, *paces, len(batch.triples), **_sizes(batch, p),
             GATED=gated, RESTRICTED=pace is not None, RELATIONS=d_relations is not None,
             num_warps=_BACKWARD_WARPS[batch.chosen is not None],
         )  # fmt: skip
@@ -83,14 +85,14 @@ def _pointers(batch: Batch) -> tuple[Tensor | None, ...]:
     return batch.entities, batch.relations, batch.triples.contiguous(), others, chosen
 
 
-def _sizes(batch: Batch) -> dict[str, int | bool]:
+def _sizes(batch: Batch, p: int) -> dict[str, int | bool]:
     size = batch.entities.shape[1]
     parts = 1 if batch.chosen is None else batch.chosen.shape[1]
     dims = triton.next_power_of_2(size * parts)
     return {
         "heads": batch.heads, "total": batch.others.shape[1],
         "size": size, "parts": parts, "count": batch.count, "ROUTED": batch.chosen is not None,
-        "DIVIDED": batch.divided, "SQUARED": batch.p == 2, "DIMS": dims,
+        "DIVIDED": batch.divided, "SQUARED": p == 2, "DIMS": dims,
         "NEGATIVES": max(_TILE // dims, 1),
     }  # fmt: skip
 

@@ -3,7 +3,7 @@
 What autograd would keep and pass through memory, [b, m, l] several times over, is made here block
 by block and used while it is in the cache: the negatives' rows are gathered, subtracted and summed
 in the forward pass, and gathered again in the backward pass, where their gradients go straight to
-the table. On a GPU with Triton the same is done by `dicgrl.kernels.transe`. The reference is
+the table. On a GPU with Triton `dicgrl.kernels.transe_batch` does the same. The reference is
 `TransE.score` on gathered vectors.
 
 For a query q (t - r where the head is replaced, h + r where the tail is) a replacement x has the
@@ -15,124 +15,75 @@ newcomers learn alone, most of the work of the backward pass falls away.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from dicgrl.kernels import available
 from dicgrl.kernels.batch import Batch, Pace
-from dicgrl.models.components import Route
-from dicgrl.models.table import Table
+from dicgrl.models.fast import FastBatch
 
 _HEAD, _TAIL = 0, 2  # columns of a triple
 _BLOCK = 1 << 18  # numbers of a block on a CPU: a megabyte, about its second-level cache
 
 
-def translation_scores(
-    entities: Table,
-    relations: Table,
-    links: tuple[Tensor, Tensor, int],
-    route: Route | None,
-    counts: tuple[int, int],
-    p: int,
-    attention: Table | None,
-) -> tuple[Tensor, Tensor]:
-    """Scores of triples, [b], and of their negatives, [b, m], differentiable.
+@dataclass(frozen=True, slots=True)
+class TranslationBatch(FastBatch):
+    """TransE's fast path through a training batch.
 
-    Args:
-        entities: A row for each component of each entity.
-        relations: Likewise, or a row for each relation.
-        links: Triples [b, 3], entities that replace their heads, then tails, [b, m], and how many
-            of these replace heads.
-        route: Components that each triple uses, [b, n]; None for plain vectors.
-        counts: Rows of an entity and of a relation.
+    Attributes:
         p: Norm of the distance, 1 or 2.
-        attention: What the route was made from, a row for each relation; None for plain vectors.
+        kernels: Whether kernels do the work.
+        blocks: Whether few vectors are there at a time; not where PyTorch works on a GPU, which
+            would only wait for the launches.
     """
-    triples, others, heads = links
-    batch = Batch(
-        entities.rows,
-        relations.rows,
-        triples,
-        others,
-        heads,
-        None if route is None else route.chosen,
-        counts[0],
-        counts[1] > 1,
-        p,
-    )
-    gate = None if route is None else route.gate
-    if torch.is_grad_enabled():
-        tables = [entities, relations]
-        if gate is not None and gate.requires_grad:
-            assert attention is not None
-            tables.append(attention)
-        batch = replace(batch, pace=_pace(*tables))
-    scores: tuple[Tensor, Tensor] = _Scores.apply(  # type: ignore[no-untyped-call]
-        entities.anchor, gate, entities, relations, batch
-    )
-    return scores
 
+    p: int
+    kernels: bool
+    blocks: bool
 
-class _Scores(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, _anchor: Tensor, gate: Tensor | None, entities: Table, relations: Table, b: Batch
-    ) -> tuple[Tensor, Tensor]:
-        if available(b.entities):
-            from dicgrl.kernels import transe  # needs Triton
+    @classmethod
+    def on(cls, rows: Tensor, p: int) -> TranslationBatch:
+        """The path where these rows of entities live."""
+        kernels = available(rows)
+        return cls(p, kernels, kernels or not rows.is_cuda)
 
-            positive, negative = transe.scores(b)
-        else:
-            positive, negative = _scores(b)
-        ctx.tables, ctx.batch = (entities, relations), b
-        ctx.gated = gate is not None and gate.requires_grad
-        ctx.save_for_backward(positive, negative)
-        return positive, negative
+    @property
+    def negative_bytes(self) -> int | None:
+        """See `FastBatch`."""
+        return 20 if self.blocks else None  # its id twice and its score
 
-    @staticmethod
-    def backward(
-        ctx: Any, d_positive: Tensor, d_negative: Tensor
-    ) -> tuple[None, Tensor | None, None, None, None]:
-        positive, negative = ctx.saved_tensors
-        b: Batch = ctx.batch
-        entities, relations = ctx.tables
-        into = (entities.gradient, None if relations.closed else relations.gradient)
-        if available(b.entities):
-            from dicgrl.kernels import transe  # needs Triton
+    def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """See `FastBatch`."""
+        if self.kernels:
+            from dicgrl.kernels import transe_batch  # needs Triton
 
-            d_gate = transe.scatter(b, negative, d_positive, d_negative, *into, ctx.gated)
-        else:
-            d_gate = _scatter(b, (positive, negative), (d_positive, d_negative), into, ctx.gated)
-        heads, ids, tails = b.triples.unbind(1)
-        every = torch.cat([heads[:, None], tails[:, None], b.others], 1)
-        entities.touch(_rows(every, b).reshape(-1))
-        if into[1] is not None:
-            relations.touch(_rows(ids, b).reshape(-1) if b.divided else ids)
-        return None, d_gate, None, None, None
+            return transe_batch.scores(batch, self.p)
+        return _scores(batch, self.p)
 
+    def add_gradients(
+        self,
+        batch: Batch,
+        scores: tuple[Tensor, Tensor],
+        upstream: tuple[Tensor, Tensor],
+        into: tuple[Tensor, Tensor | None],
+        gated: bool,
+    ) -> Tensor | None:
+        """See `FastBatch`."""
+        if self.kernels:
+            from dicgrl.kernels import transe_batch  # needs Triton
 
-def _pace(*tables: Table) -> Pace | None:
-    """How fast rows may change, where each of the tables lets only some of them."""
-    paces = [pace for pace in (table.pace() for table in tables) if pace is not None]
-    return Pace(*paces) if len(paces) == len(tables) else None
-
-
-def _rows(ids: Tensor, b: Batch) -> Tensor:
-    """Rows of entities [b] or [b, m], or of divided relations: [..., n], or the ids where plain."""
-    if b.chosen is None:
-        return ids
-    chosen = b.chosen if ids.dim() == 1 else b.chosen[:, None]
-    return ids[..., None] * b.count + chosen
+            return transe_batch.scatter(batch, self.p, scores[1], *upstream, *into, gated)
+        return _scatter(batch, self.p, scores, upstream, into, gated)
 
 
 def _queries(b: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """The tails, and what the heads and the tails are compared with, [b, l] each."""
-    heads, ids, tails = b.triples.unbind(1)
-    r = b.relations[_rows(ids, b) if b.divided else ids].flatten(1)
-    h, t = (b.entities[_rows(end, b)].flatten(1) for end in (heads, tails))
+    heads, _, tails = b.triples.unbind(1)
+    r = b.relations[b.relation_rows()].flatten(1)
+    h, t = (b.entities[b.entity_rows(end)].flatten(1) for end in (heads, tails))
     return t, t - r, h + r
 
 
@@ -163,21 +114,18 @@ def _blocks(
         yield block, rows, x.sub_(queries[here][:, None])
 
 
-def _sides(b: Batch) -> tuple[slice, slice]:
-    return slice(0, b.heads), slice(b.heads, None)
-
-
-def _scores(b: Batch) -> tuple[Tensor, Tensor]:
+def _scores(b: Batch, p: int) -> tuple[Tensor, Tensor]:
     t, *queries = _queries(b)
     negative = b.entities.new_empty(b.others.shape)
-    for query, side in zip(queries, _sides(b), strict=True):
+    for query, side in zip(queries, b.sides(), strict=True):
         for block, _, difference in _blocks(b, b.others[:, side], query):
-            negative[block, side] = _norm_(difference, b.p)
-    return _norm_(t - queries[1], b.p).neg_(), negative.neg_()
+            negative[block, side] = _norm_(difference, p)
+    return _norm_(t - queries[1], p).neg_(), negative.neg_()
 
 
 def _scatter(
     b: Batch,
+    p: int,
     scores: tuple[Tensor, Tensor],
     upstream: tuple[Tensor, Tensor],
     into: tuple[Tensor, Tensor | None],
@@ -187,16 +135,16 @@ def _scatter(
     d_entities, d_relations = into
     parts = 1 if b.chosen is None else b.chosen.shape[1]
     d_gate = t.new_zeros(len(t), parts) if gated else None
-    factor = [_factor(score, up, b.p) for score, up in zip(scores, upstream, strict=True)]
+    factor = [_factor(score, up, p) for score, up in zip(scores, upstream, strict=True)]
     d_query = [torch.zeros_like(t), torch.zeros_like(t)]
-    for number, (side, stays) in enumerate(zip(_sides(b), (_TAIL, _HEAD), strict=True)):
+    for number, (side, stays) in enumerate(zip(b.sides(), (_TAIL, _HEAD), strict=True)):
         for group in _groups(b, side, stays, factor[1]):
             for block, rows, x in _blocks(b, group.others, queries[number], group.triples):
                 pull = group.pull[block]
                 here = block if group.triples is None else group.triples[block]
                 if d_gate is not None and group.asked:
-                    d_gate[here] += _by_part(x, pull, parts, b.p)
-                slope = x.sign_() if b.p == 1 else x
+                    d_gate[here] += _by_part(x, pull, parts, p)
+                slope = x.sign_() if p == 1 else x
                 if group.asked:
                     d_query[number][here] = torch.bmm(pull[:, None], slope)[:, 0]
                 slope.mul_(pull[..., None])
@@ -204,14 +152,16 @@ def _scatter(
     # The triple itself: t takes the place of a replaced tail.
     difference = (t - queries[1])[:, None]
     if d_gate is not None:
-        d_gate += _by_part(difference, factor[0][:, None], parts, b.p)
-    slope = (difference[:, 0].sign() if b.p == 1 else difference[:, 0]) * factor[0][:, None]
-    heads, ids, tails = b.triples.unbind(1)
+        d_gate += _by_part(difference, factor[0][:, None], parts, p)
+    slope = (difference[:, 0].sign() if p == 1 else difference[:, 0]) * factor[0][:, None]
+    heads, _, tails = b.triples.unbind(1)
     d_heads = -(d_query[1] + slope)
     for end, gradient in ((heads, d_heads), (tails, slope - d_query[0])):
-        d_entities.index_add_(0, _rows(end, b).reshape(-1), gradient.view(-1, d_entities.shape[1]))
+        d_entities.index_add_(
+            0, b.entity_rows(end).reshape(-1), gradient.view(-1, d_entities.shape[1])
+        )
     if d_relations is not None:
-        at = _rows(ids, b).reshape(-1) if b.divided else ids
+        at = b.relation_rows().reshape(-1)
         d_relations.index_add_(0, at, (d_heads + d_query[0]).view(-1, d_relations.shape[1]))
     return d_gate
 
@@ -245,7 +195,7 @@ def _groups(b: Batch, side: slice, end: int, pull: Tensor) -> Iterator[_Group]:
     if b.pace is None or others.is_cuda:  # choosing would wait for the device
         yield _Group(others, pull)
         return
-    moves = (b.pace.entities[_rows(others, b)] > 0).flatten(2).any(2)  # [b, m]
+    moves = (b.pace.entities[b.entity_rows(others)] > 0).flatten(2).any(2)  # [b, m]
     # Where most replacements of a triple move, all of them cost less than these one by one.
     together = _asked(b, b.pace, end) | (2 * moves.sum(1) > moves.shape[1])
     whole = together.nonzero()[:, 0]
@@ -256,11 +206,10 @@ def _groups(b: Batch, side: slice, end: int, pull: Tensor) -> Iterator[_Group]:
 
 def _asked(b: Batch, pace: Pace, end: int) -> Tensor:
     """Which queries want a gradient: the end that stays, the relation or the gates may change."""
-    ids = b.triples[:, 1]
-    fastest = pace.entities[_rows(b.triples[:, end], b)].flatten(1).amax(1)
-    fastest += pace.relations[_rows(ids, b) if b.divided else ids].flatten(1).amax(1)
+    fastest = pace.entities[b.entity_rows(b.triples[:, end])].flatten(1).amax(1)
+    fastest += pace.relations[b.relation_rows()].flatten(1).amax(1)
     if pace.attention is not None:
-        fastest += pace.attention[ids, 0]
+        fastest += pace.attention[b.triples[:, 1], 0]
     return fastest > 0
 
 

@@ -1,0 +1,201 @@
+"""Fast paths that a scorer may have: a training batch with its gradient, and counts for ranks.
+
+A scorer that has one returns it from `Scorer.fast_batch` or `Scorer.fast_counts`. A fast path knows
+the formula and nothing else: which rows a triple uses, autograd, rows that must not change, filters
+and memory are taken care of here, by `KnowledgeModel` and by `Ranker`. It may be a kernel, PyTorch,
+or both; `dicgrl.models.transe` shows all of it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from dicgrl.kernels.batch import Batch, Pace
+from dicgrl.models.table import Table
+
+Side = Literal["head", "tail"]
+
+
+class FastBatch(ABC):
+    """Scores triples and their negatives, and adds the gradients straight to the tables.
+
+    Attributes:
+        handles_components: Whether it can work with vectors that are divided into components; if
+            not, they take the generic path.
+    """
+
+    handles_components: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def negative_bytes(self) -> int | None:
+        """Bytes that one negative needs at a time; None for what the generic path needs."""
+
+    @abstractmethod
+    def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Scores of the triples, [b], and of their negatives, [b, m]; called without autograd."""
+
+    @abstractmethod
+    def add_gradients(
+        self,
+        batch: Batch,
+        scores: tuple[Tensor, Tensor],
+        upstream: tuple[Tensor, Tensor],
+        into: tuple[Tensor, Tensor | None],
+        gated: bool,
+    ) -> Tensor | None:
+        """Add the gradients of all vectors to those of the tables' rows.
+
+        Rows that must not change (`batch.pace`) may be left out or not: nobody reads their
+        gradient.
+
+        Args:
+            batch: As in the forward pass.
+            scores: What `scores` returned.
+            upstream: Gradients of these scores, [b] and [b, m].
+            into: Gradients of the rows of entities, and of relations, added to; None where no
+                relation may change.
+            gated: Whether the components' gates want a gradient.
+
+        Returns:
+            Gradient of the gates, [b, n]; None where they want none. A gate is a 1 that every
+            vector's component is multiplied by before it is scored: its gradient is the sum of
+            vector times gradient over the component, of head, tail, replacements and, where
+            `batch.divided`, the relation.
+        """
+
+
+def fast_scores(
+    path: FastBatch,
+    batch: Batch,
+    entities: Table,
+    relations: Table,
+    attention: Table | None,
+    gate: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Scores of a batch by a fast path, [b] and [b, m], differentiable.
+
+    Args:
+        path: The fast path.
+        batch: The batch; its pace is filled in.
+        entities: The table of its entities.
+        relations: The table of its relations.
+        attention: The table that the gates are made from; None for plain vectors.
+        gate: The components' gates, [b, n]; None where they do not learn.
+    """
+    if torch.is_grad_enabled():
+        tables = [entities, relations]
+        if gate is not None and gate.requires_grad:
+            assert attention is not None
+            tables.append(attention)
+        batch = replace(batch, pace=_pace(*tables))
+    scores: tuple[Tensor, Tensor] = _Scores.apply(  # type: ignore[no-untyped-call]
+        entities.anchor, gate, entities, relations, path, batch
+    )
+    return scores
+
+
+def _pace(*tables: Table) -> Pace | None:
+    """How fast rows may change, where each of the tables lets only some of them."""
+    paces = [pace for pace in (table.pace() for table in tables) if pace is not None]
+    return Pace(*paces) if len(paces) == len(tables) else None
+
+
+class _Scores(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        _anchor: Tensor,
+        gate: Tensor | None,
+        entities: Table,
+        relations: Table,
+        path: FastBatch,
+        batch: Batch,
+    ) -> tuple[Tensor, Tensor]:
+        positive, negative = path.scores(batch)
+        ctx.tables, ctx.path, ctx.batch = (entities, relations), path, batch
+        ctx.gated = gate is not None and gate.requires_grad
+        ctx.save_for_backward(positive, negative)
+        return positive, negative
+
+    @staticmethod
+    def backward(
+        ctx: Any, d_positive: Tensor, d_negative: Tensor
+    ) -> tuple[None, Tensor | None, None, None, None, None]:
+        batch: Batch = ctx.batch
+        entities, relations = ctx.tables
+        into = (entities.gradient, None if relations.closed else relations.gradient)
+        d_gate = ctx.path.add_gradients(
+            batch, ctx.saved_tensors, (d_positive, d_negative), into, ctx.gated
+        )
+        heads, _, tails = batch.triples.unbind(1)
+        every = torch.cat([heads[:, None], tails[:, None], batch.others], 1)
+        entities.touch(batch.entity_rows(every).reshape(-1))
+        if into[1] is not None:
+            relations.touch(batch.relation_rows().reshape(-1))
+        return None, d_gate, None, None, None, None
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Questions for the heads or for the tails of q triples, whose answers are to be ranked.
+
+    Attributes:
+        side: What is asked for.
+        given: Vectors of the entities at the other end, [q, l].
+        relations: Vectors of the relations, [q, w].
+        answers: The true answers, [q].
+        known: All known answers: where those of each question begin, [q], where they end, [q], and
+            the entities of all questions, [k]. The true one may be among them.
+        entities: Vectors of all entities, [N, d].
+        chosen: Components of an entity that a question looks at, [q, n]; None for all of it.
+        size: Length of a component; d where plain.
+        relation_ids: The relations themselves, [q]; with components they are ascending, so that
+            questions with the same components are side by side.
+        num_relations: How many relations there are.
+    """
+
+    side: Side
+    given: Tensor
+    relations: Tensor
+    answers: Tensor
+    known: tuple[Tensor, Tensor, Tensor]
+    entities: Tensor
+    chosen: Tensor | None
+    size: int
+    relation_ids: Tensor
+    num_relations: int
+
+
+class FastCounts(ABC):
+    """Counts the candidates that beat the true answers, without handing out any score.
+
+    Attributes:
+        handles_components: Whether it can work with vectors that are divided into components; if
+            not, they take the generic path.
+        pair_bits: Bits of memory that a question and a candidate need.
+    """
+
+    handles_components: ClassVar[bool] = True
+    pair_bits: ClassVar[int] = 1
+
+    @abstractmethod
+    def count(
+        self, questions: Questions, candidates: Sequence[range]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Candidates scored higher, scored the same, and left out because they are known, [q] each.
+
+        Neither the true answer nor a known one competes, and the true answer is in no count. It is
+        to be scored by the same operations as the candidates: a tie must be a tie. A candidate
+        whose score is not a number counts as higher.
+
+        Args:
+            questions: The questions.
+            candidates: The candidates, as many entities at a time as memory allows a copy of.
+        """
