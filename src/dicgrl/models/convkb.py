@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dicgrl.errors import UserError
+from dicgrl.common.options import option
 from dicgrl.kernels import available
 from dicgrl.models.fast import Side
-from dicgrl.models.scorer import Scorer
+from dicgrl.models.scorer import Scorer, ScorerSettings
 
 # Filters at the start: weights of h, r, t; then those of their output in each kind of coordinate:
 # translation, distance kept both ways, reflection.
@@ -36,13 +38,19 @@ class ConvKB(Scorer, name="convkb"):
         dropout: Share of the filters' outputs that is dropped in training.
     """
 
+    @dataclass(frozen=True)
+    class Settings(ScorerSettings):
+        """Settings of ConvKB."""
+
+        filters: int = option(50, "Number of ConvKB's filters.", least=1)
+        dropout: float = option(
+            0.0, "Share of the filters' outputs dropped in training.", least=0, below=1
+        )
+
     def __init__(self, dim: int, filters: int = 50, dropout: float = 0.0) -> None:
         super().__init__(dim)
-        if filters < 1:
-            raise UserError(f"filters={filters}: expected at least 1")
-        if not 0 <= dropout < 1:
-            raise UserError(f"dropout={dropout}: expected at least 0 and below 1")
-        self.dropout = dropout
+        settings = self.Settings(filters, dropout)
+        self.dropout, filters = settings.dropout, settings.filters
         self.kernel = nn.Parameter(torch.empty(3, filters))
         self.bias = nn.Parameter(torch.zeros(filters))
         self.weight = nn.Parameter(torch.empty(dim, filters))

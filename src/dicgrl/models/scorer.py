@@ -12,11 +12,13 @@ One that gathers the vectors itself is a fast path (`dicgrl.models.fast`), which
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from dicgrl.common.options import Section
 from dicgrl.common.registry import register
 from dicgrl.errors import unknown_name
 from dicgrl.models.fast import FastBatch, FastCounts, Side
@@ -27,11 +29,19 @@ Regulariser = Callable[[Tensor, Tensor, Tensor], Tensor]
 _STANDS_FOR = {"fast_batch": ("score",), "fast_counts": ("score", "score_tails", "score_heads")}
 
 
+@dataclass(frozen=True)
+class ScorerSettings(Section):
+    """Settings of a scoring function: arguments of its class besides `dim`, of the same names."""
+
+
 class Scorer(nn.Module):
     """The score of triples given their vectors; higher means more likely.
 
     A subclass of a scorer that changes how triples are scored does not inherit the fast paths of
     the old score; it may define its own.
+
+    Attributes:
+        Settings: Its settings; it takes them as arguments besides `dim`.
 
     Args:
         dim: Length of the entities' vectors that `score` is given.
@@ -46,6 +56,7 @@ class Scorer(nn.Module):
     """
 
     registry: ClassVar[dict[str, type[Scorer]]] = {}
+    Settings: ClassVar[type[ScorerSettings]] = ScorerSettings
     name: ClassVar[str]
 
     def __init_subclass__(cls, name: str | None = None) -> None:

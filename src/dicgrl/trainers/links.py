@@ -20,7 +20,7 @@ from dicgrl.graph.arrays import IntArray, ids_in
 from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
-from dicgrl.models.scorer import scorer
+from dicgrl.models.scorer import ScorerSettings
 from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
 from dicgrl.training.known import HEAD, RELATION, TAIL
@@ -68,7 +68,7 @@ class LinkTrainer(Trainer):
 
     def _begin(self) -> None:
         vectors = self.settings.of(VectorSettings)
-        own = self.settings.of(scorer(self.model_name).Settings)
+        own = self.settings.of(ScorerSettings)
         self.model = KnowledgeModel(
             self.model_name,
             vectors.dim,

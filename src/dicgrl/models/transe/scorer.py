@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
-from dicgrl.errors import UserError
+from dicgrl.common.options import option
 from dicgrl.kernels import available
 from dicgrl.models.fast import Side
-from dicgrl.models.scorer import Scorer
+from dicgrl.models.scorer import Scorer, ScorerSettings
 from dicgrl.models.transe.batch import TranslationBatch
 from dicgrl.models.transe.ranks import TranslationCounts
 
@@ -28,11 +30,15 @@ class TransE(Scorer, name="transe"):
         tensor(-2.)
     """
 
+    @dataclass(frozen=True)
+    class Settings(ScorerSettings):
+        """Settings of TransE."""
+
+        p: int = option(1, "Norm of TransE's distance, 1 or 2.", choices=(1, 2))
+
     def __init__(self, dim: int, p: int = 1) -> None:
         super().__init__(dim)
-        if p not in (1, 2):
-            raise UserError(f"p={p}: TransE measures distances with p=1 or p=2")
-        self.p = p
+        self.p = self.Settings(p).p
 
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         """See `Scorer`."""
