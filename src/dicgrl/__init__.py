@@ -4,7 +4,7 @@ Example:
     >>> import dicgrl
     >>> stream = dicgrl.load_stream("films")
     >>> stream.task
-    <Task.LINK_PREDICTION: 'link-prediction'>
+    'link-prediction'
 """
 
 from importlib import import_module
@@ -29,7 +29,6 @@ from dicgrl.graph import (
     NetworkStream,
     Part,
     Stream,
-    Task,
     Vocabulary,
     describe,
 )
@@ -67,7 +66,6 @@ __all__ = [
     "PartReport",
     "Prediction",
     "Stream",
-    "Task",
     "UnknownLabelError",
     "UserError",
     "Vocabulary",

@@ -12,8 +12,8 @@ import numpy as np
 from dicgrl.errors import UserError, shown
 from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, NetworkStream
 from dicgrl.graph.arrays import IntArray, as_edges, as_ids
+from dicgrl.graph.holdout import HoldOut
 from dicgrl.graph.labels import as_label, check_labels
-from dicgrl.readers.hold_out import SetAside
 from dicgrl.readers.network_table import checked_table
 from dicgrl.readers.npz import as_features
 
@@ -146,7 +146,7 @@ def from_pyg(
         classes,
         part=arrival,
         split=split,
-        aside=SetAside(valid, test, seed),
+        hold_out=HoldOut(valid, test, seed),
     )
     return table.stream(name)
 

@@ -17,7 +17,6 @@ from dicgrl.datasets.fetch import fetch
 from dicgrl.datasets.locate import cache_folder, find_dataset
 from dicgrl.datasets.paper import PAPER_DATASETS, REPOSITORY, REVISION, PaperDataset
 from dicgrl.errors import FailureError, UserError
-from dicgrl.graph import Task
 from tests.local_server import PATIENCE, LocalServer, serving
 
 LARGE = "0/train.txt"  # of several network blocks, so that a transfer has a middle
@@ -56,7 +55,7 @@ COUNTS = {
     "test": (1, 1),
     "accumulated_entities": (100, 101),
 }
-TINY = PaperDataset("tiny", Task.LINK_PREDICTION, "data/tiny", COUNTS)
+TINY = PaperDataset("tiny", "link-prediction", "data/tiny", COUNTS)
 
 NETWORK_FILES = {
     "features.txt": lines("a 1 0", "b 0 1", "c 1 1", "d 0 1", "e 0 0", "f 0 1"),
@@ -77,7 +76,7 @@ NETWORK_COUNTS = {
     "valid": (1, 1),
     "test": (1, 1),
 }
-NETWORK = PaperDataset("net", Task.NODE_CLASSIFICATION, "net", NETWORK_COUNTS, classes=2)
+NETWORK = PaperDataset("net", "node-classification", "net", NETWORK_COUNTS, classes=2)
 
 
 def at(file: str) -> str:
@@ -362,8 +361,7 @@ def test_a_killed_process_leaves_nothing_that_looks_like_a_dataset(server: Local
     script = (
         "from dicgrl.datasets.fetch import fetch\n"
         "from dicgrl.datasets.paper import PaperDataset\n"
-        "from dicgrl.graph import Task\n"
-        f"fetch(PaperDataset('tiny', Task.LINK_PREDICTION, 'data/tiny', {COUNTS!r}))\n"
+        f"fetch(PaperDataset('tiny', 'link-prediction', 'data/tiny', {COUNTS!r}))\n"
     )
     process = subprocess.Popen([sys.executable, "-c", script])
     try:

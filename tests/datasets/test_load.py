@@ -15,7 +15,6 @@ from dicgrl import (
     KnowledgeStream,
     NetworkStream,
     Stream,
-    Task,
     UserError,
     load_stream,
     read_stream,
@@ -59,11 +58,10 @@ def test_list_of_datasets() -> None:
     for name in ("films", "film-genres"):
         place = known[name].place
         assert known[name].built_in and place is not None and place.exists()
-        assert load_stream(name).task is known[name].task
+        assert load_stream(name).task == known[name].task
     assert [known[name].place for name in PAPER] == [None] * 5
-    assert [known[name].task for name in PAPER] == [Task.LINK_PREDICTION] * 2 + [
-        Task.NODE_CLASSIFICATION
-    ] * 3
+    links, nodes = "link-prediction", "node-classification"
+    assert [known[name].task for name in PAPER] == [links, links, nodes, nodes, nodes]
 
 
 def test_list_says_where_a_dataset_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl import UserError
-from dicgrl.graph.builder import KnowledgeStreamBuilder
-from dicgrl.graph.holdout import hold_out, hold_out_nodes
+from dicgrl.graph import KnowledgeStreamBuilder
+from dicgrl.graph.knowledge.holdout import hold_out_triples
+from dicgrl.graph.network.holdout import hold_out_nodes
 
 ids = st.integers(0, 6)
 triples = st.lists(st.tuples(ids, st.integers(0, 2), ids), max_size=30)
@@ -26,7 +27,7 @@ def as_rows(rows: list[tuple[int, int, int]]) -> np.ndarray:
 def test_what_is_asked_about_was_taught(
     rows: list[tuple[int, int, int]], valid: float, test: float, seed: int
 ) -> None:
-    sets = hold_out(as_rows(rows), valid, test, generator(seed))
+    sets = hold_out_triples(as_rows(rows), valid, test, generator(seed))
     train = sets[0].tolist()
     assert sorted(np.concatenate(sets).tolist()) == list(range(len(rows)))
     assert all(chosen.tolist() == sorted(chosen.tolist()) for chosen in sets)
@@ -46,13 +47,13 @@ def test_what_is_asked_about_was_taught(
 
 def test_a_graph_where_every_triple_is_needed_gives_none_away() -> None:
     star = as_rows([(0, 0, leaf) for leaf in range(1, 21)])
-    assert [len(chosen) for chosen in hold_out(star, 0.2, 0.2, generator())] == [20, 0, 0]
+    assert [len(chosen) for chosen in hold_out_triples(star, 0.2, 0.2, generator())] == [20, 0, 0]
 
 
 def test_what_can_be_spared_is_shared_in_proportion() -> None:
     # 20 relations that need one of their two triples.
     rows = as_rows([(h, r, 1 - h) for r in range(20) for h in (0, 1)])
-    train, valid, test = hold_out(rows, 0.4, 0.2, generator())
+    train, valid, test = hold_out_triples(rows, 0.4, 0.2, generator())
     assert len(train) == 20
     assert (len(valid), len(test)) == (13, 7)  # 20 by 16 : 8
 
@@ -76,7 +77,7 @@ def test_the_seed_decides() -> None:
     rows = as_rows([(a, 0, b) for a in range(8) for b in range(8)])
     labels = np.zeros(64, dtype=np.int64)
     for choose in (
-        lambda seed: hold_out(rows, 0.2, 0.2, generator(seed)),
+        lambda seed: hold_out_triples(rows, 0.2, 0.2, generator(seed)),
         lambda seed: hold_out_nodes(labels, 0.2, 0.2, generator(seed)),
     ):
         chosen = [[positions.tolist() for positions in choose(seed)] for seed in (1, 1, 2)]
@@ -87,7 +88,7 @@ def test_the_seed_decides() -> None:
     ("valid", "test"), [(-0.1, 0.0), (0.0, 1.0), (0.5, 0.5), (float("nan"), 0.1)]
 )
 def test_shares_that_leave_nothing_are_refused(valid: float, test: float) -> None:
-    for choose, rows in ((hold_out, as_rows([(0, 0, 1)])), (hold_out_nodes, np.array([0]))):
+    for choose, rows in ((hold_out_triples, as_rows([(0, 0, 1)])), (hold_out_nodes, np.array([0]))):
         with pytest.raises(UserError, match=f"valid={valid} and test={test}: shares"):
             choose(rows, valid, test, generator())
 

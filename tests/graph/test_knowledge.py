@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl import KnowledgeGraph, KnowledgePart, KnowledgeStream, UserError, Vocabulary
-from dicgrl.graph import SPLITS, knowledge
+from dicgrl.graph import SPLITS
 from dicgrl.graph.knowledge import MAX_ENTITIES, MAX_RELATIONS, triple_keys
 from tests.streams import KnowledgeLists, Triple, knowledge_lists, knowledge_stream
 
@@ -50,7 +50,7 @@ def check(graph: KnowledgeGraph, parts: KnowledgeLists) -> None:
     assert set(words(graph, possible[known])) == set(unique)
     assert known.sum() == len(unique)
     held_out = {t for part in parts for split in ("valid", "test") for t in part[split]}
-    assert set(words(graph, possible[graph.sets_aside(possible)])) == held_out - set(unique)
+    assert set(words(graph, possible[graph.holds_out(possible)])) == held_out - set(unique)
 
 
 @given(knowledge_lists())
@@ -84,16 +84,16 @@ def test_other_streams_are_mapped_by_label(first: KnowledgeLists, second: Knowle
     check(graph, first + second[::-1])
 
 
-def test_what_is_set_aside_is_found_without_a_look_at_all_of_it(
+def test_what_is_held_out_is_found_without_a_look_at_all_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    learned, aside = [("a", "r", "b"), ("b", "r", "c")], [("c", "r", "a"), ("a", "r", "b")]
+    learned, held_out = [("a", "r", "b"), ("b", "r", "c")], [("c", "r", "a"), ("a", "r", "b")]
     graph = KnowledgeGraph()
-    graph.add(knowledge_stream([{"train": learned, "valid": [], "test": aside}])[0])
+    graph.add(knowledge_stream([{"train": learned, "valid": [], "test": held_out}])[0])
     rows = np.concatenate([graph.train, graph.test])
     for split in ("valid", "test"):
         monkeypatch.delattr(KnowledgeGraph, split)
-    assert graph.sets_aside(rows).tolist() == [False, False, True, False]
+    assert graph.holds_out(rows).tolist() == [False, False, True, False]
 
 
 def test_a_part_that_skips_earlier_ones_brings_what_it_mentions() -> None:
@@ -136,7 +136,7 @@ def test_keys_are_as_distinct_as_triples(rows: list[tuple[int, int, int]]) -> No
 
 
 def test_a_full_graph_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knowledge, "MAX_ENTITIES", 3)
+    monkeypatch.setattr("dicgrl.graph.knowledge.graph.MAX_ENTITIES", 3)
     stream = KnowledgeStream.from_labels("s", [[("a", "r", "b")], [("c", "r", "d")]])
     graph = KnowledgeGraph()
     graph.add(stream[0])

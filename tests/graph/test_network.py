@@ -163,7 +163,7 @@ def test_known_is_what_would_add_nothing(lists: NetworkLists, data: st.DataObjec
         [builder.nodes.ids(edge) for edge in edges], np.empty((0, 2), np.float32), *[none] * 4
     )
     part = builder.build()[0]
-    is_known = graph.is_known(part)
+    is_known = graph.knows_all_of(part)
     assert is_known == (len(graph.add(part).edges) == 0)
 
 
@@ -172,6 +172,6 @@ def test_a_known_edge_the_other_way_round_and_a_self_loop_are_known() -> None:
     stream = network_stream(NetworkLists([nodes, []], [[("a", "b")], [("b", "a"), ("c", "c")]]))
     graph = NetworkGraph(num_features=2)
     graph.add(stream[0])
-    assert graph.is_known(stream[1])
-    assert not graph.is_known(replace(stream[1], edges=np.array([[1, 0], [2, 0]])))
-    assert not NetworkGraph(num_features=2).is_known(stream[1])
+    assert graph.knows_all_of(stream[1])
+    assert not graph.knows_all_of(replace(stream[1], edges=np.array([[1, 0], [2, 0]])))
+    assert not NetworkGraph(num_features=2).knows_all_of(stream[1])

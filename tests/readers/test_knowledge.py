@@ -14,8 +14,8 @@ import pytest
 from dicgrl import DataError, DataWarning, KnowledgeStream, UserError, read_stream
 from dicgrl.graph import SPLITS
 from dicgrl.readers import read_timed, text
-from dicgrl.readers.knowledge import triple_rows
 from dicgrl.readers.sources import SourceFile
+from dicgrl.readers.triples import triple_rows
 from tests.streams import KnowledgeLists, labelled
 
 PARTS: KnowledgeLists = [

@@ -11,7 +11,7 @@ from pathlib import Path
 from dicgrl.datasets.locate import DATA_VARIABLE, cache_folder, find_dataset, find_names
 from dicgrl.datasets.paper import PAPER_DATASETS, PaperDataset
 from dicgrl.errors import UserError, unknown_name
-from dicgrl.graph import Stream, Task
+from dicgrl.graph import KnowledgeStream, NetworkStream, Stream
 from dicgrl.graph.holdout import check_shares
 from dicgrl.readers import read_stream
 from dicgrl.readers.names_file import read_names_file
@@ -19,8 +19,8 @@ from dicgrl.readers.names_file import read_names_file
 __all__ = ["Dataset", "check_there", "datasets", "load_stream", "paper_dataset", "registered"]
 
 _BUILT_IN = {  # name: (file or folder of the package, task)
-    "films": ("films", Task.LINK_PREDICTION),
-    "film-genres": ("film-genres.npz", Task.NODE_CLASSIFICATION),
+    "films": ("films", KnowledgeStream.task),
+    "film-genres": ("film-genres.npz", NetworkStream.task),
 }
 
 
@@ -30,14 +30,14 @@ class Dataset:
 
     Attributes:
         name: Its name.
-        task: What it is for.
+        task: Name of what it is for.
         about: What it is, in a few words.
         place: Where it lies; None if it has to be fetched first.
         built_in: Whether it comes with the package.
     """
 
     name: str
-    task: Task
+    task: str
     about: str
     place: Path | None
     built_in: bool
@@ -102,8 +102,8 @@ def load_stream(
         source: A name (`films`, `FB15k-237`, ...), a path, or a list of files (one part each); a
             name counts before a folder of that name in the working directory, which can be given as
             `./name`.
-        valid: Share set aside for validation in parts that bring no such set.
-        test: Share set aside for testing likewise.
+        valid: Share to hold out for validation in parts that bring no such set.
+        test: Share to hold out for testing likewise.
         seed: Seed of that division.
         labels: File of readable names (id TAB name), instead of `labels.tsv` beside the data.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from dicgrl.errors import UserError
@@ -17,12 +16,11 @@ def cache_folder() -> Path:
     """The user's cache: `DICGRL_CACHE`, or the place that the operating system keeps for it."""
     if chosen := os.environ.get(CACHE_VARIABLE):
         return Path(chosen)
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return (Path(local) if local else Path.home() / "AppData" / "Local") / "dicgrl" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "dicgrl"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dicgrl"
+    try:
+        from platformdirs import user_cache_path
+    except ImportError:  # a machine to compute on may have PyTorch and little else
+        return Path.home() / ".cache" / "dicgrl"
+    return user_cache_path("dicgrl", appauthor=False)
 
 
 def find_dataset(name: str) -> Path | None:

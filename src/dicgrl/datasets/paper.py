@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dicgrl.graph import Task
+from dicgrl.graph import KnowledgeStream, NetworkStream
 
 REPOSITORY = "https://raw.githubusercontent.com/KXY-PUBLIC/DiCGRL"
 REVISION = "c900674c68b8ca94543807b07d22a2981e1e0762"  # pinned: a later push cannot change results
@@ -18,14 +18,14 @@ class PaperDataset:
 
     Attributes:
         name: The dataset's name, also of its folder.
-        task: What it is for.
+        task: Name of what it is for.
         folder: Its folder in the authors' repository.
         counts: Appendix C: one value per part for each row of the table.
         classes: Number of classes of a network.
     """
 
     name: str
-    task: Task
+    task: str
     folder: str
     counts: Mapping[str, tuple[int, ...]]
     classes: int | None = None
@@ -38,7 +38,7 @@ class PaperDataset:
     @property
     def files(self) -> list[str]:
         """All files of the dataset, relative to its folder."""
-        if self.task is Task.LINK_PREDICTION:
+        if self.task == KnowledgeStream.task:
             shared: list[str] = []
             per_part = ["entity2id", "relation2id", "train", "valid", "test"]
         else:
@@ -63,11 +63,11 @@ class PaperDataset:
 
 
 def _knowledge(name: str, **counts: tuple[int, ...]) -> PaperDataset:
-    return PaperDataset(name, Task.LINK_PREDICTION, f"data/{name}", counts)
+    return PaperDataset(name, KnowledgeStream.task, f"data/{name}", counts)
 
 
 def _network(name: str, classes: int, **counts: tuple[int, ...]) -> PaperDataset:
-    return PaperDataset(name, Task.NODE_CLASSIFICATION, f"NE/data/{name}", counts, classes)
+    return PaperDataset(name, NetworkStream.task, f"NE/data/{name}", counts, classes)
 
 
 PAPER_DATASETS = {

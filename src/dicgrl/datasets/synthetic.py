@@ -49,8 +49,8 @@ def aspect_graph(
         relations_per_aspect: Relations of each aspect.
         levels: Levels of each aspect.
         triples: Facts to draw; those beyond the last level and repeats are dropped.
-        valid: Share set aside for validation.
-        test: Share set aside for testing.
+        valid: Share to hold out for validation.
+        test: Share to hold out for testing.
         seed: Seed of every choice.
 
     Example:

@@ -1,15 +1,25 @@
-"""The growing graph: labels and ids, parts, streams, and the index that each part extends."""
+"""The growing graph: labels and ids, parts, streams, and the index that each part extends.
 
-from dicgrl.graph.builder import KnowledgeStreamBuilder, NetworkStreamBuilder
-from dicgrl.graph.knowledge import KnowledgeGraph
-from dicgrl.graph.network import NetworkGraph
-from dicgrl.graph.part import SPLITS, KnowledgePart, NetworkPart, Part, Task
+What every kind of data shares is in this folder (`Part`, `Graph`, `Stream`); a kind of data is a
+folder of its own, which nothing else here names.
+"""
+
+from dicgrl.graph.growing import Graph
+from dicgrl.graph.knowledge import (
+    KnowledgeGraph,
+    KnowledgePart,
+    KnowledgeStream,
+    KnowledgeStreamBuilder,
+)
+from dicgrl.graph.network import NetworkGraph, NetworkPart, NetworkStream, NetworkStreamBuilder
+from dicgrl.graph.part import SPLITS, Part
 from dicgrl.graph.statistics import describe
-from dicgrl.graph.stream import KnowledgeStream, NetworkStream, Stream
+from dicgrl.graph.stream import Stream
 from dicgrl.graph.vocabulary import Vocabulary
 
 __all__ = [
     "SPLITS",
+    "Graph",
     "KnowledgeGraph",
     "KnowledgePart",
     "KnowledgeStream",
@@ -20,7 +30,6 @@ __all__ = [
     "NetworkStreamBuilder",
     "Part",
     "Stream",
-    "Task",
     "Vocabulary",
     "describe",
 ]

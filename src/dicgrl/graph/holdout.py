@@ -1,65 +1,65 @@
-"""Sets triples or nodes aside for validation and testing, seeded."""
+"""Holding out shares of the data for validation and testing, seeded.
+
+Which facts may be held out differs by kind of data: see `hold_out_triples`, `hold_out_nodes`.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
-from dicgrl.errors import UserError
+from dicgrl.errors import DataWarning, UserError
 from dicgrl.graph.arrays import BoolArray, IntArray
-from dicgrl.graph.knowledge import triple_keys
 
 
-def hold_out(
-    triples: IntArray,
-    valid: float,
-    test: float,
-    generator: np.random.Generator,
-    taught: BoolArray | None = None,
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Choose positions of train, valid and test triples; each keeps the order of the rows.
+class HoldOut(NamedTuple):
+    """Shares of what each part learns from to hold out where a part has no such set.
 
-    A triple that is the only one left to mention an entity or a relation stays in train, so that
-    nothing is asked about that was never taught; so does one that is there more than once, since
-    its copy would give the answer away, and one that was `taught` before. Fewer triples than asked
-    for are set aside where the graph is too sparse.
-
-    Example:
-        >>> rows = np.array([[0, 0, 1], [1, 0, 0], [0, 0, 2], [2, 0, 0]])
-        >>> [len(part) for part in hold_out(rows, 0.25, 0.25, np.random.default_rng(0))]
-        [2, 1, 1]
+    Attributes:
+        valid: Share for validation.
+        test: Share for testing.
+        seed: Seed of the division.
     """
-    check_shares(valid, test)
-    order = generator.permutation(len(triples))
-    shuffled = triples[order]
-    needed = np.zeros(len(triples), dtype=np.bool_)
-    # The first triple (in random order) that mentions something is the one that teaches it.
-    ends = shuffled[:, [0, 2]].ravel()
-    needed[np.unique(ends, return_index=True)[1] // 2] = True
-    needed[np.unique(shuffled[:, 1], return_index=True)[1]] = True
-    _, group, copies = np.unique(triple_keys(shuffled), return_inverse=True, return_counts=True)
-    needed |= copies[group] > 1
-    if taught is not None:
-        needed |= taught[order]
-    return _divide(order, ~needed, valid, test)
+
+    valid: float = 0.0
+    test: float = 0.0
+    seed: int = 0
+
+    def where_missing(self, has_valid: bool, has_test: bool) -> HoldOut:
+        """The shares of one part: nothing for a set that it has.
+
+        Example:
+            >>> HoldOut(valid=0.1, test=0.2).where_missing(has_valid=False, has_test=True)
+            HoldOut(valid=0.1, test=0.0, seed=0)
+        """
+        return HoldOut(0.0 if has_valid else self.valid, 0.0 if has_test else self.test, self.seed)
+
+    def generator(self, part: int) -> np.random.Generator:
+        """Divides a part; a longer stream divides its first parts as a shorter one does."""
+        return np.random.default_rng((self.seed, part))
+
+    def warn_if_unused(self, source: object, has: Sequence[tuple[bool, bool]]) -> None:
+        """Warn of a share that is asked for and held out nowhere.
+
+        Args:
+            source: What the warning names.
+            has: Whether each part has a set for validation, and one for testing.
+        """
+        unused = [
+            f"{name}={share}"
+            for number, (name, share) in enumerate((("valid", self.valid), ("test", self.test)))
+            if share and all(sets[number] for sets in has)
+        ]
+        if unused:
+            what = f"{' and '.join(unused)} {'sets' if len(unused) == 1 else 'set'} nothing aside"
+            why = f"{what}: every part has such a set already"
+            warnings.warn(DataWarning(source, why), stacklevel=2)
 
 
-def hold_out_nodes(
-    labels: IntArray, valid: float, test: float, generator: np.random.Generator
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Choose positions of train, valid and test nodes; one node of every class stays in train.
-
-    Nodes without a class (label -1) are in none of the three.
-
-    Example:
-        >>> labels = np.array([0, 0, 1, 1, -1])
-        >>> [len(part) for part in hold_out_nodes(labels, 0.25, 0.25, np.random.default_rng(0))]
-        [2, 1, 1]
-    """
-    check_shares(valid, test)
-    order = generator.permutation(np.flatnonzero(labels >= 0))
-    needed = np.zeros(len(order), dtype=np.bool_)
-    needed[np.unique(labels[order], return_index=True)[1]] = True
-    return _divide(order, ~needed, valid, test)
+NOTHING = HoldOut()
 
 
 def check_shares(valid: float, test: float) -> None:
@@ -70,9 +70,21 @@ def check_shares(valid: float, test: float) -> None:
         )
 
 
-def _divide(
+def divide(
     order: IntArray, free: BoolArray, valid: float, test: float
 ) -> tuple[IntArray, IntArray, IntArray]:
+    """Divide positions into train, valid and test; each keeps the order of the rows.
+
+    Args:
+        order: The positions in random order, [n].
+        free: Which of them, in that order, may be held out, [n]; the others stay in train.
+        valid: Share of all positions for validation; less where too few are free.
+        test: Share for testing likewise.
+
+    Example:
+        >>> divide(np.array([2, 0, 1]), np.array([True, False, True]), 0.0, 1 / 3)
+        (array([0, 1]), array([], dtype=int64), array([2]))
+    """
     eligible = order[free]
     count_valid, count_test = round(valid * len(order)), round(test * len(order))
     if count_valid + count_test > len(eligible):  # share out what there is in the same proportion

@@ -2,112 +2,119 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dicgrl.graph.arrays import FloatArray, IntArray
+import numpy.typing as npt
+
 from dicgrl.graph.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from dicgrl.graph.arrays import IntArray
 
 SPLITS = ("train", "valid", "test")
 
 
-class Task(StrEnum):
-    """What a stream is for."""
-
-    LINK_PREDICTION = "link-prediction"
-    NODE_CLASSIFICATION = "node-classification"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class KnowledgePart:
-    """Triples that arrive together.
+class Part(ABC):
+    """What every part has, whatever it is a part of.
 
-    The rows are kept as they were given: repeated triples and self loops are counted by
-    `describe` and dropped or kept by the `KnowledgeGraph` that the part is added to.
+    A kind of data derives a frozen dataclass with the fields `index`, `train`, `valid` and `test`;
+    for each name in `vocabularies` a field of that name (a `Vocabulary`) and one called
+    `new_<name>` (the range of ids that arrive with the part); and one for each name in
+    `array_names`.
 
     Attributes:
+        vocabularies: Names of the fields that hold labels, such as entities and relations.
+        array_names: Names of the fields that hold arrays, in the order in which they are stored.
         index: The part's position in its stream.
-        entities: Labels of all entities of the stream; those of later parts may be among them.
-        relations: Likewise for relations.
-        new_entities: Ids that arrive with this part: a range, since ids are given on arrival.
-        new_relations: Likewise for relations.
-        train: Triples to learn from (head, relation, tail), int64 [n, 3].
-        valid: Triples to select a model with.
-        test: Triples to measure with, the paper's query set.
+        train: What to learn from.
+        valid: What to select a model with.
+        test: What to measure with.
+
+    Example:
+        >>> from dicgrl.graph import KnowledgeStream
+        >>> part = KnowledgeStream.from_labels("tiny", [[("Alien", "genre", "horror")]])[0]
+        >>> part.arrived(), part.facts
+        ({'entities': 2, 'relations': 1}, 1)
+        >>> part.new_labels()
+        {'entities': ['Alien', 'horror'], 'relations': ['genre']}
     """
 
-    index: int
-    entities: Vocabulary
-    relations: Vocabulary
-    new_entities: range
-    new_relations: range
-    train: IntArray
-    valid: IntArray
-    test: IntArray
+    vocabularies: ClassVar[tuple[str, ...]]
+    array_names: ClassVar[tuple[str, ...]] = SPLITS
+
+    if TYPE_CHECKING:  # fields of the derived class: here they would come first in its order
+
+        @property
+        def index(self) -> int:
+            """The part's position in its stream."""
+
+        @property
+        def train(self) -> IntArray:
+            """What to learn from."""
+
+        @property
+        def valid(self) -> IntArray:
+            """What to select a model with."""
+
+        @property
+        def test(self) -> IntArray:
+            """What to measure with."""
+
+    @classmethod
+    def from_arrays(
+        cls,
+        index: int,
+        vocabularies: Mapping[str, Vocabulary],
+        ranges: Mapping[str, range],
+        arrays: Mapping[str, npt.NDArray[Any]],
+    ) -> Self:
+        """A part from what `arrays` and `new_labels` gave; it is not checked.
+
+        Args:
+            index: The part's position in its stream.
+            vocabularies: The labels so far, by the names in `vocabularies`.
+            ranges: The ids that arrive with the part, by the same names.
+            arrays: The arrays, by their names.
+
+        Raises:
+            KeyError: A vocabulary or a range is missing.
+            TypeError: An array is missing, or is none of this kind of part.
+        """
+        labels = {name: vocabularies[name] for name in cls.vocabularies}
+        new = {f"new_{name}": ranges[name] for name in cls.vocabularies}
+        return cls(index=index, **labels, **new, **arrays)  # type: ignore[call-arg]
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All arrays of the part by name, in the order in which they are stored."""
+        return {name: getattr(self, name) for name in self.array_names}
+
+    def arrived(self) -> dict[str, int]:
+        """How many labels are new with this part, by vocabulary."""
+        return {name: len(self._new(name)) for name in self.vocabularies}
+
+    def new_labels(self) -> dict[str, list[str]]:
+        """The labels that are new with this part, by vocabulary, in the order of their ids."""
+        return {name: getattr(self, name).labels(self._new(name)) for name in self.vocabularies}
 
     @property
-    def num_entities(self) -> int:
-        """Entities known once this part has arrived."""
-        return self.new_entities.stop
+    def facts(self) -> int:
+        """How many facts the part brings, in all of its sets."""
+        return sum(len(getattr(self, split)) for split in SPLITS)
 
-    @property
-    def num_relations(self) -> int:
-        """Relations known once this part has arrived."""
-        return self.new_relations.stop
+    @abstractmethod
+    def checked(self) -> Self:
+        """The part with arrays of the right types, if it is consistent in itself.
 
-    def __repr__(self) -> str:
-        return (
-            f"KnowledgePart({self.index}: {len(self.new_entities):,} new entities, "
-            f"{len(self.train):,} train, {len(self.valid):,} valid, {len(self.test):,} test)"
-        )
+        Whether it fits a graph is for that graph to say.
 
+        Raises:
+            UserError: Something does not fit; the message names the array and the row.
+        """
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NetworkPart:
-    """Nodes that arrive together, with their features, classes and the edges they bring.
-
-    Attributes:
-        index: The part's position in its stream.
-        nodes: Labels of all nodes of the stream.
-        classes: Labels of all classes of the stream.
-        new_nodes: Ids of the nodes that arrive with this part.
-        new_classes: Ids of the classes first seen in this part.
-        edges: Edges as given (source, target), int64 [m, 2]; repeated rows and self loops are
-            dropped by the `NetworkGraph` that the part is added to.
-        features: Features of the new nodes, float32 [new nodes, F].
-        labels: Class ids of the new nodes, int64 [new nodes]; -1 where the class is not known.
-        train: Ids of the nodes to learn from.
-        valid: Ids of the nodes to select a model with.
-        test: Ids of the nodes to measure with.
-    """
-
-    index: int
-    nodes: Vocabulary
-    classes: Vocabulary
-    new_nodes: range
-    new_classes: range
-    edges: IntArray
-    features: FloatArray
-    labels: IntArray
-    train: IntArray
-    valid: IntArray
-    test: IntArray
-
-    @property
-    def num_nodes(self) -> int:
-        """Nodes known once this part has arrived."""
-        return self.new_nodes.stop
-
-    @property
-    def num_classes(self) -> int:
-        """Classes known once this part has arrived."""
-        return self.new_classes.stop
-
-    def __repr__(self) -> str:
-        return (
-            f"NetworkPart({self.index}: {len(self.new_nodes):,} new nodes, {len(self.edges):,} "
-            f"edges, {len(self.train):,} train, {len(self.valid):,} valid, {len(self.test):,} test)"
-        )
-
-
-Part = KnowledgePart | NetworkPart
+    def _new(self, name: str) -> range:
+        new: range = getattr(self, f"new_{name}")
+        return new

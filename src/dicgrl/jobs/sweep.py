@@ -10,7 +10,7 @@ import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,8 +127,7 @@ def without_test(stream: Stream) -> Stream:
         >>> len(without_test(load_stream("films"))[0].test)
         0
     """
-    parts = tuple(replace(part, test=part.valid[:0]) for part in stream)
-    return replace(stream, parts=parts)  # type: ignore[arg-type]
+    return stream.without_test()
 
 
 def validation_value(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dicgrl.errors import DataError, DataWarning
-from dicgrl.graph import KnowledgeStream
+from dicgrl.graph import Stream
 from dicgrl.readers.sources import Folder, SourceFile
 from dicgrl.readers.text import read_rows
 
@@ -20,7 +20,7 @@ def read_names(folder: Folder, strip: bool = True) -> dict[str, str]:
     return read_names_file(file, strip) if file else {}
 
 
-def names_beside(paths: Sequence[Path], stream: KnowledgeStream) -> dict[str, str]:
+def names_beside(paths: Sequence[Path], stream: Stream) -> dict[str, str]:
     """The names beside single files that were read, which need not be about them.
 
     In a folder of many things `labels.tsv` may be anything: it counts where it names something of
@@ -38,7 +38,7 @@ def names_beside(paths: Sequence[Path], stream: KnowledgeStream) -> dict[str, st
         why = f"read without the readable names beside it: {error}"
         warnings.warn(DataWarning(paths[0], why), stacklevel=2)
         return {}
-    known = (stream.entities, stream.relations)
+    known = stream.vocabularies().values()
     return names if any(label in labels for labels in known for label in names) else {}
 
 

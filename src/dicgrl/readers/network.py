@@ -1,4 +1,4 @@
-"""Reads network streams: the authors' layout and CSV tables (NPZ: `readers/npz.py`).
+"""Layouts of networks: the authors', CSV tables and NPZ files (see `readers/npz.py`).
 
 - The authors' layout: `features.txt` (node, values), `labels.txt` (node, class) for the whole
   network and sub-folders `0`, `1`, ... with `edgelist.txt` and `train.txt`, `valid.txt`,
@@ -17,12 +17,13 @@ import re
 from itertools import chain
 
 import numpy as np
+from typing_extensions import override
 
 from dicgrl.errors import DataError, shown
-from dicgrl.graph import SPLITS, NetworkGraph, NetworkStream
+from dicgrl.graph import SPLITS, Graph, NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray, as_edges
-from dicgrl.readers.hold_out import NOTHING, SetAside
-from dicgrl.readers.knowledge import part_folders
+from dicgrl.graph.holdout import HoldOut
+from dicgrl.readers.layouts import FolderLayout, Layout, Source, register_layout
 from dicgrl.readers.names_file import read_names
 from dicgrl.readers.network_table import (
     NetworkTable,
@@ -33,21 +34,88 @@ from dicgrl.readers.network_table import (
     of_width,
     refuse_duplicates,
 )
-from dicgrl.readers.npz import as_features, load_arrays
-from dicgrl.readers.sources import Folder, SourceFile, numbered
+from dicgrl.readers.npz import as_features, load_arrays, read_npz
+from dicgrl.readers.sources import Folder, SourceFile, numbered, part_folders
 from dicgrl.readers.text import csv_rows, read_fields, read_matrix, read_rows
 
+_DATA = "a network"
 _UNNAMED = re.compile("unnamed: [0-9]+")  # what pandas calls a column that it read without a name
+
+
+@register_layout
+class AuthorsNetwork(FolderLayout):
+    """The layout of the authors' release; see the module's text."""
+
+    name = "authors' network"
+    data = _DATA
+    files = (
+        "features.txt, labels.txt and 0/, 1/, ... with edgelist.txt, train.txt, valid.txt, test.txt"
+    )
+
+    @override
+    def fits(self, folder: Folder, graph: Graph | None) -> bool:
+        return bool(folder.file("features.txt") and folder.file("labels.txt"))
+
+    @override
+    def read_folder(
+        self, folder: Folder, name: str, hold_out: HoldOut, graph: Graph | None
+    ) -> NetworkStream:
+        return read_authors(folder, name, hold_out, _network(graph))
+
+
+@register_layout
+class CsvNetwork(FolderLayout):
+    """Tables of nodes and edges; see the module's text."""
+
+    name = "tables of a network"
+    data = _DATA
+    files = "edges.csv and nodes.csv (columns node, class, part, split, and features)"
+
+    @override
+    def fits(self, folder: Folder, graph: Graph | None) -> bool:
+        edges_alone = _network(graph) is not None and folder.file("edges.csv")
+        return bool(folder.file("nodes.csv") or edges_alone)
+
+    @override
+    def read_folder(
+        self, folder: Folder, name: str, hold_out: HoldOut, graph: Graph | None
+    ) -> NetworkStream:
+        return read_csv(folder, name, hold_out, _network(graph))
+
+
+@register_layout
+class NpzNetwork(Layout):
+    """A file of arrays; see `readers/npz.py`."""
+
+    name = "arrays of a network"
+    data = _DATA
+    files = "one file .npz (arrays edges, features, classes, ...)"
+
+    @override
+    def reads(self, source: Source, graph: Graph | None = None) -> bool:
+        return isinstance(source, SourceFile) and source.ending == ".npz"
+
+    @override
+    def read(
+        self, source: Source, name: str, hold_out: HoldOut, graph: Graph | None = None
+    ) -> NetworkStream:
+        assert isinstance(source, SourceFile)
+        return read_npz(source, name, hold_out, _network(graph))
+
+
+def _network(graph: Graph | None) -> NetworkGraph | None:
+    """The network in which data arrives; none if it arrives in something else, or first."""
+    return graph if isinstance(graph, NetworkGraph) else None
 
 
 def read_authors(
     folder: Folder,
     name: str,
-    aside: SetAside = NOTHING,
-    graph: NetworkGraph | None = None,
+    hold_out: HoldOut,
+    graph: NetworkGraph | None,
 ) -> NetworkStream:
     """A network in the layout of the authors' release, in which every part has its sets."""
-    aside.warn_if_unused(name, [(True, True)])
+    hold_out.warn_if_unused(name, [(True, True)])
     source = folder.label + "/features.txt"
     nodes, features = read_matrix(_needed(folder, "features.txt"))
     refuse_duplicates(source, nodes, graph=graph)
@@ -167,8 +235,8 @@ def _read_classes(file: SourceFile, positions: Positions) -> list[str]:
 def read_csv(
     folder: Folder,
     name: str,
-    aside: SetAside = NOTHING,
-    graph: NetworkGraph | None = None,
+    hold_out: HoldOut,
+    graph: NetworkGraph | None,
 ) -> NetworkStream:
     """A network from `edges.csv` and `nodes.csv`; see the module's text."""
     if graph is not None and folder.file("nodes.csv") is None:
@@ -226,7 +294,7 @@ def read_csv(
         classes,
         part=part,
         split=split,
-        aside=aside,
+        hold_out=hold_out,
         positions=positions,
     )
     network.names = read_names(folder)

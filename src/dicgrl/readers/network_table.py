@@ -15,8 +15,8 @@ import numpy as np
 from dicgrl.errors import DataError, shown
 from dicgrl.graph import NetworkGraph, NetworkStream, NetworkStreamBuilder, Vocabulary
 from dicgrl.graph.arrays import FloatArray, IntArray
-from dicgrl.graph.holdout import hold_out_nodes
-from dicgrl.readers.hold_out import NOTHING, SetAside
+from dicgrl.graph.holdout import NOTHING, HoldOut
+from dicgrl.graph.network.holdout import hold_out_nodes
 
 
 @dataclass(slots=True)
@@ -163,7 +163,7 @@ def checked_table(
     part: IntArray | None = None,
     split: IntArray | None = None,
     edge_part: IntArray | None = None,
-    aside: SetAside = NOTHING,
+    hold_out: HoldOut = NOTHING,
     positions: Positions | None = None,
 ) -> NetworkTable:
     """A network whose arrays fit together; what is left out is filled in.
@@ -179,7 +179,7 @@ def checked_table(
         split: 0, 1, 2 for train, valid, test, -1 for none; train wherever a class is known unless
             given.
         edge_part: The part with which each edge arrives; that of its later node unless given.
-        aside: What the training nodes of a part give up for a set that it does not have.
+        hold_out: What the training nodes of a part give up for a set that it does not have.
         positions: What gave the edges their positions, where nodes arrive in a known network.
     """
     graph, old = (positions.graph, positions.old) if positions else (None, [])
@@ -198,7 +198,7 @@ def checked_table(
     code, _ = class_codes(classes)
     split = np.where(code > 0, 0, -1) if split is None else split
     _check_split(source, nodes, classes, split)
-    split = _divided(source, code, part, split, aside)
+    split = _divided(source, code, part, split, hold_out)
     return NetworkTable(source, nodes, edges, features, classes, part, split, edge_part, old)
 
 
@@ -251,9 +251,9 @@ def _check_arrival(source: str, edge_part: IntArray, arrival: IntArray) -> None:
 
 
 def _divided(
-    source: str, code: IntArray, part: IntArray, split: IntArray, aside: SetAside
+    source: str, code: IntArray, part: IntArray, split: IntArray, hold_out: HoldOut
 ) -> IntArray:
-    """The split with shares of the training nodes set aside, part by part, where a set is missing.
+    """The split with shares of the training nodes held out, part by part, where a set is missing.
 
     One node of every class stays.
     """
@@ -262,12 +262,12 @@ def _divided(
     for index in np.unique(part):
         here = part == index
         has.append((bool((split[here] == 1).any()), bool((split[here] == 2).any())))
-        shares = aside.where_missing(*has[-1])
+        shares = hold_out.where_missing(*has[-1])
         train = np.flatnonzero(here & (split == 0))
         sets = hold_out_nodes(code[train], shares.valid, shares.test, shares.generator(int(index)))
         for number, chosen in enumerate(sets):
             split[train[chosen]] = number
-    aside.warn_if_unused(source, has)
+    hold_out.warn_if_unused(source, has)
     return split
 
 

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from dicgrl.errors import DataError, UserError, nearest, shown
 from dicgrl.graph import NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
+from dicgrl.graph.holdout import HoldOut
 from dicgrl.graph.labels import as_label, check_labels
-from dicgrl.readers.hold_out import NOTHING, SetAside
 from dicgrl.readers.network_table import (
     Positions,
     check_lengths,
@@ -52,8 +52,8 @@ _UNREADABLE = (  # what NumPy and zipfile raise for damaged files and pickled ob
 def read_npz(
     file: SourceFile,
     name: str,
-    aside: SetAside = NOTHING,
-    graph: NetworkGraph | None = None,
+    hold_out: HoldOut,
+    graph: NetworkGraph | None,
 ) -> NetworkStream:
     """A network from the arrays of an NPZ file; see the module's text."""
     arrays = load_arrays(file)
@@ -80,7 +80,7 @@ def read_npz(
         _edge_rows(file, arrays["edges"], positions),
         features,
         classes,
-        aside=aside,
+        hold_out=hold_out,
         positions=positions,
         **{key: _integer_list(file, arrays, key) for key in _PARTS if key in arrays},
     )

@@ -6,13 +6,17 @@ import contextlib
 import gzip
 import io
 import lzma
+import re
 import tarfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, cast
+
+from typing_extensions import override
 
 from dicgrl.errors import DataError, UserError
 
@@ -68,27 +72,32 @@ class SourceFile:
             return stream.read()
 
 
-class Folder(Protocol):
-    """A folder of files."""
+class Folder(ABC):
+    """A folder of files.
 
-    @property
-    def label(self) -> str:
-        """How messages call it."""
+    Attributes:
+        label: How messages call it.
+    """
 
+    label: str
+
+    @abstractmethod
     def names(self) -> list[str]:
         """Names of the files and folders directly inside, sorted."""
 
+    @abstractmethod
     def file(self, name: str) -> SourceFile | None:
         """The file of that name, or of that name with `.gz`; None where there is neither.
 
         Where none has it in these letters, capitals do not count: `1.TSV` is `1.tsv`.
         """
 
+    @abstractmethod
     def folder(self, name: str) -> Folder | None:
         """The folder of that name."""
 
 
-class DiskFolder:
+class DiskFolder(Folder):
     """A folder of the file system.
 
     Args:
@@ -97,30 +106,26 @@ class DiskFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.label = str(path)
 
-    @property
-    def label(self) -> str:
-        """See `Folder`."""
-        return str(self.path)
-
+    @override
     def names(self) -> list[str]:
-        """See `Folder`."""
         return sorted(entry.name for entry in self.path.iterdir())
 
+    @override
     def file(self, name: str) -> SourceFile | None:
-        """See `Folder`."""
         for candidate in _candidates(name, self):
             if (self.path / candidate).is_file():
                 return SourceFile.on_disk(self.path / candidate)
         return None
 
+    @override
     def folder(self, name: str) -> Folder | None:
-        """See `Folder`."""
         child = self.path / name
         return DiskFolder(child) if child.is_dir() else None
 
 
-class ArchiveFolder:
+class ArchiveFolder(Folder):
     """A folder inside a tar archive, held in memory; nothing is unpacked to disk.
 
     Args:
@@ -150,20 +155,20 @@ class ArchiveFolder:
         inner = root.folder(names[0]) if len(names) == 1 else None
         return inner or root
 
+    @override
     def names(self) -> list[str]:
-        """See `Folder`."""
         return sorted({name.split("/", 1)[0] for name in self._members})
 
+    @override
     def file(self, name: str) -> SourceFile | None:
-        """See `Folder`."""
         for candidate in _candidates(name, self):
             if candidate in self._members:
                 content = partial(io.BytesIO, self._members[candidate])
                 return SourceFile(f"{self.label}/{candidate}", content)
         return None
 
+    @override
     def folder(self, name: str) -> Folder | None:
-        """See `Folder`."""
         prefix = f"{name}/"
         inside = {
             k.removeprefix(prefix): v for k, v in self._members.items() if k.startswith(prefix)
@@ -197,6 +202,27 @@ def open_folder(path: Path) -> Folder:
     if path.is_file() and path.name.lower().endswith(ARCHIVE_ENDINGS):
         return ArchiveFolder.open(path)
     raise UserError(f"{path}: no such file, folder or archive")
+
+
+def part_folders(folder: Folder) -> dict[int, str]:
+    """Sub-folders whose name is a number."""
+    return by_number(folder, re.compile(r"([0-9]+)"))
+
+
+def by_number(folder: Folder, pattern: re.Pattern[str]) -> dict[int, str]:
+    """Names by the number in them, which is the pattern's first group.
+
+    Raises:
+        DataError: Two names have the same number.
+    """
+    found: dict[int, str] = {}
+    for name in folder.names():
+        match = pattern.fullmatch(name)
+        if match and found.setdefault(int(match[1]), name) != name:
+            raise DataError(
+                folder.label, f"{found[int(match[1])]} and {name} are both part {match[1]}"
+            )
+    return found
 
 
 def numbered(folder: Folder, names: dict[int, str], what: str) -> list[str]:

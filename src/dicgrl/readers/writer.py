@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import singledispatch
 from itertools import chain
 from pathlib import Path
 
@@ -30,19 +31,37 @@ def write_stream(stream: Stream, path: str | Path) -> None:
     path = Path(path)
     if path.exists():
         raise UserError(f"{path} exists already")
-    if isinstance(stream, KnowledgeStream):
-        _check_expressible(stream)
-        with new_folder(path) as folder:
-            _write_knowledge(stream, folder)
-    elif path.suffix != ".npz":
+    write_to(stream, path)
+
+
+@singledispatch
+def write_to(stream: Stream, path: Path) -> None:
+    """Write a stream to a path where there is nothing; a kind of stream registers its own way.
+
+    Example:
+        `@write_to.register` above a function of the same arguments, whose first is annotated with
+        the kind of stream.
+    """
+    raise UserError(f"{path}: there is no way to write a {type(stream).__name__}")
+
+
+@write_to.register
+def _write_knowledge(stream: KnowledgeStream, path: Path) -> None:
+    _check_knowledge(stream)
+    with new_folder(path) as folder:
+        _write_folder(stream, folder)
+
+
+@write_to.register
+def _write_network(stream: NetworkStream, path: Path) -> None:
+    if path.suffix != ".npz":
         raise UserError(f"{path}: a network is written as one file that ends in .npz")
-    else:
-        _check_network(stream)
-        with replacing_file(path) as temporary:
-            _write_network(stream, temporary)
+    _check_network(stream)
+    with replacing_file(path) as temporary:
+        _write_npz(stream, temporary)
 
 
-def _check_expressible(stream: KnowledgeStream) -> None:
+def _check_knowledge(stream: KnowledgeStream) -> None:
     for part in stream:
         if len(part.train) == 0:
             raise UserError(f"part {part.index} has no training triples, so it cannot be written")
@@ -77,7 +96,7 @@ def _check_network(stream: NetworkStream) -> None:
                 )
 
 
-def _write_knowledge(stream: KnowledgeStream, folder: Path) -> None:
+def _write_folder(stream: KnowledgeStream, folder: Path) -> None:
     entities = np.array(list(stream.entities), dtype=object)
     relations = np.array(list(stream.relations), dtype=object)
     for part in stream:
@@ -104,7 +123,7 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
         file.writelines(f"{line}\n" for line in lines)
 
 
-def _write_network(stream: NetworkStream, path: Path) -> None:
+def _write_npz(stream: NetworkStream, path: Path) -> None:
     whole = stream.merged()[0]
     split = np.full(whole.num_nodes, -1, dtype=np.int8)
     for number, name in enumerate(SPLITS):

@@ -1,32 +1,30 @@
-"""Builds streams part by part and gives ids in order of arrival; readers stand on this."""
+"""Collects parts of a knowledge graph and gives ids in order of arrival."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
-from dicgrl.graph.arrays import FloatArray, IntArray
-from dicgrl.graph.checks import checked_knowledge, checked_network
-from dicgrl.graph.holdout import hold_out
+from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.index import SegmentIndex
-from dicgrl.graph.knowledge import triple_keys
-from dicgrl.graph.part import KnowledgePart, NetworkPart
-from dicgrl.graph.stream import KnowledgeStream, NetworkStream
+from dicgrl.graph.knowledge.holdout import hold_out_triples
+from dicgrl.graph.knowledge.keys import triple_keys
+from dicgrl.graph.knowledge.part import KnowledgePart
 from dicgrl.graph.vocabulary import Vocabulary
 
 
-class KnowledgeStreamBuilder:
+class KnowledgeParts:
     """Collects parts of a knowledge graph and gives ids in order of arrival.
 
-    Args:
-        name: What the stream is called in results.
+    Attributes:
+        entities: Labels of all entities so far.
+        relations: Labels of all relations so far.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self) -> None:
         self.entities = Vocabulary(kind="entity")
         self.relations = Vocabulary(kind="relation")
         self._parts: list[KnowledgePart] = []
@@ -61,9 +59,9 @@ class KnowledgeStreamBuilder:
         generator: np.random.Generator,
         held: Sequence[IntArray] = (),
     ) -> None:
-        """Close a part of which shares are set aside for validation and testing.
+        """Close a part of which shares are held out for validation and testing.
 
-        What an earlier part has taught is not set aside, and what an earlier part has set aside is
+        What an earlier part has taught is not held out, and what an earlier part has held out is
         not taught: it is left out.
 
         Args:
@@ -80,7 +78,7 @@ class KnowledgeStreamBuilder:
         taught, asked = self._earlier()
         rows = rows[~asked.contains(triple_keys(rows))]
         known = taught.contains(triple_keys(rows))
-        train, *chosen = (rows[at] for at in hold_out(rows, valid, test, generator, known))
+        train, *chosen = (rows[at] for at in hold_out_triples(rows, valid, test, generator, known))
         if held:
             chosen = [np.concatenate(pair) for pair in zip(held, chosen, strict=True)]
         self.add(train, *chosen)
@@ -88,10 +86,10 @@ class KnowledgeStreamBuilder:
     def _part(
         self, train: npt.ArrayLike, valid: npt.ArrayLike = (), test: npt.ArrayLike = ()
     ) -> KnowledgePart:
-        """The next part, if it holds together."""
+        """The next part, if it is consistent."""
         known_entities = self._parts[-1].num_entities if self._parts else 0
         known_relations = self._parts[-1].num_relations if self._parts else 0
-        part = KnowledgePart(
+        return KnowledgePart(
             len(self._parts),
             self.entities,
             self.relations,
@@ -100,8 +98,7 @@ class KnowledgeStreamBuilder:
             np.asarray(train),
             np.asarray(valid),
             np.asarray(test),
-        )
-        return checked_knowledge(part)
+        ).checked()
 
     def _earlier(self) -> tuple[SegmentIndex, SegmentIndex]:
         """Triples that earlier parts teach, and those that they ask about."""
@@ -112,66 +109,10 @@ class KnowledgeStreamBuilder:
         self._indexed = len(self._parts)
         return self._taught, self._asked
 
-    def build(self, names: Mapping[str, str] | None = None) -> KnowledgeStream:
-        """The stream of all parts so far."""
-        return KnowledgeStream(self.name, tuple(self._parts), names or {})
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-
-class NetworkStreamBuilder:
-    """Collects parts of a network and gives ids in order of arrival.
-
-    Args:
-        name: What the stream is called in results.
-        num_features: Length of a node's feature vector.
-        old: Nodes that arrived before the first part; edges may mention them.
-    """
-
-    def __init__(self, name: str, num_features: int, old: Iterable[str] = ()) -> None:
-        self.name = name
-        self.num_features = num_features
-        self.nodes = Vocabulary(old, kind="node")
-        self._old = len(self.nodes)
-        self.classes = Vocabulary(kind="class")
-        self._parts: list[NetworkPart] = []
-
-    def add(
-        self,
-        edges: npt.ArrayLike,
-        features: FloatArray,
-        labels: IntArray,
-        train: IntArray,
-        valid: IntArray,
-        test: IntArray,
-    ) -> None:
-        """Close a part; every node and class added since the last call arrives with it.
-
-        Raises:
-            UserError: An id has no label, a feature is not finite, a node of a split has no class,
-                or there are not as many features and labels as new nodes.
-        """
-        known_nodes = self._parts[-1].num_nodes if self._parts else self._old
-        known_classes = self._parts[-1].num_classes if self._parts else 0
-        part = NetworkPart(
-            len(self._parts),
-            self.nodes,
-            self.classes,
-            range(known_nodes, len(self.nodes)),
-            range(known_classes, len(self.classes)),
-            np.asarray(edges),
-            features,
-            labels,
-            train,
-            valid,
-            test,
-        )
-        self._parts.append(checked_network(part, self.num_features))
-
-    def build(self, names: Mapping[str, str] | None = None) -> NetworkStream:
-        """The stream of all parts so far."""
-        return NetworkStream(self.name, tuple(self._parts), names or {})
+    @property
+    def parts(self) -> tuple[KnowledgePart, ...]:
+        """All parts so far."""
+        return tuple(self._parts)
 
     def __len__(self) -> int:
         return len(self._parts)

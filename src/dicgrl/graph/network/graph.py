@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
+from typing_extensions import override
 
 from dicgrl.errors import UserError, shown, unknown_name
 from dicgrl.graph.arrays import FloatArray, GrowingArray, IntArray, ids_in
-from dicgrl.graph.checks import check_classes, checked_network
+from dicgrl.graph.growing import Graph
 from dicgrl.graph.index import SegmentIndex
-from dicgrl.graph.part import SPLITS, NetworkPart
+from dicgrl.graph.network.part import NetworkPart
+from dicgrl.graph.part import SPLITS
 from dicgrl.graph.vocabulary import Vocabulary
 
 Scope = Literal["accumulated", "part"]
 _NODE_BITS = 31
 
 
-class NetworkGraph:
+class NetworkGraph(Graph[NetworkPart]):
     """All that is known of a network so far; adding a part costs what the part costs.
 
     The rule for edges: undirected, each pair once, when it first arrives; the same pair again, in
@@ -27,6 +29,8 @@ class NetworkGraph:
     Args:
         num_features: Length of a node's feature vector.
     """
+
+    part_type: ClassVar[type[NetworkPart]] = NetworkPart
 
     def __init__(self, num_features: int) -> None:
         self.nodes = Vocabulary(kind="node")
@@ -40,6 +44,12 @@ class NetworkGraph:
         self._by_node = SegmentIndex()
         self._by_edge = SegmentIndex()
 
+    @override
+    @classmethod
+    def for_part(cls, part: NetworkPart) -> Self:
+        return cls(num_features=part.features.shape[1])
+
+    @override
     def add(self, part: NetworkPart) -> NetworkPart:
         """Take in a part.
 
@@ -48,9 +58,9 @@ class NetworkGraph:
             self loops.
 
         Raises:
-            UserError: The part does not hold together, or does not fit; nothing has changed then.
+            UserError: The part is not consistent, or does not fit; nothing has changed then.
         """
-        part = checked_network(part, self.num_features)
+        part = part.checked(self.num_features)
         new_labels = part.nodes.labels(part.new_nodes)
         known = next((label for label in new_labels if label in self.nodes), None)
         if known is not None:
@@ -67,7 +77,7 @@ class NetworkGraph:
             chosen = getattr(part, split)
             rows = np.flatnonzero((chosen < part.new_nodes.start) | (chosen >= part.new_nodes.stop))
             ours = self.nodes.found(part.nodes, chosen[rows])
-            check_classes(part, split, rows, self.labels[ours])
+            part.check_classes(split, rows, self.labels[ours])
         node = self.nodes.adopt(part.nodes, np.concatenate([ids_in(part.new_nodes), used]))
         labelled = part.labels >= 0
         class_id = self.classes.adopt(
@@ -99,7 +109,8 @@ class NetworkGraph:
             **sets,
         )
 
-    def is_known(self, part: NetworkPart) -> bool:
+    @override
+    def knows_all_of(self, part: NetworkPart) -> bool:
         """Whether a part brings neither a node nor an edge that is not here already."""
         edges = self.nodes.found(part.nodes, part.edges)
         there = bool((edges >= 0).all()) and not len(self._unseen(edges))
@@ -166,8 +177,8 @@ class NetworkGraph:
         return self._edges.view()
 
     @property
+    @override
     def num_parts(self) -> int:
-        """Parts taken in so far."""
         return len(self._edge_starts) - 1
 
     def _unseen(self, edges: IntArray) -> IntArray:

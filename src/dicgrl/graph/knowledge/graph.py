@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from dicgrl.errors import UserError
 from dicgrl.graph.arrays import (
@@ -16,30 +18,15 @@ from dicgrl.graph.arrays import (
     ids_in,
     mentions,
 )
-from dicgrl.graph.checks import checked_knowledge
+from dicgrl.graph.growing import Graph
 from dicgrl.graph.index import SegmentIndex
-from dicgrl.graph.part import SPLITS, KnowledgePart
+from dicgrl.graph.knowledge.keys import MAX_ENTITIES, MAX_RELATIONS, question_keys, triple_keys
+from dicgrl.graph.knowledge.part import KnowledgePart
+from dicgrl.graph.part import SPLITS
 from dicgrl.graph.vocabulary import Vocabulary
 
-ENTITY_BITS = 24
-RELATION_BITS = 15
-MAX_ENTITIES = 1 << ENTITY_BITS  # 16.7 million
-MAX_RELATIONS = 1 << RELATION_BITS
 
-
-def triple_keys(triples: IntArray) -> IntArray:
-    """One int64 per triple that never changes while the graph grows: 24 + 15 + 24 bits.
-
-    Example:
-        >>> keys = triple_keys(np.array([[0, 0, 1], [1, 0, 0]]))
-        >>> len(set(keys.tolist()))
-        2
-    """
-    head, relation, tail = triples[:, 0], triples[:, 1], triples[:, 2]
-    return (((head << RELATION_BITS) | relation) << ENTITY_BITS) | tail
-
-
-class KnowledgeGraph:
+class KnowledgeGraph(Graph[KnowledgePart]):
     """All that is known so far; adding a part costs what the part costs.
 
     The rule for repeats: a training triple is stored once, when it first arrives; the same triple
@@ -58,6 +45,8 @@ class KnowledgeGraph:
         [[0, 0, 1], [2, 0, 1]]
     """
 
+    part_type: ClassVar[type[KnowledgePart]] = KnowledgePart
+
     def __init__(self) -> None:
         self.entities = Vocabulary(kind="entity")
         self.relations = Vocabulary(kind="relation")
@@ -70,6 +59,12 @@ class KnowledgeGraph:
         self._held_out = SegmentIndex()  # valid and test triples, by the same keys
         self._by_question = {"tail": SegmentIndex(), "head": SegmentIndex()}
 
+    @override
+    @classmethod
+    def for_part(cls, part: KnowledgePart) -> Self:
+        return cls()
+
+    @override
     def add(self, part: KnowledgePart) -> KnowledgePart:
         """Take in a part.
 
@@ -79,10 +74,10 @@ class KnowledgeGraph:
             of the stream.
 
         Raises:
-            UserError: The part does not hold together, or there is no room for it; nothing has
-                changed then.
+            UserError: The part is not consistent, or there is no room for it; nothing has changed
+                then.
         """
-        part = checked_knowledge(part)
+        part = part.checked()
         known_entities, known_relations = len(self.entities), len(self.relations)
         self._check_room(len(part.new_entities), len(part.new_relations))
         given = [part.train, part.valid, part.test]
@@ -141,7 +136,7 @@ class KnowledgeGraph:
         if len(triples) == 0:
             return np.empty(0, np.int64)
         found = [
-            index.lookup(distinct(_question_keys(triples, side)))[1]
+            index.lookup(distinct(question_keys(triples, side)))[1]
             for side, index in self._by_question.items()
         ]
         return distinct(*found)
@@ -167,46 +162,42 @@ class KnowledgeGraph:
         """Which triples are known training triples."""
         return self._by_triple.contains(triple_keys(triples))
 
-    def sets_aside(self, triples: IntArray) -> BoolArray:
+    def holds_out(self, triples: IntArray) -> BoolArray:
         """Which triples are validation or test triples and no training triples.
 
-        The cost follows the triples asked for, not those that are set aside.
+        The cost follows the triples asked for, not those that are held out.
         """
         return self._held_out.contains(triple_keys(triples)) & ~self.contains(triples)
 
-    def news(self, part: KnowledgePart) -> tuple[KnowledgePart, tuple[int, int]]:
-        """A part without triples that are known, or that are set aside to measure with.
+    @override
+    def without_known(self, part: KnowledgePart) -> tuple[KnowledgePart, int, int]:
+        """See `Graph.without_known`; what is learned with the part is nothing to measure with."""
+        old = {split: self._old(part, split) for split in SPLITS}
+        left = {split: getattr(part, split)[~(k | h)] for split, (k, h) in old.items()}
+        known, held_out = (sum(int(rows[i].sum()) for rows in old.values()) for i in (0, 1))
+        return replace(part, **left), known, held_out
 
-        A stream says itself what it teaches and what it asks; who gives facts day by day may well
-        give all of them each time. What is learned with the part is nothing to measure with.
-
-        Returns:
-            The part, and how many triples were known and set aside.
-        """
-        stale = {split: self._stale(part, split) for split in SPLITS}
-        fresh = {split: ~(known | aside) for split, (known, aside) in stale.items()}
-        left = {split: getattr(part, split)[rows] for split, rows in fresh.items()}
-        known, aside = (sum(int(rows[i].sum()) for rows in stale.values()) for i in (0, 1))
-        return replace(part, **left), (known, aside)
-
-    def is_known(self, part: KnowledgePart) -> bool:
-        """Whether a part brings no triple that is neither known nor set aside already."""
+    @override
+    def knows_all_of(self, part: KnowledgePart) -> bool:
+        """Whether a part brings no triple that is neither known nor held out already."""
         return all(
-            (known | aside).all() for known, aside in (self._stale(part, split) for split in SPLITS)
+            (known | held_out).all()
+            for known, held_out in (self._old(part, split) for split in SPLITS)
         )
 
-    def _stale(self, part: KnowledgePart, split: str) -> tuple[BoolArray, BoolArray]:
+    def _old(self, part: KnowledgePart, split: str) -> tuple[BoolArray, BoolArray]:
+        """Which triples of a part are known, and which are held out."""
         triples: IntArray = getattr(part, split)
         entity = self.entities.found(part.entities, triples[:, [0, 2]])
         relation = self.relations.found(part.relations, triples[:, 1])
         rows = np.stack([entity[:, 0], relation, entity[:, 1]], axis=1)
-        old = (rows >= 0).all(axis=1)
-        known, aside = np.zeros_like(old), np.zeros_like(old)
-        known[old] = self.contains(rows[old])
-        aside[old] = self.sets_aside(rows[old])
+        labelled = (rows >= 0).all(axis=1)  # all three labels are here
+        known, held_out = np.zeros_like(labelled), np.zeros_like(labelled)
+        known[labelled] = self.contains(rows[labelled])
+        held_out[labelled] = self.holds_out(rows[labelled])
         if split != "train":
-            known |= np.isin(triple_keys(triples), triple_keys(part.train)) & ~aside
-        return known, aside
+            known |= np.isin(triple_keys(triples), triple_keys(part.train)) & ~held_out
+        return known, held_out
 
     def rows(self, split: str, first: int = 0, last: int | None = None) -> IntArray:
         """The triples of one split that arrived with parts [first, last)."""
@@ -230,8 +221,8 @@ class KnowledgeGraph:
         return self._rows["test"].view()
 
     @property
+    @override
     def num_parts(self) -> int:
-        """Parts taken in so far."""
         return len(self._starts["train"]) - 1
 
     def _unseen(self, triples: IntArray) -> IntArray:
@@ -244,7 +235,7 @@ class KnowledgeGraph:
         rows = np.arange(len(self.train), len(self.train) + len(triples))
         self._by_triple.add(triple_keys(triples), rows)
         for side, index in self._by_question.items():
-            index.add(_question_keys(triples, side), rows)
+            index.add(question_keys(triples, side), rows)
         counts = np.bincount(triples[:, 1], minlength=len(self.relations))
         counts[: len(self._relation_counts)] += self._relation_counts
         self._relation_counts = counts
@@ -257,8 +248,3 @@ class KnowledgeGraph:
             raise UserError(f"a graph holds at most {MAX_ENTITIES:,} entities")
         if len(self.relations) + relations > MAX_RELATIONS:
             raise UserError(f"a graph holds at most {MAX_RELATIONS:,} relations")
-
-
-def _question_keys(triples: IntArray, asked: str) -> IntArray:
-    given = triples[:, 0] if asked == "tail" else triples[:, 2]
-    return (given << RELATION_BITS) | triples[:, 1]

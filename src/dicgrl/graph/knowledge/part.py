@@ -1,0 +1,71 @@
+"""A part of a knowledge graph: triples that arrive together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from typing_extensions import override
+
+from dicgrl.graph.arrays import IntArray, as_triples, ids_in
+from dicgrl.graph.checks import check_ids
+from dicgrl.graph.part import SPLITS, Part
+from dicgrl.graph.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnowledgePart(Part):
+    """Triples that arrive together.
+
+    The rows are kept as they were given: repeated triples and self loops are counted by
+    `describe` and dropped or kept by the `KnowledgeGraph` that the part is added to.
+
+    Attributes:
+        index: The part's position in its stream.
+        entities: Labels of all entities of the stream; those of later parts may be among them.
+        relations: Likewise for relations.
+        new_entities: Ids that arrive with this part: a range, since ids are given on arrival.
+        new_relations: Likewise for relations.
+        train: Triples to learn from (head, relation, tail), int64 [n, 3].
+        valid: Triples to select a model with.
+        test: Triples to measure with, the paper's query set.
+    """
+
+    vocabularies: ClassVar[tuple[str, ...]] = ("entities", "relations")
+
+    index: int
+    entities: Vocabulary
+    relations: Vocabulary
+    new_entities: range
+    new_relations: range
+    train: IntArray
+    valid: IntArray
+    test: IntArray
+
+    @property
+    def num_entities(self) -> int:
+        """Entities known once this part has arrived."""
+        return self.new_entities.stop
+
+    @property
+    def num_relations(self) -> int:
+        """Relations known once this part has arrived."""
+        return self.new_relations.stop
+
+    @override
+    def checked(self) -> Self:
+        of = f"of part {self.index}"
+        check_ids(f"new entities {of}", ids_in(self.new_entities), self.entities)
+        check_ids(f"new relations {of}", ids_in(self.new_relations), self.relations)
+        rows = {s: as_triples(getattr(self, s), f"{s} triples {of}") for s in SPLITS}
+        for split, triples in rows.items():
+            for column, labels in enumerate((self.entities, self.relations, self.entities)):
+                check_ids(f"{split} triples {of}", triples[:, column], labels)
+        train, valid, test = rows.values()
+        return replace(self, train=train, valid=valid, test=test)
+
+    def __repr__(self) -> str:
+        return (
+            f"KnowledgePart({self.index}: {len(self.new_entities):,} new entities, "
+            f"{len(self.train):,} train, {len(self.valid):,} valid, {len(self.test):,} test)"
+        )

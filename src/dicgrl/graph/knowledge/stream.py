@@ -1,0 +1,150 @@
+"""A knowledge graph that arrives in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import override
+
+from dicgrl.graph.knowledge.builder import KnowledgeParts
+from dicgrl.graph.knowledge.part import KnowledgePart
+from dicgrl.graph.knowledge.split import split_knowledge
+from dicgrl.graph.knowledge.statistics import describe_parts, taught_tests
+from dicgrl.graph.labels import Triples, as_labels
+from dicgrl.graph.part import SPLITS
+from dicgrl.graph.stream import Counts, Stream
+from dicgrl.graph.vocabulary import Vocabulary
+
+
+class KnowledgeStream(Stream[KnowledgePart]):
+    """A knowledge graph that arrives in parts.
+
+    Attributes:
+        name: What the stream is called in results.
+        parts: The parts, in order of arrival.
+        names: Readable names of labels (such as Freebase ids), where there are any.
+
+    Example:
+        >>> stream = KnowledgeStream.from_labels(
+        ...     "tiny", [[("Alien", "genre", "horror")], [("Aliens", "genre", "horror")]]
+        ... )
+        >>> [part.num_entities for part in stream]
+        [2, 3]
+    """
+
+    task: ClassVar[str] = "link-prediction"
+
+    @classmethod
+    def from_labels(
+        cls,
+        name: str,
+        parts: Iterable[Triples],
+        *,
+        valid: float = 0.0,
+        test: float = 0.0,
+        seed: int = 0,
+    ) -> KnowledgeStream:
+        """A stream from labelled triples, one list for each part.
+
+        Args:
+            name: What the stream is called in results.
+            parts: (head, relation, tail) labels, part by part; whole numbers are labels as well.
+            valid: Share of each part's triples to hold out for validation.
+            test: Share of each part's triples to hold out for testing.
+            seed: Seed of the random choice.
+
+        Raises:
+            UserError: A label is neither text nor a whole number, or has a control character.
+        """
+        builder = KnowledgeStreamBuilder(name)
+        for part in parts:
+            triples = as_labels(part)
+            heads, relations, tails = zip(*triples, strict=True) if triples else ((), (), ())
+            rows = builder.rows(heads, relations, tails)
+            builder.add_held_out(rows, valid, test, np.random.default_rng((seed, len(builder))))
+        return builder.build()
+
+    @property
+    def entities(self) -> Vocabulary:
+        """Labels of all entities."""
+        return self.parts[0].entities
+
+    @property
+    def relations(self) -> Vocabulary:
+        """Labels of all relations."""
+        return self.parts[0].relations
+
+    @override
+    def describe(self) -> Counts:
+        return {"name": self.name, "task": self.task, "parts": describe_parts(self.parts)}
+
+    @override
+    def taught_tests(self) -> tuple[int, int]:
+        return taught_tests(self.parts)
+
+    @override
+    def merged(self) -> Self:
+        last = self.parts[-1]
+        part = KnowledgePart(
+            0,
+            last.entities,
+            last.relations,
+            range(last.num_entities),
+            range(last.num_relations),
+            *(np.concatenate([getattr(part, split) for part in self]) for split in SPLITS),
+        )
+        return type(self)(self.name, (part,), self.names)
+
+    @override
+    def split(
+        self,
+        by: str,
+        ratios: Sequence[float],
+        *,
+        times: npt.ArrayLike | None = None,
+        valid: float = 0.0,
+        test: float = 0.0,
+        seed: int = 0,
+    ) -> Self:
+        """Make a stream of several parts out of a static graph (all parts of this one merged).
+
+        A triple of the static graph's train, valid or test set stays in a set of that kind; with
+        `valid` or `test` given, the training triples of each part give up that share.
+
+        Args:
+            by: `arrival`: entities are divided at random and a triple arrives with the later of
+                its two entities (the paper's rule). `time`: triples are ordered by `times`; equal
+                times stay together. `order`: triples arrive in the order in which they stand.
+            ratios: Share of the entities (`arrival`) or triples of each part; they sum to 1.
+            times: For `time`, one value per triple, in the order train, valid, test.
+            valid: Share of each part's training triples to hold out for validation.
+            test: Share of each part's training triples to hold out for testing.
+            seed: Seed of every random choice.
+
+        Example:
+            >>> static = KnowledgeStream.from_labels("tiny", [[("a", "r", "b"), ("b", "r", "c")]])
+            >>> [len(part.train) for part in static.split("order", [0.5, 0.5])]
+            [1, 1]
+        """
+        static = self.merged().parts[0]
+        parts = split_knowledge(static, by, ratios, times, valid, test, seed)
+        return type(self)(self.name, parts, self.names)
+
+
+class KnowledgeStreamBuilder(KnowledgeParts):
+    """Builds a stream part by part; readers stand on this.
+
+    Args:
+        name: What the stream is called in results.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def build(self, names: Mapping[str, str] | None = None) -> KnowledgeStream:
+        """The stream of all parts so far."""
+        return KnowledgeStream(self.name, self.parts, names or {})

@@ -1,0 +1,148 @@
+"""Layouts: the ways in which data may lie in files, each of which can tell whether it is the one.
+
+A kind of data registers its layouts. `read_stream` asks those of the newest kind first, so that a
+plugin can take over files that another layout would read; layouts of one kind are asked in the
+order in which they were registered.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+from typing_extensions import override
+
+from dicgrl.common.registry import register
+from dicgrl.graph import Graph, Stream
+from dicgrl.graph.holdout import HoldOut
+from dicgrl.readers.sources import Folder, SourceFile
+
+#: What a user points to: a file, a list of files (one part each), a folder or an archive.
+Source = SourceFile | tuple[SourceFile, ...] | Folder
+
+
+class Layout(ABC):
+    """One way in which data lies in files.
+
+    Attributes:
+        name: The layout's name; no two have the same.
+        data: What kind of data it holds: the heading of its kind in the list that users see.
+        files: Its files, in a line below that heading.
+
+    Example:
+        A file of friends, `NAME TAB NAME`, is a knowledge graph of one relation:
+
+        >>> from dicgrl.graph import KnowledgeStream
+        >>> from dicgrl.readers.text import read_fields
+        >>> class Friends(Layout):
+        ...     name = "friends"
+        ...     data = "friends (name TAB name)"
+        ...     files = "one file .friends"
+        ...
+        ...     def reads(self, source, graph=None):
+        ...         return isinstance(source, SourceFile) and source.ending == ".friends"
+        ...
+        ...     def read(self, source, name, hold_out, graph=None):
+        ...         rows = [(one, "knows", other) for _, (one, other) in read_fields(source, 2)]
+        ...         return KnowledgeStream.from_labels(name, [rows], test=hold_out.test)
+    """
+
+    name: ClassVar[str]
+    data: ClassVar[str]
+    files: ClassVar[str]
+
+    @abstractmethod
+    def reads(self, source: Source, graph: Graph | None = None) -> bool:
+        """Whether the data has this layout, by the names of its files.
+
+        Args:
+            source: Where the data lies.
+            graph: The graph in which it arrives, if there is one.
+        """
+
+    @abstractmethod
+    def read(
+        self, source: Source, name: str, hold_out: HoldOut, graph: Graph | None = None
+    ) -> Stream:
+        """Read data that has this layout.
+
+        Args:
+            source: Where the data lies; `reads` said yes to it.
+            name: What the stream is called in results.
+            hold_out: Shares to hold out in parts that have no set for validation, or for testing.
+            graph: The graph in which the data arrives, if there is one.
+
+        Raises:
+            DataError: The data is not what the layout says; the message names file, line and value.
+        """
+
+    def names_beside(self, paths: Sequence[Path], stream: Stream) -> Mapping[str, str]:  # noqa: ARG002
+        """Readable names for the labels of a stream that was read from these paths.
+
+        A folder, or an archive, has its names inside, and `read` has read them.
+        """
+        return stream.names
+
+
+class FolderLayout(Layout):
+    """A layout of a folder, which may be an archive."""
+
+    @override
+    def reads(self, source: Source, graph: Graph | None = None) -> bool:
+        return isinstance(source, Folder) and self.fits(source, graph)
+
+    @override
+    def read(
+        self, source: Source, name: str, hold_out: HoldOut, graph: Graph | None = None
+    ) -> Stream:
+        assert isinstance(source, Folder)
+        return self.read_folder(source, name, hold_out, graph)
+
+    @abstractmethod
+    def fits(self, folder: Folder, graph: Graph | None) -> bool:
+        """As `reads`, of a folder."""
+
+    @abstractmethod
+    def read_folder(
+        self, folder: Folder, name: str, hold_out: HoldOut, graph: Graph | None
+    ) -> Stream:
+        """As `read`, of a folder."""
+
+
+LayoutT = TypeVar("LayoutT", bound=type[Layout])
+LAYOUTS: dict[str, type[Layout]] = {}
+
+
+def register_layout(layout: LayoutT) -> LayoutT:
+    """Make `read_stream` know a layout; a class decorator.
+
+    Raises:
+        UserError: Another module has registered a layout of this name.
+    """
+    register(LAYOUTS, "layout", layout.name, layout)
+    return layout
+
+
+def find_layout(source: Source, graph: Graph | None = None) -> Layout | None:
+    """The layout that the data has; None if no layout fits."""
+    kinds = reversed(_by_kind().values())
+    layouts: Iterator[Layout] = (layout() for kind in kinds for layout in kind)
+    return next((layout for layout in layouts if layout.reads(source, graph)), None)
+
+
+def list_layouts() -> str:
+    """All layouts, for an error message."""
+    lines = ["Expected one of:"]
+    for data, layouts in _by_kind().items():
+        lines += [f"  {data}:", *(f"    {layout.files}" for layout in layouts)]
+    lines.append("Text files may be compressed (.gz), a folder may be an archive (.tar.gz).")
+    return "\n".join(lines)
+
+
+def _by_kind() -> dict[str, list[type[Layout]]]:
+    kinds: dict[str, list[type[Layout]]] = {}
+    for layout in LAYOUTS.values():
+        kinds.setdefault(layout.data, []).append(layout)
+    return kinds

@@ -1,0 +1,72 @@
+"""Times in text files: numbers (years, seconds) or ISO dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+#: What times may be, as NumPy calls it.
+TIME_TYPES = ("float64", "datetime64[us]")
+#: What a column of times may be called.
+TIME_WORDS = ("time", "timestamp", "date", "year")
+_ZONED = re.compile(r"([^T ]*[T ][0-9:.]+)([^0-9:.].*)")
+_ZONE = re.compile(r" ?(?:[Zz]|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)")
+
+
+def parse_times(times: Sequence[str]) -> npt.NDArray[Any] | None:
+    """Times of one kind throughout, [n]; None if they are not.
+
+    A date with a time zone is given as UTC, and one without is taken to be that.
+
+    Example:
+        >>> parse_times(["1979", "1986"])
+        array([1979., 1986.])
+        >>> parse_times(["1979-05-25T20:00+02:00"])
+        array(['1979-05-25T18:00:00.000000'], dtype='datetime64[us]')
+    """
+    found = (parse_as(times, kind) for kind in TIME_TYPES)
+    return next((parsed for parsed in found if parsed is not None), None)
+
+
+def parse_as(times: Sequence[str], kind: str) -> npt.NDArray[Any] | None:
+    """Times of one of `TIME_TYPES`, [n]; None if one of them is not."""
+    try:
+        parsed = np.array(times, dtype=kind) if kind == TIME_TYPES[0] else _utc(times, kind)
+    except ValueError:
+        return None
+    return None if np.isnan(parsed).any() else parsed  # NaT counts as well
+
+
+def is_time(field: str) -> bool:
+    """Whether a field is a time.
+
+    Example:
+        >>> is_time("1979-05-25"), is_time("horror")
+        (True, False)
+    """
+    return parse_times([field]) is not None
+
+
+def odd_time(times: Sequence[str]) -> str:
+    """The first time that is not of the kind that most are."""
+    wrong = [[t for t in times if parse_as([t], kind) is None] for kind in TIME_TYPES]
+    return min(wrong, key=len)[0]
+
+
+def _utc(times: Sequence[str], kind: str) -> npt.NDArray[Any]:
+    """ISO dates without their time zones, moved to UTC; NumPy knows none."""
+    local = list(times)
+    offsets = np.zeros(len(times), dtype="timedelta64[m]")
+    for number, time in enumerate(times):
+        if zoned := _ZONED.fullmatch(time):
+            zone = _ZONE.fullmatch(zoned[2])
+            if not zone:
+                raise ValueError(f"{time}: no such time zone")
+            local[number] = zoned[1]
+            if zone[1]:
+                offsets[number] = int(zone[1] + "1") * (60 * int(zone[2]) + int(zone[3] or 0))
+    return np.array(local, dtype=kind) - offsets
