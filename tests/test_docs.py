@@ -4,12 +4,17 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
+import shlex
+from collections import Counter
 from pathlib import Path
 from runpy import run_path
 
 import pytest
+import typer
 
 import dicgrl
+from dicgrl.cli import app
 from dicgrl.kernels import _FOUND
 from dicgrl.settings import LinkSettings, NodeSettings
 
@@ -21,6 +26,15 @@ MODULES = [
         if not module.name.endswith("__main__")
         and not (module.name.startswith("dicgrl.kernels.") and not _FOUND)  # they need Triton
     ),
+]
+
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "archive").glob("*.md")),
 ]
 
 
@@ -73,3 +87,74 @@ def test_public_names_are_documented(name: str) -> None:
 def test_examples_are_found_at_all() -> None:
     finder = doctest.DocTestFinder(exclude_empty=True)
     assert sum(len(test.examples) for test in finder.find(dicgrl.Vocabulary)) > 3
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    slugs = [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+    seen: Counter[str] = Counter()
+    found = set()
+    for slug in slugs:
+        found.add(f"{slug}-{seen[slug]}" if seen[slug] else slug)
+        seen[slug] += 1
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "`", text))
+    for link in links:
+        if link.startswith(("https://", "http://")):
+            continue
+        place, _, anchor = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_pages_that_files_name_exist() -> None:
+    named = re.compile(r"docs/[\w/-]+\.md")
+    files = [p for end in ("py", "toml") for p in (ROOT / "src").rglob(f"*.{end}")]
+    for path in [*files, *PAGES, ROOT / "CHANGELOG.md"]:
+        for name in named.findall(path.read_text(encoding="utf-8")):
+            assert (ROOT / name).is_file(), (path, name)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_pages_name_exist(page: Path) -> None:
+    """`models/table.py` is a file of the package, `benchmarks/folds.py` one of the repository."""
+    text = page.read_text(encoding="utf-8")
+    names = re.findall(r"(?:(?<=`)|(?<=python ))((?:\w+/)+\w+\.py)\b", text)
+    missing = [
+        name
+        for name in names
+        if not (ROOT / name).is_file() and not (ROOT / "src" / "dicgrl" / name).is_file()
+    ]
+    assert not missing
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/commands.md"])
+def test_commands_of_a_page_have_these_options(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    blocks = "\n".join(re.split(r"^```.*$", text, flags=re.MULTILINE)[1::2])
+    lines = re.findall(r"^dicgrl (.+)$", blocks, re.MULTILINE)
+    assert len(lines) >= 5
+    used = set()
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        if words[0] == "--plugin":
+            words = words[2:]
+        command = typer.main.get_command(app)
+        while words and words[0] in (inner := getattr(command, "commands", {})):
+            used.add(words[0])
+            command = inner[words.pop(0)]
+        known = {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
+        assert {w for w in words if w.startswith("-") and w != "-"} <= known, line
+    if name.endswith("commands.md"):  # it has them all
+        group = typer.main.get_command(app)
+        every = set(getattr(group, "commands", {}))
+        every |= set(getattr(getattr(group, "commands", {})["datasets"], "commands", {}))
+        assert used == every

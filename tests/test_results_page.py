@@ -14,9 +14,10 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "results"
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 REPRODUCED = "## The paper's tables and figures, measured again"
-OWN = PAGE.partition(REPRODUCED)[0]  # tests/reproduce looks after the rest
+OWN = PAGE.partition(REPRODUCED)[0]  # tests/research looks after the rest
+FIRST = "## Link prediction, merged graph"  # what follows the index
 COMMAND = re.compile(
-    r"`dicgrl run (?P<dataset>\S+) --whole --model (?P<model>\S+)"
+    r"`dicgrl run (?P<dataset>\S+) --merged --model (?P<model>\S+)"
     r"(?P<disentangled> --disentangled)? --recipe (?P<recipe>\S+)`"
 )
 
@@ -25,7 +26,7 @@ def rows_with(pattern: str) -> list[list[str]]:
     """Cells of the table rows that match."""
     return [
         [cell.strip() for cell in line.strip("|").split("|")]
-        for line in OWN.splitlines()
+        for line in OWN.partition(FIRST)[2].splitlines()  # without the index
         if line.startswith("|") and re.search(pattern, line)
     ]
 
@@ -97,7 +98,7 @@ def test_node_classification_where_it_was_measured() -> None:
     measured = json.loads(path.read_text(encoding="utf-8"))
     assert len(rows) == len(measured)
     for entry in measured:
-        row = rows[entry["command"]]
+        row = rows[entry["command"].replace("--whole", "--merged")]
         assert row[0] == entry["dataset"] and row[2] == entry["form"]
         scale = 100 if entry["accuracy_mean"] <= 1 else 1
         expected = [entry["accuracy_mean"] * scale, entry["accuracy_std"] * scale]
@@ -110,12 +111,45 @@ def test_pictures_are_there() -> None:
         assert (ROOT / "docs" / name).read_bytes().startswith(begins)
 
 
+def index_of(page: str) -> list[tuple[str, str, str]]:
+    """Claim, number and anchor of each line of the index."""
+    text = page.partition("## Index")[2].partition(FIRST)[0]
+    return re.findall(r"^\| (.+) \| (.*) \| \[.+\]\(#(.+)\) \|$", text, re.MULTILINE)
+
+
+def test_every_section_has_its_line_in_the_index() -> None:
+    script = run_path(str(ROOT / "scripts" / "results_page.py"))
+    slug = script["results_index"].slug
+    _, _, below = PAGE.partition("## Index")
+    titles = re.findall(r"^#{2,3} (.+)$", below, re.MULTILINE)
+    found = index_of(PAGE)
+    assert all(number for _, number, _ in found)
+    no_claim = {REPRODUCED.strip("# "), "Where it falls short, and what was tried"}
+    assert {anchor for _, _, anchor in found} == {slug(t) for t in titles if t not in no_claim}
+
+
+def test_numbers_of_the_index_stand_in_their_sections() -> None:
+    sections = re.split(r"^#{2,3} ", PAGE.partition(FIRST)[2], flags=re.MULTILINE)
+    for claim, number, anchor in index_of(PAGE)[4:]:
+        section = next(s for s in sections if anchor == _anchor(s.partition("\n")[0]))
+        for given in re.findall(r"\d+\.\d+|\d+ of \d+", number):
+            # Seconds have one digit in their table.
+            value = f"{float(given):.1f}" if re.fullmatch(r"\d\.\d\d", given) else given
+            assert value in section or value.replace(" of ", " of its ") in section, claim
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 def test_a_reproduced_target_has_its_section(tmp_path: Path) -> None:
     for path in FOLDER.iterdir():
         if not path.name.startswith(("reproduce-", "notes-")):
             (tmp_path / path.name).write_bytes(path.read_bytes())
     script = run_path(str(ROOT / "scripts" / "results_page.py"))
-    assert script["page"](tmp_path) == OWN.rstrip() + "\n"  # sections appear with their files
+    alone = script["page"](tmp_path)  # sections appear with their files
+    assert alone.partition(FIRST)[2] == OWN.partition(FIRST)[2].rstrip() + "\n"
+    assert len(index_of(alone)) == 4
     report = {
         "name": "reproduce-time-best",
         "target": "time",
@@ -142,7 +176,8 @@ def test_a_reproduced_target_has_its_section(tmp_path: Path) -> None:
     (tmp_path / "notes-table1-best.md").write_text("There is no table 1 yet.\n")
     page = script["page"](tmp_path)
     section = page.partition(REPRODUCED)[2]
-    assert page.startswith(OWN.rstrip())
+    assert page.partition(FIRST)[2].startswith(OWN.partition(FIRST)[2].rstrip())
+    assert index_of(page)[4:] == [("Seconds of learning", "", "seconds-of-learning-recipe-best")]
     for words in (
         "### Seconds of learning, recipe best",
         "`dicgrl reproduce time --recipe best --seeds 3`",
