@@ -38,9 +38,12 @@ from dicgrl.graph import (
 from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.graph.checks import checked
 from dicgrl.graph.labels import Triples, as_label, as_labels
+from dicgrl.models import BACKBONES
 from dicgrl.readers import NetworkFacts, read_part
 from dicgrl.recipes import default_settings
 from dicgrl.settings import LATER, LinkSettings, NodeSettings, check_use
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.state import LearnerState
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.tasks import LinkTrainer, NodeTrainer
 from dicgrl.training.loop import Monitor
@@ -580,17 +583,51 @@ class Learner:
         strategy.conclude(self.run)
         return self
 
-    def save(self, folder: str | Path, *, keep: str | None = None) -> None:
+    def save(
+        self,
+        folder: str | Path,
+        *,
+        keep: str | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
         """Write the learner to a folder; see `dicgrl.store.run_folder`.
 
         Args:
             folder: Where to; a folder that holds this learner's earlier parts, or none.
             keep: Whose models stay in the folder: of all parts ("all"), or of the last ("last");
                 unless given, as the folder was begun, and all in a new one.
-        """
-        from dicgrl.store.run_folder import save_learner  # it imports this file
+            about: Further values for the configuration of a new folder, such as the dataset.
 
-        save_learner(self, Path(folder), keep=keep)
+        Raises:
+            BusyError: Another process is writing to the folder.
+            UserError: The folder holds another learner, folders of runs or parts without their
+                config.json, or is a file; or the last part was not learned to its end.
+        """
+        self.check_usable()
+        place = Path(folder).resolve()
+        known = self.stored.get(place, 0)
+        RunFolder(folder).save(self.state(), about=about, keep=keep, known=known)
+        self.stored[place] = self.num_parts
+
+    def state(self) -> LearnerState:
+        """All that there is to save, as plain values."""
+        return LearnerState(
+            identity=self.identity,
+            model_name=self.settings.model,
+            strategy_name=self.settings.strategy,
+            seed=self.seed,
+            settings=self.settings.as_dict(),
+            protocol=self.run.describe_protocol(),
+            names=self.names,
+            parts=self.run.taken,
+            model=self.run.model if self.num_parts else None,
+            strategy=self.strategy.state(),
+            reports=[asdict(report) for report in self.reports],
+            tests=self.tests,
+            before=self.before,
+            retention=self.retention,
+            first_answers=self.first_answers,
+        )
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str | torch.device = "auto") -> Learner:
@@ -599,9 +636,35 @@ class Learner:
         Raises:
             DataError: The folder is damaged or not a learner of this package.
         """
-        from dicgrl.store.run_folder import load_learner
+        place = pick_device(device)  # a mistake there is not the folder's
+        run = RunFolder(folder)
+        config = run.config()
+        try:  # before anything large is read
+            kind = NodeSettings if config["model"] in BACKBONES else LinkSettings
+            learner = cls(settings=kind(**config["settings"]), seed=config["seed"], device=place)
+            learner.identity = config["identity"]
+        except (KeyError, TypeError, UserError) as error:
+            raise run.misfit(error) from error
+        state = run.load(place, learner.identity)
+        try:
+            learner._recall(state)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise run.damage(error) from error
+        learner.stored[Path(folder).resolve()] = learner.num_parts
+        return learner
 
-        return load_learner(Path(folder), device)
+    def _recall(self, state: LearnerState) -> None:
+        """Become what was saved."""
+        self.names = state.names
+        if state.model is None:
+            return
+        self.run.recall(state.parts, state.model)
+        self.reports = [PartReport(**report) for report in state.reports]
+        self.tests = list(state.tests)
+        self.before = list(state.before)
+        self.retention = list(state.retention)
+        self.first_answers = state.first_answers
+        self.strategy.restore(dict(state.strategy))
 
     def check_usable(self) -> None:
         """Refuse to go on after a part that was learned by half.
