@@ -98,7 +98,7 @@ def test_a_second_process_is_told_and_the_first_may_be_killed(hold: Hold, name: 
 def test_a_dataset_is_fetched_by_one_process(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = Path("cache").absolute()
     monkeypatch.setenv("DICGRL_CACHE", str(cache))
-    hold(cache / ".cora.partial")
+    hold(cache / ".cora.lock")
     with serving({}) as server:
         monkeypatch.setenv("DICGRL_SOURCE", server.address)
         fetch = [sys.executable, "-m", "dicgrl", "datasets", "fetch"]

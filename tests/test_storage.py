@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from dicgrl import Learner
 from dicgrl.errors import DataError, UserError
 from dicgrl.store.checkpoint import load_model
-from dicgrl.store.run_folder import read_config
+from dicgrl.store.run_folder import RunFolder
 from tests.tiny import learner_of, ring, taught
 
 
@@ -114,10 +114,10 @@ def test_white_space_of_the_configuration_counts_as_well(run: Path) -> None:
         damaged[position] ^= 1 << position % 8
         path.write_bytes(damaged)
         with pytest.raises(DataError, match=r"config\.json"):
-            read_config(run)
+            RunFolder(run).config()
     path.write_bytes(content.replace(b"\n  ", b"\n\t", 1))
     with pytest.raises(DataError, match="checksum"):
-        read_config(run)
+        RunFolder(run).config()
 
 
 def test_a_file_that_was_cut_off_or_is_missing_or_longer_is_found(run: Path) -> None:
@@ -278,7 +278,7 @@ def test_a_save_does_not_read_earlier_parts(run: Path, monkeypatch: pytest.Monke
 
         return reading
 
-    monkeypatch.setattr("dicgrl.store.run_folder.load_file", watched(load_file))
+    monkeypatch.setattr("dicgrl.store.checkpoint.load_file", watched(load_file))
     for name in ("read_text", "read_bytes", "open"):
         monkeypatch.setattr(Path, name, watched(getattr(Path, name)))
     for newest in ("part-1", "part-2"):
@@ -309,7 +309,7 @@ def test_a_run_is_read_again_where_its_model_is_dropped_meanwhile(
             writer.save(tmp_path / "run", keep="last")
         return load_model(folder, device)
 
-    monkeypatch.setattr("dicgrl.store.run_folder.load_model", read)
+    monkeypatch.setattr("dicgrl.store.part_folder.load_model", read)
     assert Learner.load(tmp_path / "run", device="cpu").num_parts == 2
     assert len(asked) == 2
 
@@ -323,6 +323,6 @@ def test_a_model_that_is_lost_is_no_other_error(
         (folder / "model.safetensors").unlink()
         return load_model(folder, device)
 
-    monkeypatch.setattr("dicgrl.store.run_folder.load_model", read)
+    monkeypatch.setattr("dicgrl.store.part_folder.load_model", read)
     with pytest.raises(DataError, match=r"model\.safetensors"):
         Learner.load(tmp_path / "run", device="cpu")

@@ -284,14 +284,13 @@ def run(
         _check_changes(changes, [chosen.settings.form], whole=True)
         _run_whole(stream, chosen, seed, device, out, as_json)
         return
-    from dicgrl.jobs.stream import check_folder
     from dicgrl.report.continual import comparison_table, draw_curves, part_table
-    from dicgrl.store.run_folder import check_layout
+    from dicgrl.store import run_folder
     from dicgrl.strategies import Strategy
 
     strategies = list(dict.fromkeys(name.strip() for name in names.split(",")))
     if out is not None:
-        check_layout(out, several=len(strategies) > 1)
+        run_folder.RunFolder(out).check_layout(several=len(strategies) > 1)
     jobs: list[tuple[Recipe, Path | None]] = []
     for name in strategies:  # mistakes are found before the first of them runs
         if name not in Strategy.registry:
@@ -300,7 +299,7 @@ def run(
         Strategy.registry[name](chosen.settings)
         place = out / name if out is not None and len(strategies) > 1 else out
         if place is not None:
-            check_folder(place, resume)
+            run_folder.RunFolder(place).check_new(resume=resume)
         jobs.append((chosen, place))
     if not resume:  # a run goes on as it was begun
         _check_changes(changes, [chosen.settings.form for chosen, _ in jobs])
@@ -319,9 +318,9 @@ def run(
         if not shown:  # the run that was to be resumed had come to its end
             show(results)
         if place is not None:
-            draw_curves([results], place / "curves.png")
+            draw_curves([results], run_folder.RunFolder(place).curves_file)
     if len(every) > 1 and out is not None:
-        draw_curves(every, out / "curves.png")
+        draw_curves(every, run_folder.RunFolder(out).curves_file)
     if as_json:
         typer.echo(json.dumps(every if len(every) > 1 else every[0]))
         return
@@ -330,7 +329,8 @@ def run(
     if out is None:
         _console().print("No model was kept; --out FOLDER keeps it.")
     else:
-        _console().print(f"The curves are in {out / 'curves.png'}", soft_wrap=True)
+        curves = run_folder.RunFolder(out).curves_file
+        _console().print(f"The curves are in {curves}", soft_wrap=True)
 
 
 @app.command()
@@ -352,9 +352,9 @@ def learn(
     from dicgrl.models import BACKBONES
     from dicgrl.report.continual import draw_curves, part_table
     from dicgrl.report.progress import parts_bar
-    from dicgrl.store.run_folder import read_config
+    from dicgrl.store import run_folder
 
-    config = read_config(folder)
+    config = run_folder.RunFolder(folder).config()
     if config.get("setting") == "whole" and config.get("strategy") == "lower":
         _warn(
             "a plain model of --whole is fine-tuned, and forgets; one of --whole --disentangled "
@@ -377,8 +377,9 @@ def learn(
             on_named=named.extend,
             on_stale=lambda *counts: stale.update(zip(_FACTS, counts, strict=True)),
         )
-    if (folder / "curves.png").exists() and not known:
-        draw_curves([results], folder / "curves.png")
+    curves = run_folder.RunFolder(folder).curves_file
+    if curves.exists() and not known:
+        draw_curves([results], curves)
     if named:
         some = ", ".join(map(shown, named[:5])) + (", ..." if len(named) > 5 else "")
         _warn(f"{some}: learned as new, although others have these names; give labels to mean them")
@@ -574,9 +575,9 @@ def explain(
 def info(folder: RunFolder, as_json: Json = False) -> None:
     """What a run is, and what each of its parts brought, cost and led to."""
     from dicgrl.report.summary import summary_table
-    from dicgrl.store.overview import summarise
+    from dicgrl.store import run_folder
 
-    found = summarise(folder)
+    found = run_folder.RunFolder(folder).overview()
     if as_json:
         typer.echo(json.dumps(found))
     else:
@@ -594,11 +595,11 @@ def compare(
     """One table and one figure over several runs of one graph."""
     from dicgrl.report.continual import comparison_table, draw_curves
     from dicgrl.research.comparable import check_comparable
-    from dicgrl.store.run_folder import read_results
+    from dicgrl.store import run_folder
 
     if out.suffix not in (".png", ".svg", ".pdf"):
         raise UserError(f"--out {out}: expected a name that ends with .png, .svg or .pdf")
-    runs = [read_results(folder) for folder in folders]
+    runs = [run_folder.RunFolder(folder).results() for folder in folders]
     if len({run["task"] for run in runs}) > 1:
         raise UserError("these runs are of different tasks; compare those of one task")
     for warning in check_comparable(folders):
@@ -793,12 +794,12 @@ def _run_whole(
     as_json: bool,
 ) -> None:
     from dicgrl.jobs.merged import run_whole
-    from dicgrl.jobs.stream import check_folder
     from dicgrl.report.progress import training_bar
     from dicgrl.report.tables import whole_table
+    from dicgrl.store import run_folder
 
     if out is not None:
-        check_folder(out, resume=False)
+        run_folder.RunFolder(out).check_new()
     title = f"{stream.name} {recipe.settings.model}"
     with training_bar(title, recipe.settings.epochs, *_units(stream.task)) as monitor:
         results = run_whole(stream, recipe, seed=seed, device=device, out=out, monitor=monitor)
@@ -855,7 +856,9 @@ def _kept_of(place: Path | None) -> str:
     """What an interrupted run leaves."""
     if place is None:
         return ""
-    if not (place / "config.json").exists():
+    from dicgrl.store import run_folder
+
+    if not run_folder.RunFolder(place).exists():
         return "no part was finished yet, and nothing is kept"
     return f"finished parts are in {place}; --resume goes on"
 

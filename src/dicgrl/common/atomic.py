@@ -1,14 +1,16 @@
-"""Files and folders that appear whole or not at all, and files that are added to."""
+"""Files and folders that appear whole or not at all, and files that grow at the end."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from dicgrl.errors import UserError
 
@@ -37,8 +39,19 @@ def replacing_file(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def as_json(content: Any) -> str:
+    """The text of a JSON file."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON whole or not at all."""
+    with replacing_file(path) as temporary:
+        temporary.write_text(as_json(content), encoding="utf-8")
+
+
 def append_to_file(path: Path, text: str) -> None:
-    """Add text at the end of a file and sync it; whoever is killed may leave a piece of it."""
+    """Add text to the end of a file and sync it; a process that is killed may leave a piece."""
     with path.open("a", encoding="utf-8") as file:
         file.write(text)
         file.flush()

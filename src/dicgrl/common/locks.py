@@ -4,70 +4,82 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from filelock import BaseFileLock, FileLock, Timeout
+
 from dicgrl.errors import BusyError, UserError
 
-if sys.platform != "win32":
-    import fcntl
-
-
-_HELD: set[tuple[Path, int]] = set()  # folders and the threads of this process that have them
+LOCK = ".lock"  # in the folder, while somebody has it
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Have a folder to oneself among the processes that ask; it is made if it is not there.
 
-    The system gives the lock back when the process ends, however it ends. Windows has no such lock:
-    there, nothing keeps processes apart. A folder that was made and stays empty is removed again.
-    A thread that has the folder may ask for it again.
+    The system releases the lock when the process ends, however it ends. A killed process leaves an
+    empty file `.lock` behind, which is in nobody's way; the next lock removes it. A folder that was
+    made here and stays empty is removed again. A thread that has the folder may ask for it again.
+
+    Nothing keeps processes apart on a file system without locks, or in a folder that cannot be
+    written to anyway.
 
     Raises:
         BusyError: Another process or thread has the folder.
+        UserError: There is a file in place of the folder.
     """
-    mine = (folder.resolve(), threading.get_ident())
-    if mine in _HELD:
+    place = folder.resolve()
+    # One object per folder with a state for each thread, so that a thread knows what it holds.
+    lock = FileLock(place / LOCK, is_singleton=True)
+    if lock.is_locked:
         yield
         return
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    made = [each for each in (place, *place.parents) if not each.exists()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         raise UserError(f"{folder}: is a file; expected a folder") from None
-    handle = _lock(folder)
-    _HELD.add(mine)
     try:
-        yield
-    finally:
-        _HELD.discard(mine)
-        for place in made:
-            with contextlib.suppress(OSError):  # there is something in it
-                place.rmdir()
-        if handle is not None:
-            os.close(handle)
-
-
-def _lock(folder: Path) -> int | None:
-    """Lock the folder itself, so that no file of a lock is left by a process that was killed."""
-    if sys.platform == "win32":
-        return None
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError:  # whoever had made it left it empty and removed it
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
+        _acquire(lock, place)
+    except Timeout:
         raise BusyError(
             f"{folder}: another process is writing here; wait until it has ended"
         ) from None
-    except OSError:  # a file system without locks: as on Windows
-        os.close(handle)
-        return None
-    return handle
+    try:
+        yield
+    finally:
+        _release(lock, place)
+        for each in made:
+            with contextlib.suppress(OSError):  # there is something in it
+                each.rmdir()
+
+
+def _acquire(lock: BaseFileLock, place: Path) -> None:
+    try:
+        lock.acquire(blocking=False)
+    except FileNotFoundError:  # whoever had made the folder left it empty and removed it
+        place.mkdir(parents=True, exist_ok=True)
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise
+    except PermissionError:
+        if os.access(place, os.W_OK):  # the lock is there, and is another user's
+            raise
+    except OSError:  # a file system without locks
+        (place / LOCK).unlink(missing_ok=True)
+
+
+def _release(lock: BaseFileLock, place: Path) -> None:
+    """Release the lock and remove its file, if it is held at all."""
+    if not lock.is_locked:
+        return
+    # POSIX removes the file while it is held: later it may be that of another process. Whoever has
+    # opened it meanwhile sees that it has lost its name (filelock looks). Windows removes no file
+    # that is open, so that one which another process has taken stays.
+    if os.name == "posix":
+        (place / LOCK).unlink(missing_ok=True)
+    lock.release()
+    if os.name != "posix":
+        with contextlib.suppress(OSError):
+            (place / LOCK).unlink(missing_ok=True)

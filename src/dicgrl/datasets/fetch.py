@@ -57,7 +57,8 @@ def fetch(
         return target
     staging = target.with_name(f".{dataset.name}.partial")
     base = source_address().rstrip("/")
-    with locked(staging):
+    # Not the staging folder itself: it is renamed while it is locked, which Windows refuses.
+    with locked(target.with_name(f".{dataset.name}.lock")):
         if target.exists():  # another process was faster
             return target
         for file in dataset.files:

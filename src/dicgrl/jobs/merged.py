@@ -1,7 +1,7 @@
 """The setting that is not continual: all parts merged, one model (the paper's appendix A).
 
-The run folder is that of a stream of one part (`dicgrl.jobs.stream`): it answers the same questions, and
-new facts can become its next part.
+The run folder is that of a stream of one part (`dicgrl.jobs.stream`): it answers the same
+questions, and new facts can become its next part.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dicgrl.common.locks import locked
 from dicgrl.graph import SPLITS, Stream
-from dicgrl.jobs.stream import append_trace, check_folder, results
+from dicgrl.jobs.stream import results
 from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
-from dicgrl.store.checkpoint import save_model
-from dicgrl.store.run_folder import save_learner, write_config, write_json
+from dicgrl.store.run_folder import RunFolder
 from dicgrl.training import DivergedError, EpochReport
 from dicgrl.training.loop import Monitor
 
@@ -37,16 +35,16 @@ def run_whole(
     are there instead of a part.
 
     Returns:
-        The results, as written to `results.json`.
+        The results, as they are written to the folder.
 
     Raises:
         BusyError: Another process is writing to the folder.
         UserError: There is a run in it.
     """
     learner = Learner(settings=recipe.settings, seed=seed, device=device, names=stream.names)
-    with contextlib.nullcontext() if out is None else locked(out):
+    with contextlib.nullcontext() if out is None else RunFolder(out).locked():
         if out is not None:
-            check_folder(out, resume=False, resumable=False)
+            RunFolder(out).check_new(resumable=False)
         return _run_whole(learner, stream, recipe, out, monitor)
 
 
@@ -71,9 +69,9 @@ def _run_whole(
         report = learner.learn(stream.merged()[0], monitor=watch)
     except DivergedError:
         if out is not None:
-            write_config(learner, out, about)
-            append_trace(out, 0, trace)
-            save_model(learner.run.model, out, {"dataset": stream.name, "seed": learner.seed})
+            RunFolder(out).append_trace(0, trace)
+            meta = {"dataset": stream.name, "seed": learner.seed}
+            RunFolder(out).save_diverged(learner.state(), about=about, meta=meta)
         raise
     learner.evaluate()
     started = time.perf_counter()
@@ -89,9 +87,9 @@ def _run_whole(
         "count": {split: run.count(split) for split in SPLITS},
     }
     if out is not None:
-        append_trace(out, 0, trace)
-        save_learner(learner, out, about)
-        write_json(out / "results.json", found)
+        RunFolder(out).append_trace(0, trace)
+        learner.save(out, about=about)
+        RunFolder(out).write_results(found)
     return found
 
 

@@ -1,32 +1,22 @@
 """The main job: a stream learned part by part, measured after each, and written to a run folder.
 
-The folder is that of `dicgrl.store.run_folder`, with `results.json`, `trace.jsonl` (one line per epoch) and
-the learning curves besides. A run that was interrupted goes on after its last complete part and
-ends, on a CPU, with the numbers of one that was not.
+The folder is a `dicgrl.store.run_folder.RunFolder`. A run that was interrupted resumes after its
+last complete part and ends, on a CPU, with the numbers of one that was not.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from dicgrl.common.atomic import (
-    append_to_file,
-    check_place,
-    new_folder,
-    remove_leftovers,
-    replacing_file,
-)
+from dicgrl.common.atomic import new_folder
 from dicgrl.common.devices import device_name, peak_memory
-from dicgrl.common.locks import locked
-from dicgrl.errors import DataError, UserError
+from dicgrl.errors import UserError
 from dicgrl.graph import (
     SPLITS,
     KnowledgeGraph,
@@ -37,21 +27,9 @@ from dicgrl.graph import (
 )
 from dicgrl.learner import Learner, part_results
 from dicgrl.recipes import Recipe
-from dicgrl.store.run_folder import (
-    check_configured,
-    check_keep,
-    check_layout,
-    configuration,
-    measured_parts,
-    part_content,
-    read_config,
-    same_content,
-    save_learner,
-    write_json,
-)
+from dicgrl.store.content import part_content, same_content
+from dicgrl.store.run_folder import RunFolder, check_keep
 from dicgrl.training import EpochReport
-
-_LONGEST_LINE = 1 << 16  # bytes of a trace that are read to find its last line
 
 OnPart = Callable[[dict[str, Any]], None]
 OnEpoch = Callable[[int, EpochReport], None]
@@ -90,7 +68,7 @@ def run_stream(
         on_epoch: Told the part and the report of every epoch.
 
     Returns:
-        The results, as written to `results.json`.
+        The results, as they are written to the folder.
 
     Raises:
         BusyError: Another process is writing to the run folder.
@@ -102,10 +80,10 @@ def run_stream(
         "published": recipe.published,
     }
     check_keep(keep)
-    with contextlib.nullcontext() if out is None else locked(out):
-        if out is not None and check_folder(out, resume):
+    with contextlib.nullcontext() if out is None else RunFolder(out).locked():
+        if out is not None and RunFolder(out).check_new(resume=resume):
             learner = _resumed(out, stream, recipe, seed, device)
-        elif first is not None and (first / "config.json").exists():
+        elif first is not None and RunFolder(first).exists():
             learner = _forked(first, stream, recipe, seed, device)
         else:
             learner = Learner(
@@ -114,9 +92,9 @@ def run_stream(
         if learner.run.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(learner.run.device)
         if out is not None:
-            remove_leftovers(out)
-            if learner.num_parts and not (out / "config.json").exists():
-                save_learner(learner, out, about, keep)
+            RunFolder(out).remove_leftovers()
+            if learner.num_parts and not RunFolder(out).exists():
+                learner.save(out, about=about, keep=keep)
         found = None
         for number in range(learner.num_parts, len(stream)):
             found = _learn_part(learner, stream[number], about, out, keep, on_epoch)
@@ -127,8 +105,8 @@ def run_stream(
         if found is None:  # all was learned before; results may have been lost when it was killed
             found = results(learner, about)
             if out is not None:
-                save_learner(learner, out, about, keep)
-                write_json(out / "results.json", found)
+                learner.save(out, about=about, keep=keep)
+                RunFolder(out).write_results(found)
         return found
 
 
@@ -154,9 +132,9 @@ def _learn_part(
     learner.evaluate()
     found = results(learner, about)
     if out is not None:
-        append_trace(out, number, trace)
-        save_learner(learner, out, about, keep)
-        write_json(out / "results.json", found)
+        RunFolder(out).append_trace(number, trace)
+        learner.save(out, about=about, keep=keep)
+        RunFolder(out).write_results(found)
     return found
 
 
@@ -189,17 +167,18 @@ def learn_more(
             and how many are set aside.
 
     Returns:
-        The results, as written to `results.json`.
+        The results, as they are written to the folder.
 
     Raises:
         BusyError: Another process is writing to the run folder.
     """
-    config = read_config(out)
+    folder = RunFolder(out)
+    config = folder.config()
     check_keep(keep)
-    with locked(out):
-        _trace_before(out, 0)  # a damaged one is found now, not when it is added to
+    with folder.locked():
+        folder.check_trace()
         learner = Learner.load(out, device=device)
-        remove_leftovers(out)
+        folder.remove_leftovers()
         about = {
             "dataset": config.get("dataset", out.name),
             "task": config.get("task", str(learner.task)),
@@ -216,12 +195,12 @@ def learn_more(
         if not learner.brings_something(part):
             if names.items() - learner.names.items():
                 learner.names.update(names)
-                save_learner(learner, out, keep=keep)
+                learner.save(out, keep=keep)
             if on_known:
                 on_known(given)
             found = results(learner, about | {"published": config.get("published", {})})
-            if measured_parts(out) != learner.num_parts:  # a run that was killed may have lost it
-                write_json(out / "results.json", found)
+            if folder.measured_parts() != learner.num_parts:  # lost where the run was killed
+                folder.write_results(found)
             return found
         named = learner.named_alike(part)
         if named and on_named:
@@ -231,41 +210,21 @@ def learn_more(
 
 def _share(learner: Learner, first: Path) -> None:
     with contextlib.suppress(OSError), new_folder(first) as temporary:  # another run was faster
-        save_learner(learner, temporary)
-
-
-def check_folder(out: Path, resume: bool, resumable: bool = True) -> bool:
-    """Whether a folder holds a run to go on with; where none is `resumable`, none may be there.
-
-    Raises:
-        UserError: It holds a run and nobody asked to go on with it, or folders of runs, or parts
-            without their config.json, or a damaged trace; or it is no folder.
-    """
-    check_place(out)
-    there = (out / "config.json").exists()
-    if there and not resume:
-        go_on = ", or go on with it (--resume)" if resumable else ""
-        raise UserError(f"{out}: holds a run already; choose another folder{go_on}")
-    if not there:
-        check_layout(out, several=False)
-        check_configured(out)
-    _trace_before(out, 0)  # a damaged one is found now, not when it is added to
-    return there
+        learner.save(temporary)
 
 
 def results(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
-    """What `results.json` says."""
-    config = configuration(learner)
+    """What is known of a learner and was measured after each of its parts, ready for JSON."""
     found = learner.evaluations()
     last = found[-1]
     return {
         **about,
-        "model": config["model"],
-        "strategy": config["strategy"],
+        "model": learner.settings.model,
+        "strategy": learner.settings.strategy,
         "seed": learner.seed,
         "device": device_name(learner.run.device),
-        "settings": config["settings"],
-        "protocol": config["protocol"],
+        "settings": learner.settings.as_dict(),
+        "protocol": learner.run.describe_protocol(),
         "parts": [part_results(*entry) for entry in zip(learner.reports, found, strict=True)],
         "forgetting": last.forgetting,
         "backward_transfer": last.backward_transfer,
@@ -276,7 +235,7 @@ def results(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) -> Learner:
-    config = read_config(out)
+    config = RunFolder(out).config()
     if isinstance(config.get("settings"), dict):  # settings that are younger had their defaults
         defaults = type(recipe.settings)().as_dict()
         config["settings"] = json.loads(json.dumps(defaults)) | config["settings"]
@@ -325,49 +284,3 @@ def _check_parts(folder: Path, learner: Learner, stream: Stream) -> None:
                 f"{folder}: part {number} of the run there is not that of this stream; it came by "
                 "`learn`, from other data or with another --valid or --test"
             )
-
-
-def append_trace(out: Path, part: int, trace: list[EpochReport]) -> None:
-    """Add a part's epochs; lines of that part from a run that was killed are dropped.
-
-    The cost follows the epochs, unless there is something to drop: then the file is replaced. It
-    is called before the part is saved, so that a line that a killed process left unfinished is of
-    a part that is learned again.
-    """
-    path = out / "trace.jsonl"
-    added = [json.dumps({"part": part, **asdict(entry)}) for entry in trace]
-    if _ends_before(path, part):
-        append_to_file(path, _as_lines(added))
-        return
-    kept = _trace_before(out, part)
-    with replacing_file(path) as temporary:
-        temporary.write_text(_as_lines(kept + added), encoding="utf-8")
-
-
-def _as_lines(lines: list[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _ends_before(path: Path, part: int) -> bool:
-    """Whether the last line of a trace is whole and of an earlier part."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(file.seek(0, os.SEEK_END) - _LONGEST_LINE, 0))
-            *lines, rest = file.read().split(b"\n")
-        return not rest and bool(json.loads(lines[-1])["part"] < part)
-    except (FileNotFoundError, LookupError, TypeError, ValueError):
-        return False
-
-
-def _trace_before(out: Path, part: int) -> list[str]:
-    """Lines of earlier parts in the trace, without a last one that was not written to its end."""
-    path = out / "trace.jsonl"
-    try:
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        lines = text.splitlines()
-        if len(lines) > 1 and not text.endswith(("\n", "}")):  # the first lines come at once
-            lines.pop()
-        kept = [line for line in lines if json.loads(line)["part"] < part]
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(path, f"damaged ({error}); remove the file to go on without it") from error
-    return kept

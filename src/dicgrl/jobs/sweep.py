@@ -19,7 +19,7 @@ from dicgrl.errors import FailureError, UserError, unknown_name
 from dicgrl.graph import KnowledgeStream, Stream
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LATER, LinkSettings, NodeSettings, check_use
-from dicgrl.store.run_folder import fingerprint
+from dicgrl.store.content import fingerprint
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.strategies.bounds import Lower
 from dicgrl.tasks import LinkTrainer, NodeTrainer

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+from dicgrl.common.atomic import write_json
 from dicgrl.datasets import load_stream, registered
 from dicgrl.errors import BusyError, UserError
 from dicgrl.graph import Stream
@@ -23,7 +24,6 @@ from dicgrl.jobs.stream import run_stream
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.research.case import study_case
 from dicgrl.settings import LATER
-from dicgrl.store.run_folder import write_json
 
 FORMAT = "dicgrl-cell-1"
 FIRST = "first"  # folder of first parts that cells share while they are run

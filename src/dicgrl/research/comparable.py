@@ -11,7 +11,7 @@ from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, KnowledgePart, NetworkPart
 from dicgrl.graph.arrays import IntArray, ids_in
 from dicgrl.graph.knowledge import triple_keys
-from dicgrl.store.run_folder import data_checksums, stored_parts
+from dicgrl.store.run_folder import RunFolder
 
 
 def check_comparable(folders: Sequence[Path]) -> list[str]:
@@ -25,10 +25,10 @@ def check_comparable(folders: Sequence[Path]) -> list[str]:
         UserError: The runs are of different graphs.
     """
     first, *others = folders
-    mine = data_checksums(first)
+    mine = RunFolder(first).data_checksums()
     warnings = []
     for other in others:
-        theirs = data_checksums(other)
+        theirs = RunFolder(other).data_checksums()
         common = min(len(mine), len(theirs))
         if mine[:common] != theirs[:common] and _held_out_differently(first, other, common):
             warnings.append(
@@ -49,7 +49,8 @@ def _held_out_differently(first: Path, other: Path, parts: int) -> bool:
     Raises:
         UserError: The parts are not of one graph.
     """
-    pairs = list(zip(stored_parts(first), stored_parts(other), strict=False))[:parts]
+    stored = (RunFolder(folder).stored_parts() for folder in (first, other))
+    pairs = list(zip(*stored, strict=False))[:parts]
     none: IntArray = np.empty(0, np.int64)
     seen = (none, none)
     differs = False

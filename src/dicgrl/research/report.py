@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dicgrl.common.atomic import replacing_file
+from dicgrl.common.atomic import replacing_file, write_json
 from dicgrl.research.cells import Cell, Finished, load_cell
 from dicgrl.research.figures import save_figure
 from dicgrl.research.target import Content, Options, Target
-from dicgrl.store.run_folder import write_json
 
 
 def load_found(target: Target, options: Options, folder: Path) -> dict[Cell, Finished]:

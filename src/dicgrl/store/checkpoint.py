@@ -6,8 +6,8 @@ No pickle anywhere: what is read is either plain numbers and texts or refused.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from torch import Tensor
 from dicgrl.common.atomic import replacing_file
 from dicgrl.errors import DataError, UserError
 from dicgrl.models import Components, KnowledgeModel, NetworkModel
+from dicgrl.store.sealed import checksum
 
 FORMAT = "dicgrl-checkpoint-1"
 
@@ -66,6 +67,18 @@ def write_arrays(arrays: dict[str, Tensor], path: Path) -> None:
     path.chmod(mode)  # else it is its owner's alone
 
 
+def read_arrays(path: Path) -> dict[str, Tensor]:
+    """Read back what `write_arrays` wrote.
+
+    Raises:
+        DataError: The file is missing or damaged.
+    """
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise DataError(path, f"damaged ({error})") from error
+
+
 def load_model(
     folder: Path, device: torch.device | str = "cpu"
 ) -> tuple[KnowledgeModel | NetworkModel, dict[str, Any]]:
@@ -98,18 +111,30 @@ def load_model(
         raise DataError(path, f"the arrays beside it are not its own ({error})") from error
 
 
+def empty_model(
+    configuration: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device | str
+) -> KnowledgeModel | NetworkModel:
+    """The model that a configuration describes, before what it has learned is put into it.
+
+    Args:
+        configuration: As `model.configuration()` gave it.
+        tensors: All arrays of the checkpoint; their sizes say how much the model has grown.
+        device: Where to compute.
+    """
+    known = dict(configuration)
+    if known["components"] is not None:
+        known["components"] = Components(**known["components"])
+    if "num_features" not in known:
+        return KnowledgeModel(**known, device=device)
+    model = NetworkModel(**known, device=device)
+    model.grow(len(tensors["parameter/class_bias"]))
+    return model
+
+
 def _build(
     description: dict[str, Any], tensors: dict[str, Tensor], device: torch.device | str
 ) -> KnowledgeModel | NetworkModel:
-    configuration = dict(description["model"])
-    if configuration["components"] is not None:
-        configuration["components"] = Components(**configuration["components"])
-    model: KnowledgeModel | NetworkModel
-    if "num_features" in configuration:
-        model = NetworkModel(**configuration, device=device)
-        model.grow(len(tensors["parameter/class_bias"]))
-    else:
-        model = KnowledgeModel(**configuration, device=device)
+    model = empty_model(dict(description["model"]), tensors, device)
     with torch.no_grad():
         for name, table in model.tables().items():
             prefix = f"table/{name}/"
@@ -123,9 +148,3 @@ def _build(
     model.generator.set_state(tensors["generator"])
     model.eval()
     return model
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from dicgrl.errors import DataError
-from dicgrl.store.run_folder import part_folder, read_config, read_json, saved_parts
+from dicgrl.store.part_folder import PartFolder
 
 _ABOUT = ("dataset", "task", "model", "strategy", "recipe", "seed", "keep", "settings")
 
 
-def summarise(folder: Path) -> dict[str, Any]:
+def overview(
+    folder: Path,
+    config: Mapping[str, Any],
+    results: Mapping[str, Any],
+    places: Iterable[PartFolder],
+) -> dict[str, Any]:
     """What a run is, what each of its parts brought and cost, and what is known since.
 
-    Example:
-        >>> summarise(Path("no such run"))
-        Traceback (most recent call last):
-        dicgrl.errors.DataError: no such run: no run here (config.json is missing)
+    Args:
+        folder: The run folder.
+        config: Its configuration.
+        results: Its results; empty where there are none.
+        places: Its parts.
 
     Raises:
-        DataError: It is no run, or a file of it is damaged.
+        DataError: A file of the run is damaged.
     """
-    about = {"dataset": folder.resolve().name, "recipe": "default"} | read_config(folder)
-    path = folder / "results.json"
-    results = read_json(path) if path.exists() else {}
+    about = {"dataset": folder.resolve().name, "recipe": "default", **config}
     try:
         measured = {part["part"]: part for part in results.get("parts", [])}
         parts = []
-        for number in range(saved_parts(folder)):
-            place = part_folder(folder, number)
-            labels = read_json(place / "labels.json")
-            brought = {f"new_{kind}": len(names) for kind, names in labels.items()}
-            learned = read_json(place / "report.json")
+        for place in places:
+            brought = {f"new_{kind}": len(names) for kind, names in place.labels().items()}
+            learned = place.peek_report()
             took = {**learned["report"], "retention": learned["retention"]}
-            parts.append({**brought, **took, **measured.get(number, {})})
+            parts.append({**brought, **took, **measured.get(place.number, {})})
     except (AttributeError, KeyError, TypeError) as error:
         raise DataError(folder, f"damaged run ({error})") from error
     return {

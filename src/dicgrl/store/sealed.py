@@ -1,0 +1,88 @@
+"""JSON files of a run: each carries its own checksum and names the run that it belongs to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dicgrl.common.atomic import as_json, write_json
+from dicgrl.errors import DataError
+
+FORMAT = "dicgrl-run-2"
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_sum(path: Path, expected: str) -> None:
+    """Refuse a file whose checksum is another.
+
+    Raises:
+        DataError: It is missing or damaged.
+    """
+    if not path.is_file():
+        raise DataError(path, "damaged run: this file is missing")
+    if checksum(path) != expected:
+        raise _other_checksum(path)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object of a run.
+
+    Raises:
+        DataError: It is missing or damaged.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(path, "damaged run: this file is missing") from None
+    except (ValueError, OSError) as error:
+        raise DataError(path, f"damaged ({error})") from error
+    if not isinstance(content, dict):
+        raise DataError(path, "damaged: expected a JSON object")
+    return content
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content with its own checksum, as it is read back."""
+    text = as_json(content)
+    plain: dict[str, Any] = json.loads(text)
+    return plain | {"sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON object with its own checksum, whole or not at all."""
+    write_json(path, sealed(content))
+
+
+def read_sealed(path: Path, key: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Read back what `write_sealed` wrote, byte for byte.
+
+    Args:
+        path: The file.
+        key: Values that it must have, such as the identity of the run.
+
+    Raises:
+        DataError: It is missing, damaged, of another version or of another run.
+    """
+    content = read_json(path)
+    if content.get("format") != FORMAT:
+        raise DataError(path, f"not a run of this version (expected format {FORMAT!r})")
+    content.pop("sha256", None)
+    # Its text is made again: that tells white space and repeated keys apart, too.
+    if path.read_bytes() != as_json(sealed(content)).encode():
+        raise _other_checksum(path)
+    for name, value in (key or {}).items():
+        if content.get(name) != value:
+            raise DataError(path, f"of another run or part: {name} {content.get(name)}")
+    return content
+
+
+def _other_checksum(path: Path) -> DataError:
+    return DataError(path, "damaged: its checksum is not the one that was written")

@@ -1,0 +1,53 @@
+"""What there is to save of a learner, as plain values: all that a run folder has to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from dicgrl.graph import Part
+from dicgrl.models import KnowledgeModel, NetworkModel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearnerState:
+    """A learner after its newest part.
+
+    Attributes:
+        identity: Tells the learner from every other one, also from one that learned the same.
+        model_name: Name of the model.
+        strategy_name: Name of the strategy.
+        seed: Seed of every random choice.
+        settings: The settings, ready for JSON.
+        protocol: How it is measured, ready for JSON.
+        names: Readable names by label.
+        parts: The parts as the learner's graph sees them, oldest first.
+        model: The model; None where nothing was learned.
+        strategy: Tensors that the strategy keeps, by name.
+        reports: What learning each part took, ready for JSON.
+        tests: What was measured on the test sets after each part.
+        before: The metric of each part before it was learned, above chance; None where not measured.
+        retention: How much of the first part is still answered after each part; None where not
+            measured.
+        first_answers: Which questions of the first part's test set were answered at first, bool
+            [questions]; None where not measured.
+    """
+
+    identity: str
+    model_name: str
+    strategy_name: str
+    seed: int
+    settings: Mapping[str, Any]
+    protocol: Mapping[str, Any]
+    names: Mapping[str, str] = field(default_factory=dict)
+    parts: Sequence[Part] = ()
+    model: KnowledgeModel | NetworkModel | None = None
+    strategy: Mapping[str, Tensor] = field(default_factory=dict)
+    reports: Sequence[Mapping[str, Any]] = ()
+    tests: Sequence[list[dict[str, Any]]] = ()
+    before: Sequence[float | None] = ()
+    retention: Sequence[float | None] = ()
+    first_answers: Tensor | None = None
