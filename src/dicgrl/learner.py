@@ -24,28 +24,18 @@ from dicgrl.errors import DataWarning, UserError, shown, unknown_name
 from dicgrl.evaluation import ranking_metrics
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation, evaluations
 from dicgrl.graph import (
-    SPLITS,
-    KnowledgeGraph,
     KnowledgePart,
-    KnowledgeStream,
-    NetworkGraph,
-    NetworkPart,
-    NetworkStream,
-    Part,
     Task,
     Vocabulary,
 )
 from dicgrl.graph.arrays import IntArray, as_triples
-from dicgrl.graph.checks import checked
 from dicgrl.graph.labels import Triples, as_label, as_labels
-from dicgrl.readers import NetworkFacts, read_part
+from dicgrl.intake import Facts, Intake, take_in
 from dicgrl.recipes import default_settings
 from dicgrl.settings import LATER, LinkSettings, NodeSettings, check_use
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.tasks import LinkTrainer, NodeTrainer
 from dicgrl.training.loop import Monitor
-
-_CONVERTED = {"pykeen": "from_pykeen", "torch_geometric": "from_pyg"}  # by their libraries
 
 Question = Sequence[str | None]
 """Head, relation and tail, one of which is None: that is asked for."""
@@ -212,9 +202,18 @@ class Learner:
         """Parts learned so far."""
         return self.run.num_parts
 
+    def intake(self, facts: Facts) -> Intake:
+        """What `learn` would make of facts: what is new in them; nothing is learned.
+
+        Raises:
+            UserError: It is neither a part, nor triples or facts, nor a file of one part.
+        """
+        self.check_usable()
+        return take_in(self.run, self.names, facts)
+
     def learn(
         self,
-        part: Part | Triples | NetworkFacts | str | Path,
+        part: Facts | Intake,
         *,
         names: Mapping[str, str] | None = None,
         probe: bool = False,
@@ -225,8 +224,8 @@ class Learner:
         Args:
             part: A part of a stream; or what arrived by its labels: triples as a list, an array, a
                 data frame of three columns or a file, new nodes and edges of a network as
-                `NetworkFacts` or files. Labels are text or whole numbers. Entities, relations and
-                classes may be new, and edges may name old nodes.
+                `NetworkFacts` or files; or what `intake` made of either. Labels are text or whole
+                numbers. Entities, relations and classes may be new, and edges may name old nodes.
             names: Readable names of what arrived, besides those in a `labels.tsv` beside the files.
             probe: Measure the part's test set before it is learned, for the forward transfer.
             monitor: Told about every epoch.
@@ -235,25 +234,17 @@ class Learner:
         part and the report is empty. When learning fails (it diverges, or is interrupted), the
         learner is of no further use: go on with the one that was saved before.
         """
-        given = isinstance(part, KnowledgePart | NetworkPart)
-        part, found = self.as_part(part)
-        named = Names(found) | Names(names)
-        self.check_usable()
-        run = self.run
-        if given:
-            part = checked(part)
-            if run.num_parts and self._is_stale(part):
-                known = DataWarning(f"part {run.num_parts}", "learned before: nothing in it is new")
-                warnings.warn(known, stacklevel=2)
+        if isinstance(part, Intake):  # whoever made it has looked at it
+            arrived = part
+            self.check_usable()
         else:
-            part, _ = self.news(part)
-            if not self.brings_something(part):
-                self.names.update(named)
-                return PartReport(run.newest, 0.0, 0)
-            alike = self.named_alike(part)
-            if alike:
-                some = ", ".join(map(shown, alike[:3])) + (", ..." if len(alike) > 3 else "")
-                warnings.warn(f"new, though they are the names of others: {some}", stacklevel=2)
+            arrived = self.intake(part)
+            _warn_of(arrived, self.num_parts)
+        named = Names(arrived.names) | Names(names)
+        run, part = self.run, arrived.part
+        if arrived.is_empty:
+            self.names.update(named)
+            return PartReport(run.newest, 0.0, 0)
         if not run.num_parts and not len(part.train):  # it would use up how a first part is learned
             raise UserError("the first part holds no training examples: there is nothing to learn")
         started = time.perf_counter()
@@ -684,81 +675,6 @@ class Learner:
             return None
         return answered[self.first_answers].double().mean().item()
 
-    def news(self, part: Part) -> tuple[Part, tuple[int, int]]:
-        """What a part of facts brings: triples that are not known, nor set aside already.
-
-        `learn` leaves the others out where it is given facts instead of a part of a stream.
-
-        Returns:
-            The part that is left, and how many of its triples were known and set aside.
-        """
-        if isinstance(self.run, LinkTrainer) and isinstance(part, KnowledgePart):
-            return self.run.graph.news(part)
-        return part, (0, 0)
-
-    def _is_stale(self, part: Part) -> bool:
-        """Whether a part of a stream says something, all of which is known."""
-        graph, says = self.run.graph, any(len(getattr(part, split)) for split in SPLITS)
-        if isinstance(part, KnowledgePart):
-            return says and isinstance(graph, KnowledgeGraph) and graph.is_known(part)
-        return says and isinstance(graph, NetworkGraph) and graph.is_known(part)
-
-    def brings_something(self, part: Part) -> bool:
-        """Whether there is anything to learn of what `news` left; always for a first part."""
-        graph = self.run.graph
-        if not self.num_parts or isinstance(part, NetworkPart) != isinstance(graph, NetworkGraph):
-            return True  # or nothing that this learner could learn: `learn` says so
-        if isinstance(part, NetworkPart) and isinstance(graph, NetworkGraph):
-            return not graph.is_known(part)
-        return any(len(getattr(part, split)) for split in SPLITS)
-
-    def named_alike(self, part: Part) -> list[str]:
-        """Labels of a part that are new, and the readable names of known ones.
-
-        They would become something new; whoever asks by that name then means it.
-        """
-        names = {name for label, name in self.names.items() if name != label}
-        if not names:
-            return []
-        if isinstance(part, KnowledgePart):
-            entities = part.entities.labels(part.new_entities)
-            labels = [*entities, *part.relations.labels(part.new_relations)]
-        else:
-            labels = [*part.nodes.labels(part.new_nodes), *part.classes.labels(part.new_classes)]
-        known = self._vocabularies()
-        return [
-            label
-            for label in labels
-            if label in names and not any(label in vocabulary for vocabulary in known)
-        ]
-
-    def _vocabularies(self) -> tuple[Vocabulary, ...]:
-        graph = self.run.graph
-        if isinstance(graph, NetworkGraph):
-            return graph.nodes, graph.classes
-        return () if graph is None else (graph.entities, graph.relations)
-
-    def as_part(
-        self, part: Part | Triples | NetworkFacts | str | Path
-    ) -> tuple[Part, Mapping[str, str]]:
-        """What `learn` makes of what it is given, and readable names beside it; nothing is learned.
-
-        Raises:
-            UserError: It is neither a part, nor triples or facts, nor a file of one part.
-        """
-        if isinstance(part, KnowledgePart | NetworkPart):
-            return part, {}
-        if isinstance(part, KnowledgeStream | NetworkStream):
-            raise UserError("a stream is learned part by part: for part in stream: learn(part)")
-        if (library := type(part).__module__.partition(".")[0]) in _CONVERTED:
-            raise UserError(f"dicgrl.interop.{_CONVERTED[library]} makes a stream of it, to learn")
-        network = self.run.graph if isinstance(self.run, NodeTrainer) else None
-        if isinstance(part, NetworkFacts):
-            return part.part(network), {}
-        if isinstance(part, str | Path):
-            return read_part(part, network)
-        return KnowledgeStream.from_labels("learned", [part])[0], {}
-
     def _links(self, what: str) -> LinkTrainer:
         if not isinstance(self.run, LinkTrainer):
             raise UserError(f"{what} is about triples; this learner classifies nodes")
@@ -785,6 +701,16 @@ def _whole_number(name: str, value: Any, least: int, most: int | None = None) ->
         span = f"at least {least}" if most is None else f"{least} to {most}"
         raise UserError(f"{name}={value!r}: expected a whole number, {span}")
     return number
+
+
+def _warn_of(arrived: Intake, part: int) -> None:
+    """Say what is odd about facts; the caller of `learn` is warned."""
+    if arrived.is_repeated:
+        known = DataWarning(f"part {part}", "learned before: nothing in it is new")
+        warnings.warn(known, stacklevel=3)
+    if alike := arrived.named_alike:
+        some = ", ".join(map(shown, alike[:3])) + (", ..." if len(alike) > 3 else "")
+        warnings.warn(f"new, though they are the names of others: {some}", stacklevel=3)
 
 
 def part_results(report: PartReport, found: Evaluation) -> dict[str, Any]:
