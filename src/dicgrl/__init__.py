@@ -38,6 +38,7 @@ from dicgrl.readers import NetworkFacts, read_stream, write_stream
 if TYPE_CHECKING:
     from dicgrl.ask.explain import Explanation
     from dicgrl.evaluation.continual import Evaluation
+    from dicgrl.jobs.plan import run
     from dicgrl.learner import Learner, PartReport, Prediction
     from dicgrl.settings import LinkSettings, NodeSettings
     from dicgrl.training import DivergedError
@@ -74,6 +75,7 @@ __all__ = [
     "describe",
     "load_stream",
     "read_stream",
+    "run",
     "write_stream",
 ]
 
@@ -88,6 +90,7 @@ _LATER = {
     "NodeSettings": "dicgrl.settings",
     "PartReport": "dicgrl.learner",
     "Prediction": "dicgrl.learner",
+    "run": "dicgrl.jobs.plan",
 }
 
 
