@@ -19,14 +19,14 @@ from rich.console import Console
 from rich.table import Table
 
 import dicgrl
-from dicgrl.jobs.merged import run_whole
+from dicgrl.jobs.merged import run_merged
 from dicgrl.recipes import load_recipe
 
 
 def measure(dataset: str, model: str, form: str, seeds: int) -> dict[str, Any]:
     stream = dicgrl.load_stream(dataset)
     recipe = load_recipe("best", dataset, model, disentangled=form == "disentangled")
-    runs = [run_whole(stream, recipe, seed=seed, device="cpu") for seed in range(seeds)]
+    runs = [run_merged(stream, recipe, seed=seed, device="cpu") for seed in range(seeds)]
     found = [run["test"]["accuracy"] for run in runs]
     return {
         "dataset": dataset,

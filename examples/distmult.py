@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 import dicgrl
-from dicgrl.jobs.merged import run_whole
+from dicgrl.jobs.merged import run_merged
 from dicgrl.models import Scorer
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings
@@ -53,7 +53,7 @@ def main(epochs: int = 20) -> dict[str, float]:
             negatives=32,
             lr=5e-3,
         )
-        results = run_whole(stream, Recipe("example", settings))
+        results = run_merged(stream, Recipe("example", settings))
         form = f"{components} components" if components else "plain"
         found[form] = results["test"]["hits@10"]
         print(f"distmult, {form}: test H@10 {found[form]:.3f}")

@@ -17,7 +17,7 @@ def _context() -> ForkServerContext:
     """Processes are forked from one that has imported everything and done nothing."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["dicgrl.cli", "dicgrl.jobs.stream", "dicgrl.report.continual", "dicgrl.report.progress"]
+        ["dicgrl.cli", "dicgrl.jobs.plan", "dicgrl.report.curves", "dicgrl.report.progress_bars"]
     )
     return context
 

@@ -227,12 +227,12 @@ def test_a_stream_of_one_part_and_one_without_new_entities(cli: Cli) -> None:
 
 RUN_MISTAKES = {
     "a folder is missing": (("ring", "--resume"), ("--resume", "--out")),
-    "resume and whole": (("ring", "--resume", "--whole", "--out", "x"), ("without --whole",)),
-    "keep and whole": (("ring", "--keep", "last", "--whole"), ("--keep", "without --whole")),
+    "resume and whole": (("ring", "--resume", "--whole", "--out", "x"), ("without --merged",)),
+    "keep and whole": (("ring", "--keep", "last", "--whole"), ("--keep", "without --merged")),
     "keep": (("ring", "--keep", "least", "--out", "never"), ("'least'", "did you mean 'last'?")),
     "strategy and whole": (
         ("ring", "--whole", "--strategy", "dicgrl"),
-        ("--strategy dicgrl", "--whole", "leave out"),
+        ("--strategy dicgrl", "--merged", "leave out"),
     ),
     "a run is there": (("ring", "--out", "plain"), ("plain", "holds a run already", "--resume")),
     "whole over a run": (("ring", "--whole", "--out", "plain"), ("holds a run already",)),

@@ -16,7 +16,10 @@ from dicgrl import FailureError, KnowledgeStream, Stream, UserError, load_stream
 from dicgrl.cli import main
 from dicgrl.datasets.synthetic import aspect_graph
 from dicgrl.graph import NetworkStream
-from dicgrl.jobs.sweep import Sweep, Trial, parse_grid, recipe_text, run_sweep, validation_value
+from dicgrl.jobs.sweep import Sweep, run_sweep, validation_value
+from dicgrl.jobs.sweep_grid import parse_grid
+from dicgrl.jobs.sweep_recipe import recipe_text
+from dicgrl.jobs.sweep_study import Trial
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.training import DivergedError
@@ -39,9 +42,9 @@ class Objective:
         monkeypatch.setattr(dicgrl.jobs.sweep, "validation_value", self)
 
     def __call__(
-        self, stream: Stream, settings: LinkSettings, *, whole: bool, seed: int, device: str
+        self, stream: Stream, settings: LinkSettings, *, merged: bool, seed: int, device: str
     ) -> float:
-        del stream, whole, device
+        del stream, merged, device
         self.asked.append((settings.lr, settings.top, seed))
         if len(self.asked) == self.interrupt_at:
             raise KeyboardInterrupt
@@ -224,7 +227,7 @@ def test_the_test_sets_are_never_read(kind: str, whole: bool) -> None:
         recipe = Recipe("best", recipe.settings.changed({"hidden": 2, "heads": 2, "epochs": 2}))
     grid = {"lr": ["0.01", "0.05"]}
     clean, other = (
-        run_sweep(given, recipe, grid, whole=whole, device="cpu")
+        run_sweep(given, recipe, grid, merged=whole, device="cpu")
         for given in (stream, poisoned(stream))
     )
     assert other.trials == clean.trials
@@ -260,8 +263,8 @@ def test_without_validation_data_nothing_is_tried(objective: Objective, tmp_path
 # The recipe that it writes.
 
 
-def best(settings: LinkSettings | NodeSettings, whole: bool = False) -> Sweep:
-    return Sweep("films", "hits@10", whole, 1, [Trial({"lr": "0.2"}, 0.5, "complete")], settings)
+def best(settings: LinkSettings | NodeSettings, merged: bool = False) -> Sweep:
+    return Sweep("films", "hits@10", merged, 1, [Trial({"lr": "0.2"}, 0.5, "complete")], settings)
 
 
 def test_the_chosen_settings_come_back_from_their_file(tmp_path: Path) -> None:
@@ -280,7 +283,7 @@ def test_the_chosen_settings_come_back_from_their_file(tmp_path: Path) -> None:
         )
         assert loaded.settings == settings and loaded.name == str(path)
     whole = LinkSettings(model="convkb", lr=0.5)
-    path.write_text(recipe_text(best(whole, whole=True)), encoding="utf-8")
+    path.write_text(recipe_text(best(whole, merged=True)), encoding="utf-8")
     assert load_recipe(str(path), "anything", "convkb").settings == whole
 
 

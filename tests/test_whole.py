@@ -12,7 +12,7 @@ from dicgrl import Learner, UserError
 from dicgrl.common.devices import pick_device
 from dicgrl.datasets.synthetic import aspect_graph
 from dicgrl.graph import KnowledgeStream, KnowledgeStreamBuilder
-from dicgrl.jobs.merged import run_whole
+from dicgrl.jobs.merged import run_merged
 from dicgrl.models import KnowledgeModel
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings
@@ -49,7 +49,7 @@ def link_run(stream: KnowledgeStream, recipe: Recipe) -> LinkTrainer:
 
 
 def run(stream: KnowledgeStream, recipe: Recipe, **arguments: Any) -> dict[str, Any]:
-    return run_whole(stream, recipe, device="cpu", **arguments)
+    return run_merged(stream, recipe, device="cpu", **arguments)
 
 
 @pytest.mark.parametrize(
@@ -226,4 +226,4 @@ def test_devices() -> None:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
 def test_a_missing_gpu_is_said(stream: KnowledgeStream) -> None:
     with pytest.raises(UserError, match="no CUDA device here; use --device cpu"):
-        run_whole(stream, recipe_of(), device="cuda")
+        run_merged(stream, recipe_of(), device="cuda")

@@ -37,6 +37,7 @@ from dicgrl.readers import NetworkFacts, read_stream, write_stream
 if TYPE_CHECKING:
     from dicgrl.ask.explain import Explanation
     from dicgrl.evaluation.continual import Evaluation
+    from dicgrl.jobs.plan import run
     from dicgrl.learner import Learner, PartReport, Prediction
     from dicgrl.settings import LinkSettings, NodeSettings
     from dicgrl.training import DivergedError
@@ -72,6 +73,7 @@ __all__ = [
     "describe",
     "load_stream",
     "read_stream",
+    "run",
     "write_stream",
 ]
 
@@ -86,6 +88,7 @@ _LATER = {
     "NodeSettings": "dicgrl.settings",
     "PartReport": "dicgrl.learner",
     "Prediction": "dicgrl.learner",
+    "run": "dicgrl.jobs.plan",
 }
 
 

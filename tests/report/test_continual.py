@@ -11,13 +11,11 @@ import pytest
 from rich.console import Console, RenderableType
 
 from dicgrl.learner import Prediction
-from dicgrl.report.continual import (
-    comparison_table,
-    draw_curves,
-    part_table,
-    predictions_table,
-    run_labels,
-)
+from dicgrl.report.answers_table import answers_table
+from dicgrl.report.comparison_table import comparison_table
+from dicgrl.report.curves import draw_curves
+from dicgrl.report.part_table import part_table
+from dicgrl.report.results_text import run_labels
 
 
 def text_of(content: RenderableType, width: int = 200) -> str:
@@ -129,11 +127,11 @@ def test_tables_stay_within_the_terminal(width: int) -> None:
     for content in (
         part_table(results_of()),
         comparison_table([results_of(), results_of(strategy="lower")]),
-        predictions_table("[x] -- genre -- ?", answers),
+        answers_table("[x] -- genre -- ?", answers),
     ):
         assert all(len(line) <= width for line in text_of(content, width).splitlines())
     question = "[x] -- genre -- ?"
-    assert text_of(predictions_table(question, answers)).startswith(question)
+    assert text_of(answers_table(question, answers)).startswith(question)
 
 
 def test_runs_are_labelled_by_what_tells_them_apart() -> None:

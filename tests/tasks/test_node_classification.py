@@ -16,7 +16,7 @@ from torch import Tensor
 
 from dicgrl import UserError
 from dicgrl.graph import KnowledgeStream, NetworkPart, NetworkStream, NetworkStreamBuilder
-from dicgrl.jobs.merged import run_whole
+from dicgrl.jobs.merged import run_merged
 from dicgrl.models import NetworkModel
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings, NodeSettings
@@ -364,7 +364,7 @@ def test_parts_of_the_other_kind_are_refused() -> None:
 def test_results_say_what_was_done(graph: str) -> None:
     stream = clusters(each=8, parts=2)
     recipe = recipe_of(graph=graph, epochs=3)
-    results = run_whole(stream, recipe, seed=4, device="cpu")
+    results = run_merged(stream, recipe, seed=4, device="cpu")
     assert results["protocol"]["graph"] == results["settings"]["graph"] == graph
     assert set(results["protocol"]) == {"metric", "selection", "edges", "graph"}
     assert (results["dataset"], results["task"]) == ("clusters", "node-classification")
@@ -385,7 +385,7 @@ def test_the_saved_model_is_the_one_that_was_measured(
 ) -> None:
     stream = clusters(each=8)
     recipe = recipe_of(model=model, epochs=5, **FORMS[form])
-    results = run_whole(stream, recipe, seed=3, device="cpu", out=tmp_path)
+    results = run_merged(stream, recipe, seed=3, device="cpu", out=tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         "config.json",
         "trace.jsonl",

@@ -6,21 +6,23 @@ questions, and new facts can become its next part.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from pathlib import Path
 from typing import Any
 
 from dicgrl.graph import SPLITS, Stream
-from dicgrl.jobs.stream import results
+from dicgrl.jobs.folder import check_folder, lock, write_results
+from dicgrl.jobs.results import about_run, results_of
+from dicgrl.jobs.trace import append_trace
 from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
-from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.checkpoint import save_model
+from dicgrl.store.run_folder import save_learner, write_config
 from dicgrl.training import DivergedError, EpochReport
 from dicgrl.training.loop import Monitor
 
 
-def run_whole(
+def run_merged(
     stream: Stream,
     recipe: Recipe,
     *,
@@ -29,35 +31,35 @@ def run_whole(
     out: Path | None = None,
     monitor: Monitor | None = None,
 ) -> dict[str, Any]:
-    """Train one model on the whole stream and measure it on the whole test set.
+    """Train one model on all parts of a stream and measure it on all their test sets.
 
-    With `out`, the folder gets what a run has there; when training diverges, the last good weights
-    are there instead of a part.
+    Args:
+        stream: The stream.
+        recipe: The settings.
+        seed: Seed of every random choice.
+        device: auto, cpu or cuda.
+        out: Run folder; nothing is written without one. When training diverges, it gets the last
+            good weights instead of a part.
+        monitor: Told about every epoch.
 
     Returns:
-        The results, as they are written to the folder.
+        The results, as written to `results.json`.
 
     Raises:
         BusyError: Another process is writing to the folder.
         UserError: There is a run in it.
     """
     learner = Learner(settings=recipe.settings, seed=seed, device=device, names=stream.names)
-    with contextlib.nullcontext() if out is None else RunFolder(out).locked():
+    with lock(out):
         if out is not None:
-            RunFolder(out).check_new(resumable=False)
-        return _run_whole(learner, stream, recipe, out, monitor)
+            check_folder(out, resume=False, resumable=False)
+        return _run_merged(learner, stream, recipe, out, monitor)
 
 
-def _run_whole(
+def _run_merged(
     learner: Learner, stream: Stream, recipe: Recipe, out: Path | None, monitor: Monitor | None
 ) -> dict[str, Any]:
-    about = {
-        "dataset": stream.name,
-        "task": str(stream.task),
-        "recipe": recipe.name,
-        "published": recipe.published,
-        "setting": "whole",
-    }
+    about = about_run(stream, recipe) | {"setting": "whole"}
     trace: list[EpochReport] = []
 
     def watch(report: EpochReport) -> None:
@@ -69,31 +71,31 @@ def _run_whole(
         report = learner.learn(stream.merged()[0], monitor=watch)
     except DivergedError:
         if out is not None:
-            RunFolder(out).append_trace(0, trace)
-            meta = {"dataset": stream.name, "seed": learner.seed}
-            RunFolder(out).save_diverged(learner.state(), about=about, meta=meta)
+            write_config(learner, out, about)
+            append_trace(out, 0, trace)
+            save_model(learner.run.model, out, {"dataset": stream.name, "seed": learner.seed})
         raise
     learner.evaluate()
     started = time.perf_counter()
     run = learner.run
     validation = run.measure(run.examples("valid")) if run.count("valid") else None
-    found = results(learner, about) | {
+    found = results_of(learner, about) | {
         "learn_seconds": report.learn_seconds,
         "evaluate_seconds": report.evaluate_seconds + time.perf_counter() - started,
         "epochs": report.epochs,
         "best_epoch": report.best_epoch,
         "validation": validation,
-        "test": _metrics(learner),
+        "test": _test_metrics(learner),
         "count": {split: run.count(split) for split in SPLITS},
     }
     if out is not None:
-        RunFolder(out).append_trace(0, trace)
-        learner.save(out, about=about)
-        RunFolder(out).write_results(found)
+        append_trace(out, 0, trace)
+        save_learner(learner, out, about)
+        write_results(out, found)
     return found
 
 
-def _metrics(learner: Learner) -> dict[str, Any] | None:
+def _test_metrics(learner: Learner) -> dict[str, Any] | None:
     """Metrics on the test set of the only part; None where it has none."""
     if not learner.tests[0]:
         return None

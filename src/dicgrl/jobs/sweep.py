@@ -1,25 +1,27 @@
-"""The paper's grid search: settings are chosen on validation data alone, Optuna keeps the trials.
+"""The paper's grid search: settings are chosen on validation data alone.
 
 Test sets are taken out of the stream before anything is learned: they are neither measured nor
-used to filter ranks. Optuna is optional: `pip install 'dicgrl[sweep]'`.
+used to filter ranks. `dicgrl.jobs.sweep_study` keeps the trials.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dicgrl.common.devices import pick_device
 from dicgrl.errors import FailureError, UserError, unknown_name
 from dicgrl.graph import KnowledgeStream, Stream
+from dicgrl.jobs.choose import Changes, check_changes, chosen_recipe, chosen_strategies
+from dicgrl.jobs.sweep_grid import Grid, forms, parse_grid
+from dicgrl.jobs.sweep_study import Trial, ended_trials, import_optuna, open_study
 from dicgrl.recipes import Recipe
-from dicgrl.settings import LATER, LinkSettings, NodeSettings, check_use
-from dicgrl.store.content import fingerprint
+from dicgrl.settings import LinkSettings, NodeSettings, check_use
+from dicgrl.store.run_folder import fingerprint
 from dicgrl.strategies import strategy as make_strategy
 from dicgrl.strategies.bounds import Lower
 from dicgrl.tasks import LinkTrainer, NodeTrainer
@@ -27,27 +29,6 @@ from dicgrl.training import DivergedError
 
 if TYPE_CHECKING:
     import optuna
-
-Grid = Mapping[str, Sequence[str]]
-_STUDY = "dicgrl sweep"
-_DIVISION = ("components", "top", "attention", "routing", "order")
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One combination that was tried.
-
-    Attributes:
-        values: What was tried of each setting.
-        value: The objective; None where it could not be trained.
-        state: complete, diverged or impossible (settings that exclude each other).
-        reason: Why it could not be trained; empty where it could.
-    """
-
-    values: dict[str, str]
-    value: float | None
-    state: str
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +38,7 @@ class Sweep:
     Attributes:
         dataset: Name of the stream.
         metric: What was maximised: the mean over the parts' validation sets after the last part.
-        whole: Whether all parts were merged.
+        merged: Whether all parts were merged.
         seeds: How many seeds each trial was the mean of.
         trials: The trials, best first.
         settings: The settings of the best one.
@@ -65,7 +46,7 @@ class Sweep:
 
     dataset: str
     metric: str
-    whole: bool
+    merged: bool
     seeds: int
     trials: list[Trial]
     settings: LinkSettings | NodeSettings
@@ -75,48 +56,11 @@ class Sweep:
         return {
             "dataset": self.dataset,
             "metric": self.metric,
-            "whole": self.whole,
+            "whole": self.merged,
             "seeds": self.seeds,
             "trials": [asdict(trial) for trial in self.trials],
             "settings": self.settings.as_dict(),
         }
-
-
-def parse_grid(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Settings and their values; with semicolons between them, values may have commas.
-
-    Example:
-        >>> parse_grid(["dim=100,200", "beta=0.1,0.3"])
-        {'dim': ['100', '200'], 'beta': ['0.1', '0.3']}
-        >>> parse_grid(["budget=5%,5x;10%"])
-        {'budget': ['5%,5x', '10%']}
-    """
-    grid: dict[str, list[str]] = {}
-    for text in texts:
-        key, _, listed = text.partition("=")
-        values = [value.strip() for value in listed.split(";" if ";" in listed else ",")]
-        if not key.strip() or "" in values:
-            raise UserError(
-                f"--grid {text!r}: expected key=value,value, or key=value;value where values have "
-                "commas"
-            )
-        if key.strip() in grid:
-            raise UserError(f"--grid {text!r}: {key.strip()} has its values already")
-        grid[key.strip()] = list(dict.fromkeys(values))
-    return grid
-
-
-def forms(settings: LinkSettings | NodeSettings, grid: Grid) -> list[tuple[str, bool]]:
-    """The strategies that a grid tries, each with whether its model is divided.
-
-    Example:
-        >>> forms(LinkSettings(strategy="emr"), {"components": ["0", "4"]})
-        [('emr', False), ('emr', True)]
-    """
-    strategies = grid.get("strategy", [settings.strategy])
-    components = grid.get("components", [str(settings.components)])
-    divided = [settings.value("components", count) > 0 for count in components]
-    return [(strategy, each) for strategy in strategies for each in divided]
 
 
 def without_test(stream: Stream) -> Stream:
@@ -127,14 +71,15 @@ def without_test(stream: Stream) -> Stream:
         >>> len(without_test(load_stream("films"))[0].test)
         0
     """
-    return stream.without_test()
+    parts = tuple(replace(part, test=part.valid[:0]) for part in stream)
+    return replace(stream, parts=parts)  # type: ignore[arg-type]
 
 
 def validation_value(
     stream: Stream,
     settings: LinkSettings | NodeSettings,
     *,
-    whole: bool = False,
+    merged: bool = False,
     seed: int = 0,
     device: str = "auto",
 ) -> float:
@@ -143,14 +88,14 @@ def validation_value(
     Args:
         stream: The stream; give it through `without_test`.
         settings: The settings.
-        whole: Merge all parts first.
+        merged: Merge all parts first.
         seed: Seed of every random choice.
         device: auto, cpu or cuda.
     """
     kind = LinkTrainer if isinstance(stream, KnowledgeStream) else NodeTrainer
     run: LinkTrainer | NodeTrainer = kind(settings, seed, pick_device(device))
-    strategy = Lower(settings) if whole else make_strategy(settings)
-    for part in stream.merged() if whole else stream:
+    strategy = Lower(settings) if merged else make_strategy(settings)
+    for part in stream.merged() if merged else stream:
         run.take(part)
         strategy.learn(run)
     measured = [
@@ -172,7 +117,7 @@ def run_sweep(
     recipe: Recipe,
     grid: Grid,
     *,
-    whole: bool = False,
+    merged: bool = False,
     trials: int | None = None,
     seeds: int = 1,
     device: str = "auto",
@@ -184,7 +129,7 @@ def run_sweep(
         stream: The stream; its test sets are not read.
         recipe: The settings that are not in the grid.
         grid: Settings and their values.
-        whole: Merge all parts first.
+        merged: Merge all parts first.
         trials: How many combinations, drawn at random without repeats; None for all.
         seeds: How many seeds each is the mean of.
         device: auto, cpu or cuda.
@@ -195,9 +140,31 @@ def run_sweep(
         UserError: There is no validation data, or no such setting or value.
         FailureError: No combination could be trained.
     """
-    engine = _import_optuna()
+    engine = import_optuna()
     if not any(len(part.valid) for part in stream):
         raise _nothing_to_choose_by(stream)
+    _check_grid(recipe, grid)
+    pick_device(device)
+    hidden = without_test(stream)
+    about = {
+        "dataset": stream.name,
+        "data": fingerprint(hidden),
+        "whole": merged,
+        "seeds": seeds,
+        "grid": {key: list(values) for key, values in grid.items()},
+        "settings": recipe.settings.as_dict(),
+    }
+    kept = open_study(engine, study, about)
+    objective = _objective(engine, hidden, recipe, grid, merged=merged, seeds=seeds, device=device)
+    combinations = math.prod(len(values) for values in grid.values())
+    wanted = combinations if trials is None else min(trials, combinations)
+    while len(ended_trials(kept)) < wanted:
+        kept.optimize(objective, n_trials=1)
+    return _summed_up(ended_trials(kept), stream, recipe, merged, seeds)
+
+
+def _check_grid(recipe: Recipe, grid: Grid) -> None:
+    """Find what is no setting, no value or of no use before anything is tried."""
     for key in grid:
         recipe.settings.check_effect(key)
         if key not in recipe.settings.names():
@@ -205,17 +172,28 @@ def run_sweep(
         for value in grid[key]:
             recipe.settings.value(key, value)  # what is no number is found before others are tried
     check_use(grid, forms(recipe.settings, grid))
-    pick_device(device)
-    hidden = without_test(stream)
+
+
+def _objective(
+    engine: Any,
+    stream: Stream,
+    recipe: Recipe,
+    grid: Grid,
+    *,
+    merged: bool,
+    seeds: int,
+    device: str,
+) -> Callable[[optuna.Trial], float]:
+    """What Optuna maximises: a combination's mean validation value over the seeds."""
 
     def objective(trial: optuna.Trial) -> float:
         values = {key: trial.suggest_categorical(key, list(grid[key])) for key in grid}
         try:
             settings = recipe.settings.parsed(f"{k}={v}" for k, v in values.items())
-            if not whole:
+            if not merged:
                 make_strategy(settings)
             return statistics.fmean(
-                validation_value(hidden, settings, whole=whole, seed=seed, device=device)
+                validation_value(stream, settings, merged=merged, seed=seed, device=device)
                 for seed in range(seeds)
             )
         except UserError as error:  # such as 8 of 4 components, or more memory than there is
@@ -227,84 +205,14 @@ def run_sweep(
             trial.set_user_attr("reason", str(error))
             raise engine.TrialPruned from error
 
-    about = {
-        "dataset": stream.name,
-        "data": fingerprint(hidden),
-        "whole": whole,
-        "seeds": seeds,
-        "grid": {key: list(values) for key, values in grid.items()},
-        "settings": recipe.settings.as_dict(),
-    }
-    kept = _open(engine, study, about)
-    combinations = math.prod(len(values) for values in grid.values())
-    wanted = combinations if trials is None else min(trials, combinations)
-    while len(_ended(kept)) < wanted:
-        kept.optimize(objective, n_trials=1)
-    return _summed_up(_ended(kept), stream, recipe, whole, seeds)
-
-
-def _open(engine: Any, study: Path | None, about: dict[str, Any]) -> optuna.Study:
-    """A study, new or as it was left; trials that were interrupted wait to be tried again."""
-    from sqlalchemy.exc import SQLAlchemyError  # Optuna's own store
-
-    storage = None
-    if study is not None:
-        if study.is_dir() or "?" in str(study):
-            raise UserError(f"{study}: expected a file for the study, without '?' in its name")
-        study.parent.mkdir(parents=True, exist_ok=True)
-        storage = f"sqlite:///{study}"
-    try:
-        kept: optuna.Study = engine.create_study(
-            study_name=_STUDY,
-            storage=storage,
-            sampler=engine.samplers.GridSampler(about["grid"], seed=0),  # it visits them at random
-            direction="maximize",
-            load_if_exists=True,
-        )
-    except (SQLAlchemyError, engine.exceptions.OptunaError) as error:
-        why = str(error.__cause__ or error).splitlines()[0]
-        raise UserError(f"{study}: no study of a sweep, or it cannot be written ({why})") from error
-    told = json.loads(json.dumps(about))
-    found = kept.user_attrs.get("about", told)
-    for key, value in told.items():
-        if found.get(key) != value:
-            raise UserError(
-                f"{study}: the sweep there has another {key}; go on with it as it was begun, or "
-                "choose another file"
-            )
-    kept.set_user_attr("about", told)
-    # The sampler counts an interrupted trial, which Optuna calls failed, as visited.
-    again = {t.system_attrs["grid_id"] for t in kept.trials if t.state.name == "FAIL"}
-    again -= {t.system_attrs["grid_id"] for t in kept.trials if t.state.name != "FAIL"}
-    for number in sorted(again):
-        attributes = {"grid_id": number, "search_space": about["grid"], "fixed_params": {}}
-        kept.add_trial(
-            engine.trial.create_trial(
-                state=engine.trial.TrialState.WAITING, system_attrs=attributes
-            )
-        )
-    return kept
-
-
-def _ended(kept: optuna.Study) -> dict[tuple[str, ...], Trial]:
-    """The combinations that have an outcome; one that two processes tried counts once."""
-    return {
-        tuple(map(str, trial.params.values())): Trial(
-            dict(trial.params),
-            trial.value,
-            trial.user_attrs.get("state", "complete"),
-            trial.user_attrs.get("reason", ""),
-        )
-        for trial in kept.trials
-        if trial.state.name in ("COMPLETE", "PRUNED")
-    }
+    return objective
 
 
 def _summed_up(
     ended: Mapping[tuple[str, ...], Trial],
     stream: Stream,
     recipe: Recipe,
-    whole: bool,
+    merged: bool,
     seeds: int,
 ) -> Sweep:
     ranked = sorted(
@@ -317,45 +225,48 @@ def _summed_up(
         )
     settings = recipe.settings.parsed(f"{k}={v}" for k, v in ranked[0].values.items())
     metric = (LinkTrainer if isinstance(stream, KnowledgeStream) else NodeTrainer).metric
-    return Sweep(stream.name, metric, whole, seeds, ranked, settings)
+    return Sweep(stream.name, metric, merged, seeds, ranked, settings)
 
 
-def recipe_text(found: Sweep) -> str:
-    """The best settings as a recipe file, which `dicgrl run --recipe FILE` takes."""
-    settings = found.settings.as_dict()
-    strategy = settings.pop("strategy")
-    settings |= settings.pop("options", {})
-    best = found.trials[0]
-    assert best.value is not None
-    tried = ", ".join(f"{key}={value}" for key, value in best.values.items())
-    lines = [
-        f"# {found.dataset}: {tried}, best of {len(found.trials)} combinations on validation data:",
-        f"# {found.metric} {100 * best.value:.2f} per cent, mean of {found.seeds} seed(s).",
-        f"model = {_toml(settings.pop('model'))}",
-    ]
-    continual = LATER & settings.keys()
-    divided = set(_DIVISION) & settings.keys() if settings["components"] else set()
-    sections = {
-        "settings": settings.keys() - continual - divided,
-        "disentangled": divided,
-        f"strategies.{strategy}": set() if found.whole else continual,
-    }
-    for title, keys in sections.items():
-        if keys:
-            lines += ["", f"[{title}]"]
-            lines += [f"{key} = {_toml(value)}" for key, value in settings.items() if key in keys]
-    return "\n".join(lines) + "\n"
+def plan_sweep(
+    stream: Stream,
+    source: str,
+    grid: Sequence[str],
+    *,
+    model: str | None = None,
+    strategy: str | None = None,
+    recipe: str = "best",
+    disentangled: bool | None = None,
+    changes: Changes = (),
+    merged: bool = False,
+) -> tuple[Recipe, dict[str, list[str]]]:
+    """What `run_sweep` tries, from what was asked for on a command line.
 
+    Args:
+        stream: The stream.
+        source: Where it comes from; the recipe is that of the dataset of this name, if it is one.
+        grid: Settings and their values, as `parse_grid` takes them.
+        model: Name of the model; the task's default unless given.
+        strategy: How later parts are learned; dicgrl unless given.
+        recipe: best, paper or the path of a recipe file.
+        disentangled: Whether vectors are divided into components; as the strategy needs it unless
+            given.
+        changes: Settings that differ from the recipe.
+        merged: Merge all parts first.
 
-def _toml(value: Any) -> str:
-    """A value as TOML; JSON writes strings, numbers and truth values alike."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _import_optuna() -> Any:
-    try:
-        import optuna
-    except ImportError as error:
-        raise UserError("a sweep needs Optuna: pip install 'dicgrl[sweep]'") from error
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    return optuna
+    Returns:
+        The settings that are not in the grid, and the grid.
+    """
+    names = chosen_strategies(None if strategy is None else [strategy], merged=merged)
+    chosen = chosen_recipe(
+        stream,
+        source,
+        model=model,
+        recipe=recipe,
+        disentangled=disentangled,
+        changes=changes,
+        strategy=None if merged else names[0],
+    )
+    values = parse_grid(grid)
+    check_changes(changes, forms(chosen.settings, values))
+    return chosen, values

@@ -19,7 +19,7 @@ from dicgrl.common.atomic import write_json
 from dicgrl.datasets import load_stream, registered
 from dicgrl.errors import BusyError, UserError
 from dicgrl.graph import Stream
-from dicgrl.jobs.merged import run_whole
+from dicgrl.jobs.merged import run_merged
 from dicgrl.jobs.stream import run_stream
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.research.case import study_case
@@ -177,7 +177,7 @@ def run_cell(folder: Path, cell: Cell, device: str = "auto", at_once: int = 1) -
     path = cell_path(folder, cell)
     stream, recipe = load_stream(cell.dataset), cell.settings()
     if not cell.strategy:
-        results = run_whole(stream, recipe, seed=cell.seed, device=device)
+        results = run_merged(stream, recipe, seed=cell.seed, device=device)
     elif cell.case:
         results = study_case(stream, recipe, cell.case, seed=cell.seed, device=device)
     else:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dicgrl.report.continual import SHOWN
+from dicgrl.report.results_text import SHOWN
 from dicgrl.research.cells import Cell, Finished, Results
 from dicgrl.research.figures import CostPlot, Line, Plot, Priced, draw_costs, draw_plots
 from dicgrl.research.tables import Compared, Table

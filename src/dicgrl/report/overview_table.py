@@ -7,13 +7,13 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from dicgrl.report.continual import SHOWN, main_metrics
+from dicgrl.report.results_text import SHOWN, main_metrics
 from dicgrl.report.terminal import titled
 
 _COUNTS = {"new_examples": "examples", "replayed_examples": "replayed"}
 
 
-def summary_table(found: dict[str, Any]) -> Group:
+def overview_table(found: dict[str, Any]) -> Group:
     """A line about a run, and a row for each of its parts."""
     parts = found["parts"]
     metrics = main_metrics([{"parts": [part for part in parts if "whole" in part]}])[:1]

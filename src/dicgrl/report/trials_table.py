@@ -6,14 +6,14 @@ from rich.console import Group
 from rich.table import Table
 
 from dicgrl.jobs.sweep import Sweep
-from dicgrl.report.continual import SHOWN
+from dicgrl.report.results_text import SHOWN
 from dicgrl.report.terminal import titled
 
 
 def trials_table(found: Sweep) -> Group:
     """Trials, best first."""
     settings = found.settings
-    how = "all parts merged" if found.whole else f"{settings.strategy}, mean of the parts"
+    how = "all parts merged" if found.merged else f"{settings.strategy}, mean of the parts"
     title = f"{found.dataset}, {settings.model}, {how}: validation {SHOWN[found.metric]}, per cent"
     table = Table()
     table.add_column("", justify="right")

@@ -1,20 +1,13 @@
-"""Tables of datasets and of a stream's statistics, and the bar of a download."""
+"""Tables of datasets and of a stream's statistics."""
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
 from dicgrl.datasets import datasets, load_stream, paper_dataset
-from dicgrl.datasets.fetch import Progress as DownloadProgress
 from dicgrl.graph import SPLITS, describe
-from dicgrl.report.terminal import is_terminal
 
 _RULES = {  # irregularity: what the graph does about it
     "duplicates": "duplicates in the part (kept once)",
@@ -90,26 +83,3 @@ def _parts_table(title: str, parts: list[dict[str, Any]]) -> Table:
         heading = _RULES.get(key, key.replace("_", " "))
         table.add_row(heading, *(f"{part[key]:,}" for part in parts))
     return table
-
-
-@contextlib.contextmanager
-def download_bar(name: str, files: int) -> Iterator[DownloadProgress]:
-    """Show a bar on the terminal while a download reports to what this yields."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        console=Console(stderr=True),
-        disable=not is_terminal(sys.stderr),
-    ) as bar:
-        task = bar.add_task(name, total=None)
-        begun: list[str] = []
-
-        def update(file: str, done: int, total: int | None) -> None:
-            if file not in begun:
-                begun.append(file)
-            text = f"{name}/{file} ({len(begun)} of {files})"
-            bar.update(task, description=text, completed=done, total=total)
-
-        yield update

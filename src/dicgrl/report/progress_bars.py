@@ -1,4 +1,4 @@
-"""Progress bars for training and for many runs; quiet when nobody looks."""
+"""Progress bars of training and of many runs; quiet when nobody looks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from dicgrl.graph import Task
 from dicgrl.report.terminal import is_terminal
 from dicgrl.training import EpochReport
+
+
+def units(task: Task) -> tuple[str, str]:
+    """Name of a task's validation metric, and what is counted per second."""
+    return ("MRR", "triples") if task is Task.LINK_PREDICTION else ("-loss", "nodes")
 
 
 def _bar(*columns: ProgressColumn) -> Progress:

@@ -1,4 +1,4 @@
-"""Tables of results."""
+"""The table of a run that merged all parts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dicgrl.report.continual import SHOWN
+from dicgrl.report.results_text import SHOWN
 from dicgrl.report.terminal import titled
 
 
-def whole_table(results: dict[str, Any]) -> Group:
+def merged_table(results: dict[str, Any]) -> Group:
     """Metrics in per cent on validation and test data, the published ones below."""
     form = "disentangled" if results["settings"]["components"] else "plain"
     title = f"{results['dataset']}, {results['model']} ({form}), all parts merged, in per cent"
@@ -34,26 +34,3 @@ def whole_table(results: dict[str, Any]) -> Group:
         f"{results['learn_seconds']:.1f} s on {results['device']}"
     )
     return titled(title, measured, caption)
-
-
-def measured_table(source: str, found: dict[str, Any]) -> Group:
-    """Metrics of triples in per cent, and those of each relation where they are there."""
-    columns = {name: heading for name, heading in SHOWN.items() if name in found}
-    table = Table()
-    for heading in ("relation", "asked for"):
-        table.add_column(heading)
-    for heading in ("triples", *columns.values()):
-        table.add_column(heading, justify="right")
-    everything = {**found, "relation": "all", "asked": "both"}
-    for row in (everything, *found.get("relations", ())):
-        cells = [f"{100 * row[name]:.1f}" for name in columns]
-        table.add_row(row["relation"], row["asked"], f"{row['count']:,}", *cells)
-    notes = [
-        f"{found[key]:,} {words}"
-        for key, words in (
-            ("unknown", "with an unknown label, left out"),
-            ("known", "learned already"),
-        )
-        if found[key]
-    ]
-    return titled(f"{source}: filtered ranks, in per cent", table, "; ".join(notes))

@@ -1,0 +1,86 @@
+"""The command `dicgrl`: its commands in the order of its help, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import dicgrl
+from dicgrl.cli.ask import evaluate, explain, export, predict, score, similar
+from dicgrl.cli.console import complain, warnings_in_one_line
+from dicgrl.cli.datasets import datasets_app
+from dicgrl.cli.inspect import compare, info
+from dicgrl.cli.learn import learn
+from dicgrl.cli.plugins import load_plugin
+from dicgrl.cli.research import reproduce
+from dicgrl.cli.run import run
+from dicgrl.cli.sweep import sweep
+from dicgrl.errors import DicgrlError, UserError
+
+app = typer.Typer(
+    name="dicgrl",
+    help="Graph embeddings that keep learning while the graph grows.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(datasets_app, name="datasets")
+app.command()(run)
+app.command()(learn)
+app.command()(predict)
+app.command()(similar)
+app.command()(score)
+app.command()(evaluate)
+app.command()(export)
+app.command()(explain)
+app.command()(info)
+app.command()(compare)
+app.command()(reproduce)
+app.command()(sweep)
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one line and exit code 2, a failure exit code 1."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal has no signs for
+    # Read when PyTorch is loaded: threads that wait must not burn the cores that others work on.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    try:
+        with warnings_in_one_line():
+            app()
+    except DicgrlError as error:
+        complain(str(error))
+        sys.exit(2 if isinstance(error, UserError) else 1)
+    except OSError as error:  # a full disk, a folder that cannot be written
+        complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dicgrl {dicgrl.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[  # noqa: ARG001 - handled by its callback
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE.py",
+            help="Run this file first: scoring functions and strategies of your own.",
+        ),
+    ] = None,
+) -> None:
+    for path in plugin or []:
+        load_plugin(path)

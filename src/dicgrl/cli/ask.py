@@ -1,0 +1,171 @@
+"""Questions to a run: predict, similar, score, evaluate, explain, export."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dicgrl.cli.console import show, show_json, warn_of_unknown
+from dicgrl.cli.options import Count, Device, Json, RunFolder, SkipUnknown, TripleFile
+from dicgrl.errors import UserError
+
+if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
+    from dicgrl.learner import Learner
+
+
+def predict(
+    folder: RunFolder,
+    head: Annotated[str | None, typer.Option(help="Label or name of the head.")] = None,
+    relation: Annotated[str | None, typer.Option(help="Label or name of the relation.")] = None,
+    tail: Annotated[str | None, typer.Option(help="Label or name of the tail.")] = None,
+    node: Annotated[str | None, typer.Option(help="A network's node: what class?")] = None,
+    k: Count = 10,
+    new: Annotated[bool, typer.Option("--new", help="Leave out facts that are known.")] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            help="Many questions: head TAB relation TAB tail, one of them ?, or a node in each "
+            "line; - for standard input. Answers are lines on standard output, with --json an "
+            "object for each question."
+        ),
+    ] = None,
+    skip_unknown: SkipUnknown = False,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Answer a question: leave out what you ask for, head, relation or tail."""
+    from dicgrl.report.answers_table import answers_table
+
+    learner = _loaded(folder, device)
+    if file is not None:
+        if (head, relation, tail, node) != (None, None, None, None):
+            raise UserError("--file holds the questions; leave out the others")
+        _predict_all(learner, file, k, new, skip_unknown, as_json)
+        return
+    answers = learner.predict(head, relation, tail, node=node, k=k, new=new)
+    if as_json:
+        show_json([asdict(answer) for answer in answers])
+        return
+    asked = (head, relation, tail) if node is None else (node, "class", None)
+    question = " -- ".join("?" if text is None else text for text in asked)
+    other = "new" if node is None else ""  # a node has one class
+    of_relations = node is None and relation is None
+    note = "scores of two relations need not be on one scale" if of_relations else ""
+    show(answers_table(question, answers, other, note))
+
+
+def _predict_all(
+    learner: Learner, file: Path, k: int, new: bool, skip: bool, as_json: bool
+) -> None:
+    from dicgrl.ask.lines import ASKED, answered
+    from dicgrl.report.answers_table import state_of
+
+    unknown: list[None] = []
+    on_unknown = partial(unknown.append, None) if skip else None
+    for question, answers in answered(learner, file, k, new=new, on_unknown=on_unknown):
+        if as_json:
+            show_json({"question": question, "answers": [asdict(answer) for answer in answers]})
+            continue
+        for answer in answers:
+            fields = [answer.label if field == ASKED else field for field in question]
+            fields += [answer.label] if len(question) == 1 else []
+            other = "new" if len(question) > 1 else ""
+            typer.echo("\t".join([*fields, f"{answer.score:.6g}", state_of(answer, other)]))
+    warn_of_unknown(len(unknown))
+
+
+def similar(
+    folder: RunFolder,
+    entity: Annotated[str, typer.Argument(help="Label or name of an entity, or of a node.")],
+    k: Count = 10,
+    component: Annotated[
+        int | None, typer.Option(min=0, help="Compare this component alone, from 0.")
+    ] = None,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """What has a similar vector: the cosine of the angle between the two."""
+    from dicgrl.report.answers_table import answers_table
+
+    found = _loaded(folder, device).similar(entity, k=k, component=component)
+    if as_json:
+        show_json([{"label": x.label, "name": x.name, "cosine": x.score} for x in found])
+    else:
+        show(answers_table(f"similar to {entity}", found, ""))
+
+
+def score(
+    folder: RunFolder,
+    file: TripleFile,
+    skip_unknown: SkipUnknown = False,
+    device: Device = "auto",
+) -> None:
+    """Score labelled triples: the same lines with a score, to standard output."""
+    from dicgrl.ask.lines import read_lines, scored
+
+    learner = _loaded(folder, device)
+    lines = read_lines(learner, file, skip=skip_unknown)
+    warn_of_unknown(lines.unknown)
+    for line in scored(learner, lines):
+        typer.echo(line)
+
+
+def evaluate(
+    folder: RunFolder,
+    file: TripleFile,
+    by_relation: Annotated[
+        bool, typer.Option("--by-relation", help="Each relation and side on its own, too.")
+    ] = False,
+    skip_unknown: SkipUnknown = False,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Measure how well a run finds the answers of triples of your own; nothing is learned."""
+    from dicgrl.ask.lines import read_lines
+    from dicgrl.report.evaluation_table import evaluation_table
+
+    learner = _loaded(folder, device)
+    lines = read_lines(learner, file, skip=skip_unknown)
+    found = learner.measure_rows(lines.ids, by_relation=by_relation) | {"unknown": lines.unknown}
+    if as_json:
+        show_json(found)
+    else:
+        show(evaluation_table(str(file), found))
+
+
+def export(
+    folder: RunFolder,
+    to: Annotated[Path, typer.Option(help="Folder to write.")],
+) -> None:
+    """Write the vectors as safetensors and NumPy arrays, the labels as TSV."""
+    names = _loaded(folder, "cpu").export(to)
+    show(f"{to}: {', '.join(names)}")
+
+
+def explain(
+    folder: RunFolder,
+    triple: Annotated[
+        tuple[str, str, str], typer.Option(metavar="HEAD RELATION TAIL", help="The triple.")
+    ],
+    k: Count = 10,
+    as_json: Json = False,
+) -> None:
+    """The components that a triple uses, and the old triples that it would activate and why."""
+    from dicgrl.report.explanation_table import explanation_tables
+
+    found = _loaded(folder, "cpu").explain(*triple, k=k)
+    if as_json:
+        show_json(asdict(found))
+        return
+    for table in explanation_tables(found):
+        show(table)
+
+
+def _loaded(folder: Path, device: str) -> Learner:
+    from dicgrl.learner import Learner
+
+    return Learner.load(folder, device=device)

@@ -1,0 +1,86 @@
+"""What commands print besides results: errors, warnings, and what an interrupted one leaves."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+import typer
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from dicgrl.errors import DataWarning
+from dicgrl.report.terminal import counted, is_terminal
+
+
+def show(content: RenderableType) -> None:
+    """Print a table, or a line of text that is not broken."""
+    # A pipe gets complete lines, whatever the width of the terminal behind it. Names and paths are
+    # printed as they are: brackets and colons in them are no markup.
+    width = None if is_terminal(sys.stdout) else 200
+    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    console.print(content, soft_wrap=isinstance(content, str))
+
+
+def show_json(content: Any) -> None:
+    """Print one JSON object on a line."""
+    typer.echo(json.dumps(content))
+
+
+def complain(message: str) -> None:
+    """Print an error."""
+    _print_marked("error:", "bold red", message)
+
+
+def warn(message: str) -> None:
+    """Print a warning."""
+    _print_marked("warning:", "bold yellow", message)
+
+
+def warn_of_unknown(lines: int) -> None:
+    """Say how many lines of a file were skipped; nothing where none was."""
+    if lines:
+        has, are = ("has", "is") if lines == 1 else ("have", "are")
+        warn(f"{counted(lines, 'line')} {has} an unknown label and {are} left out")
+
+
+@contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Print what readers warn of as the commands print their own warnings."""
+
+    def show_warning(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, DataWarning):
+            warn(str(message))
+        else:
+            others(message, category, filename, lineno, file, line)
+
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+        warnings.simplefilter("default", DataWarning)
+        warnings.showwarning = show_warning
+        yield
+
+
+@contextmanager
+def interruptible(what_is_kept: Callable[[], str]) -> Iterator[None]:
+    """Say what is kept, should someone interrupt the work."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        complain("; ".join(filter(None, ["interrupted", what_is_kept()])))
+        raise
+
+
+def _print_marked(mark: str, style: str, message: str) -> None:
+    Console(stderr=True, soft_wrap=True).print(Text.assemble((mark, style), f" {message}"))

@@ -1,0 +1,92 @@
+"""`dicgrl datasets`: list, show, fetch, split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dicgrl.cli.console import show as print_out
+from dicgrl.cli.console import show_json
+from dicgrl.cli.options import Json, Seed, Source, Test, Valid
+from dicgrl.datasets import load_stream, paper_dataset
+from dicgrl.datasets.fetch import fetch as fetch_dataset
+from dicgrl.errors import UserError
+from dicgrl.graph import describe
+from dicgrl.readers import read_timed, write_stream
+from dicgrl.report.datasets_table import dataset_rows, datasets_table, statistics_tables
+from dicgrl.report.download_bar import download_bar
+
+datasets_app = typer.Typer(help="Datasets: list, show, fetch, split.")
+
+_GIVEN_UP = "Share of what a part learns from that is set aside for"
+MoreValid = Annotated[
+    float, typer.Option(help=f"{_GIVEN_UP} validation, besides what the graph has.")
+]
+MoreTest = Annotated[float, typer.Option(help=f"{_GIVEN_UP} testing, besides what the graph has.")]
+
+
+@datasets_app.callback(invoke_without_command=True)
+def _list(context: typer.Context, as_json: Json = False) -> None:
+    """What is known, where it is, its task, parts and size."""
+    if context.invoked_subcommand is not None:
+        if as_json:
+            raise UserError(f"--json comes after {context.invoked_subcommand}, not before it")
+        return
+    rows = dataset_rows()
+    if as_json:
+        show_json(rows)
+    else:
+        print_out(datasets_table(rows))
+
+
+@datasets_app.command()
+def show(
+    source: Source,
+    as_json: Json = False,
+    valid: Valid = 0.0,
+    test: Test = 0.0,
+    seed: Seed = 0,
+) -> None:
+    """The statistics of a stream, part by part, as in the paper's appendix C."""
+    description = describe(load_stream(source, valid=valid, test=test, seed=seed))
+    if as_json:
+        show_json(description)
+        return
+    for table in statistics_tables(description):
+        print_out(table)
+
+
+@datasets_app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="FB15k-237, WN18RR, cora, citeseer or pubmed.")],
+) -> None:
+    """Download one of the paper's datasets from the authors' public repository."""
+    dataset = paper_dataset(name)
+    with download_bar(name, len(dataset.files)) as update:
+        place = fetch_dataset(dataset, update)
+    print_out(f"{name} is in {place}; its counts are those of the paper.")
+
+
+@datasets_app.command()
+def split(
+    source: Source,
+    out: Annotated[Path, typer.Option(help="Folder to write (knowledge graph) or .npz (network).")],
+    by: Annotated[
+        str, typer.Option(help="arrival, time (fourth column of a file), order; networks: class.")
+    ] = "arrival",
+    ratios: Annotated[str, typer.Option(help="Share of each part.")] = "0.8,0.05,0.05,0.05,0.05",
+    valid: MoreValid = 0.0,
+    test: MoreTest = 0.0,
+    seed: Seed = 0,
+) -> None:
+    """Make a stream of several parts out of a static graph."""
+    try:
+        shares = [float(share) for share in ratios.split(",")]
+    except ValueError:
+        raise UserError(f"--ratios {ratios!r}: expected numbers such as 0.8,0.1,0.1") from None
+    stream, times = read_timed(source) if by == "time" else (load_stream(source), None)
+    parts = stream.split(by, shares, times=times, valid=valid, test=test, seed=seed)
+    write_stream(parts, out)
+    print_out(f"{out}: {len(parts)} parts. Next: dicgrl datasets show {out}")

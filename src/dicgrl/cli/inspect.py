@@ -1,0 +1,51 @@
+"""What runs are and how they compare: info, compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dicgrl.cli.console import show, show_json, warn
+from dicgrl.cli.options import Json, RunFolder
+from dicgrl.errors import UserError
+
+
+def info(folder: RunFolder, as_json: Json = False) -> None:
+    """What a run is, and what each of its parts brought, cost and led to."""
+    from dicgrl.report.overview_table import overview_table
+    from dicgrl.store.overview import summarise
+
+    found = summarise(folder)
+    if as_json:
+        show_json(found)
+    else:
+        show(overview_table(found))
+
+
+def compare(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.")],
+    out: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")] = Path(
+        "comparison.png"
+    ),
+    as_json: Json = False,
+) -> None:
+    """One table and one figure over several runs of one graph."""
+    from dicgrl.report.comparison_table import comparison_table
+    from dicgrl.report.curves import check_picture, draw_curves
+    from dicgrl.research.comparable import check_comparable
+    from dicgrl.store.run_folder import read_results
+
+    check_picture(out)
+    runs = [read_results(folder) for folder in folders]
+    if len({run["task"] for run in runs}) > 1:
+        raise UserError("these runs are of different tasks; compare those of one task")
+    for warning in check_comparable(folders):
+        warn(warning)
+    draw_curves(runs, out)
+    if as_json:
+        show_json(runs)
+        return
+    show(comparison_table(runs))
+    show(f"The curves are in {out}")

@@ -1,0 +1,81 @@
+"""`dicgrl learn`: new facts become the next part of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dicgrl.cli.console import interruptible, show, show_json, warn
+from dicgrl.cli.options import Device, Json, Keep, RunFolder
+from dicgrl.errors import shown
+from dicgrl.report.terminal import counted
+
+if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
+    from dicgrl.intake import Intake
+    from dicgrl.jobs.learn import LearnOutcome
+
+
+def learn(
+    folder: RunFolder,
+    facts: Annotated[
+        Path,
+        typer.Argument(
+            help="New triples (head TAB relation TAB tail), or new nodes and edges of a network: "
+            "a folder or .npz, see docs/data.md."
+        ),
+    ],
+    keep: Keep = None,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Learn new facts as the next part of a run; entities, relations and nodes may be new."""
+    from dicgrl.jobs.learn import learn_facts, task_of, would_fine_tune
+    from dicgrl.report.curves import curves_file, draw_curves
+    from dicgrl.report.progress_bars import parts_bar, units
+
+    if would_fine_tune(folder):
+        warn(
+            "a plain model of --merged is fine-tuned, and forgets; one of --merged --disentangled "
+            "goes on by dicgrl"
+        )
+    bar = parts_bar(f"{folder} {facts.name}", 1, *units(task_of(folder)))
+    with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
+        outcome = learn_facts(folder, facts, device=device, keep=keep, on_epoch=on_epoch)
+    if curves_file(folder).exists() and not outcome.intake.is_empty:
+        draw_curves([outcome.results], curves_file(folder))
+    if named := outcome.intake.named_alike:
+        some = ", ".join(map(shown, named[:5])) + (", ..." if len(named) > 5 else "")
+        warn(f"{some}: learned as new, although others have these names; give labels to mean them")
+    if as_json:
+        _show_as_json(outcome)
+    else:
+        _show_as_table(outcome)
+
+
+def _show_as_json(outcome: LearnOutcome) -> None:
+    intake = outcome.intake
+    told = {"nothing_new": True} if intake.is_empty else {}
+    facts = {"given": intake.given, "known": intake.known, "set_aside": intake.held_out}
+    dropped = {"facts": facts} if intake.known or intake.held_out else {}
+    show_json(outcome.results | told | dropped)
+
+
+def _show_as_table(outcome: LearnOutcome) -> None:
+    from dicgrl.report.part_table import part_table
+
+    intake = outcome.intake
+    given = counted(intake.given, "fact")
+    dropped = _what_was_dropped(intake)
+    if intake.is_empty:
+        show(f"nothing new: {given}, {dropped or f'{intake.given:,} known already'}")
+        return
+    show(part_table(outcome.results))
+    if dropped:
+        show(f"left out of {given}: {dropped}")
+
+
+def _what_was_dropped(intake: Intake) -> str:
+    reasons = {"known already": intake.known, "set aside to measure with": intake.held_out}
+    return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)

@@ -1,0 +1,54 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Source = Annotated[str, typer.Argument(help="A dataset's name, or the path of your own data.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+Valid = Annotated[float, typer.Option(help="Share set aside for validation, where there is none.")]
+Test = Annotated[float, typer.Option(help="Share set aside for testing, where there is none.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of every random choice.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run (--out).")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+TripleFile = Annotated[
+    Path, typer.Argument(help="Triples: head TAB relation TAB tail; - for standard input.")
+]
+SkipUnknown = Annotated[
+    bool, typer.Option("--skip-unknown", help="Leave out lines with a label that is not known.")
+]
+Count = Annotated[int, typer.Option("-k", min=1, help="How many answers.")]
+RecipeName = Annotated[
+    str, typer.Option(help="Named settings: best, paper, or a recipe file (.toml).")
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting (docs/settings.md)."),
+]
+Model = Annotated[str | None, typer.Option(help="transe, convkb for links; gat, sage for nodes.")]
+Merged = Annotated[
+    bool,
+    # --whole is an older spelling that scripts may use.
+    typer.Option(
+        "--merged", "--whole", help="All parts merged: the setting that is not continual."
+    ),
+]
+Disentangled = Annotated[
+    bool | None,
+    typer.Option(
+        "--disentangled/--plain",
+        help="Divide vectors into components, as dicgrl always does.",
+        show_default=False,
+    ),
+]
+Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        help="Whose models stay in the folder: of all parts, or of the last (less disk).",
+        show_default="all, or as the run was begun",
+    ),
+]

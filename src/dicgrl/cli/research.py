@@ -1,0 +1,56 @@
+"""`dicgrl reproduce`: the paper's tables and figures, measured again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dicgrl.cli.console import complain, interruptible, show
+from dicgrl.cli.options import Changes, Device, RecipeName, Seeds
+
+
+def reproduce(
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="table1 to table4, stats, curves, sensitivity, time, case, all, or films."
+        ),
+    ],
+    recipe: RecipeName = "best",
+    seeds: Seeds = 3,
+    device: Device = "auto",
+    out: Annotated[Path, typer.Option(help="Folder of finished runs and reports.")] = Path(
+        "reproduced"
+    ),
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs at a time: 1 on a CPU, 3 on a GPU.", show_default=False),
+    ] = None,
+    changes: Changes = None,
+    only: Annotated[
+        str, typer.Option(help="Run only what has this in its name, such as 'cora gat'.")
+    ] = "",
+) -> None:
+    """Measure the paper's tables and figures again; what is finished is not run again."""
+    from dicgrl.report.progress_bars import runs_bar
+    from dicgrl.research.job import reproduce as run_targets
+    from dicgrl.research.target import Options
+    from dicgrl.research.targets import targets
+
+    options = Options(recipe, seeds, tuple(changes or ()))
+    with interruptible(lambda: f"finished runs are in {out}; the same command goes on"):
+        outcome, reports = run_targets(
+            targets(target), options, out, only=only, device=device, jobs=jobs, watch=runs_bar
+        )
+    for report, content in reports:
+        for table in content.tables:
+            show(table.rich())
+        for note in content.notes:
+            show(note)
+        show(f"Written to {out / report['name']}.md and .json")
+    if outcome.failed:
+        for cell, reason in outcome.failed.items():
+            complain(f"{cell}: {reason}")
+        raise typer.Exit(1)

@@ -1,0 +1,147 @@
+"""`dicgrl run`: learn a stream part by part, or all of it at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dicgrl.cli.console import interruptible, show, show_json, warn
+from dicgrl.cli.options import (
+    Changes,
+    Device,
+    Disentangled,
+    Json,
+    Keep,
+    Merged,
+    Model,
+    RecipeName,
+    Seed,
+    Source,
+    Test,
+    Valid,
+)
+from dicgrl.datasets import load_stream
+from dicgrl.defaults import DEFAULT_STRATEGY
+from dicgrl.graph.statistics import taught_tests
+from dicgrl.report.terminal import counted
+
+if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
+    from dicgrl.jobs.plan import Plan, PlannedRun
+
+
+def run(
+    source: Source,
+    model: Model = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            help="frozen, lower, upper, ewc, emr, gem or dicgrl; several with commas between them.",
+            show_default=DEFAULT_STRATEGY,
+        ),
+    ] = None,
+    merged: Merged = False,
+    disentangled: Disentangled = None,
+    recipe: RecipeName = "best",
+    changes: Changes = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder: checkpoints, results, curves.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    keep: Keep = None,
+    valid: Valid = 0.0,
+    test: Test = 0.0,
+    as_json: Json = False,
+) -> None:
+    """Learn a stream part by part and measure what is known after each."""
+    stream = load_stream(source, valid=valid, test=test, seed=seed)
+    taught, tests = taught_tests(stream)
+    if taught:
+        warn(
+            f"{taught:,} of {counted(tests, 'test triple')} are training triples, too: what is "
+            "measured looks better than it is"
+        )
+    from dicgrl.jobs.plan import plan_runs
+
+    plan = plan_runs(
+        stream,
+        source,
+        model=model,
+        strategies=None if strategy is None else [name.strip() for name in strategy.split(",")],
+        recipe=recipe,
+        disentangled=disentangled,
+        changes=changes or [],
+        merged=merged,
+        out=out,
+        resume=resume,
+        keep=keep,
+        seed=seed,
+        device=device,
+    )
+    if merged:
+        _run_merged(plan.runs[0], as_json)
+    else:
+        _run_parts(plan, as_json)
+
+
+def _run_merged(planned: PlannedRun, as_json: bool) -> None:
+    from dicgrl.report.merged_table import merged_table
+    from dicgrl.report.progress_bars import training_bar, units
+
+    epochs = planned.recipe.settings.epochs
+    with training_bar(planned.title, epochs, *units(planned.stream.task)) as on_epoch:
+        results = planned.execute(on_epoch=lambda _, report: on_epoch(report))
+    if as_json:
+        show_json(results)
+    else:
+        show(merged_table(results))
+
+
+def _run_parts(plan: Plan, as_json: bool) -> None:
+    from dicgrl.report.comparison_table import comparison_table
+    from dicgrl.report.curves import curves_file, draw_curves
+
+    every = []
+    for planned in plan.runs:
+        results = _watched(planned, as_json)
+        every.append(results)
+        if planned.out is not None:
+            draw_curves([results], curves_file(planned.out))
+    several = len(every) > 1
+    if several and plan.out is not None:
+        draw_curves(every, curves_file(plan.out))
+    if as_json:
+        show_json(every if several else every[0])
+        return
+    if several:
+        show(comparison_table(every))
+    if plan.out is None:
+        show("No model was kept; --out FOLDER keeps it.")
+    else:
+        show(f"The curves are in {curves_file(plan.out)}")
+
+
+def _watched(planned: PlannedRun, as_json: bool) -> dict[str, Any]:
+    """Execute a run under a progress bar, with a table after every part."""
+    from dicgrl.report.part_table import part_table
+    from dicgrl.report.progress_bars import parts_bar, units
+
+    parts = len(planned.stream)
+    is_shown = as_json
+    bar = parts_bar(planned.title, parts, *units(planned.stream.task))
+    with interruptible(planned.what_is_kept), bar as (on_epoch, pause):
+
+        def on_part(results: dict[str, Any]) -> None:
+            nonlocal is_shown
+            if not as_json:
+                is_shown = True
+                with pause():
+                    show(part_table(results))
+
+        results = planned.execute(on_part=on_part, on_epoch=on_epoch)
+    if not is_shown:  # the run that was to be resumed had come to its end
+        show(part_table(results))
+    return results

@@ -1,0 +1,100 @@
+"""Facts that arrive after a run: they become its next part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dicgrl.common.atomic import remove_leftovers
+from dicgrl.graph import Task
+from dicgrl.intake import Intake
+from dicgrl.jobs.folder import lock, write_results
+from dicgrl.jobs.results import results_of
+from dicgrl.jobs.stream import OnEpoch, learn_part
+from dicgrl.jobs.trace import check_trace
+from dicgrl.learner import Learner
+from dicgrl.models import BACKBONES
+from dicgrl.store.run_folder import check_keep, measured_parts, read_config, save_learner
+
+
+@dataclass(frozen=True, slots=True)
+class LearnOutcome:
+    """What became of facts.
+
+    Attributes:
+        results: The results of the run, as written to `results.json`.
+        intake: What there was to learn in the facts; where it is empty, the run stays as it was.
+    """
+
+    results: dict[str, Any]
+    intake: Intake
+
+
+def learn_facts(
+    out: Path,
+    facts: Path,
+    *,
+    device: str = "auto",
+    keep: str | None = None,
+    on_epoch: OnEpoch | None = None,
+) -> LearnOutcome:
+    """Learn what arrived after a run, and write it to the run's folder as its next part.
+
+    Triples that are known already, or that the run holds out to measure with, are left out, and so
+    are known edges; where nothing is left, the run stays as it is.
+
+    Args:
+        out: The run folder.
+        facts: What arrived, by its labels: a file of triples, or files of new nodes and edges of a
+            network, in any layout of docs/data.md. Entities, relations and classes may be new.
+        device: auto, cpu or cuda.
+        keep: As for `run_stream`.
+        on_epoch: Told the part and the report of every epoch.
+
+    Raises:
+        BusyError: Another process is writing to the run folder.
+    """
+    config = read_config(out)
+    check_keep(keep)
+    with lock(out):
+        check_trace(out)
+        learner = Learner.load(out, device=device)
+        remove_leftovers(out)
+        about = {
+            "dataset": config.get("dataset", out.name),
+            "task": config.get("task", str(learner.task)),
+            "recipe": config.get("recipe", "default"),
+            "published": {},
+        }
+        intake = learner.intake(facts)
+        if not intake.is_empty:
+            results = learn_part(learner, intake, about, out, keep, on_epoch)
+            return LearnOutcome(results, intake)
+        if intake.names.items() - learner.names.items():
+            learner.learn(intake)  # it takes the names
+            save_learner(learner, out, keep=keep)
+        results = results_of(learner, about | {"published": config.get("published", {})})
+        if measured_parts(out) != learner.num_parts:  # a run that was killed may have lost it
+            write_results(out, results)
+        return LearnOutcome(results, intake)
+
+
+def task_of(folder: Path) -> Task:
+    """What the run in a folder learns; its model is not loaded.
+
+    Raises:
+        DataError: There is no run.
+    """
+    network = read_config(folder).get("model") in BACKBONES
+    return Task.NODE_CLASSIFICATION if network else Task.LINK_PREDICTION
+
+
+def would_fine_tune(folder: Path) -> bool:
+    """Whether a run merged all parts into a plain model, which forgets when it learns on.
+
+    Raises:
+        DataError: There is no run.
+    """
+    config = read_config(folder)
+    return config.get("setting") == "whole" and config.get("strategy") == "lower"

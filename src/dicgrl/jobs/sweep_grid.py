@@ -1,0 +1,48 @@
+"""The grid of a sweep: settings and the values to try of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dicgrl.errors import UserError
+from dicgrl.settings import LinkSettings, NodeSettings
+
+Grid = Mapping[str, Sequence[str]]
+"""Values by setting, as texts."""
+
+
+def parse_grid(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Settings and their values; with semicolons between them, values may have commas.
+
+    Example:
+        >>> parse_grid(["dim=100,200", "beta=0.1,0.3"])
+        {'dim': ['100', '200'], 'beta': ['0.1', '0.3']}
+        >>> parse_grid(["budget=5%,5x;10%"])
+        {'budget': ['5%,5x', '10%']}
+    """
+    grid: dict[str, list[str]] = {}
+    for text in texts:
+        key, _, listed = text.partition("=")
+        values = [value.strip() for value in listed.split(";" if ";" in listed else ",")]
+        if not key.strip() or "" in values:
+            raise UserError(
+                f"--grid {text!r}: expected key=value,value, or key=value;value where values have "
+                "commas"
+            )
+        if key.strip() in grid:
+            raise UserError(f"--grid {text!r}: {key.strip()} has its values already")
+        grid[key.strip()] = list(dict.fromkeys(values))
+    return grid
+
+
+def forms(settings: LinkSettings | NodeSettings, grid: Grid) -> list[tuple[str, bool]]:
+    """The strategies that a grid tries, each with whether its model is divided.
+
+    Example:
+        >>> forms(LinkSettings(strategy="emr"), {"components": ["0", "4"]})
+        [('emr', False), ('emr', True)]
+    """
+    strategies = grid.get("strategy", [settings.strategy])
+    components = grid.get("components", [str(settings.components)])
+    divided = [settings.value("components", count) > 0 for count in components]
+    return [(strategy, each) for strategy in strategies for each in divided]

@@ -1,0 +1,77 @@
+"""The table after a part: what is known of every test set so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from dicgrl.report.results_text import SHOWN, Results, run_title, seconds_text
+from dicgrl.report.terminal import counted, titled
+
+_ONE = {"entities": "entity", "relations": "relation", "nodes": "node", "classes": "class"}
+
+
+def part_table(results: Results) -> Group:
+    """Metrics on every test set so far, in per cent, after the newest part."""
+    newest = results["parts"][-1]
+    title = f"{run_title(results)}, after part {newest['part']}, in per cent"
+    if not newest["tests"]:
+        return titled(title, Text("no test set so far: nothing was measured"), _caption(newest))
+    table = Table()
+    table.add_column("test set")
+    table.add_column("count", justify="right")
+    columns = [name for name in SHOWN if name in newest["whole"]]
+    for name in columns:
+        table.add_column(SHOWN[name], justify="right")
+    for test in newest["tests"]:
+        cells = [f"{test[name] * 100:.1f}" for name in columns]
+        table.add_row(f"part {test['part']}", f"{test['count']:,}", *cells)
+    table.add_section()
+    total = sum(test["count"] for test in newest["tests"])
+    for name in ("whole", "average"):
+        cells = [f"{newest[name][column] * 100:.1f}" for column in columns]
+        table.add_row(name, f"{total:,}" if name == "whole" else "", *cells)
+    return titled(title, table, _caption(newest))
+
+
+def _caption(part: dict[str, Any]) -> str:
+    new, replayed = part["new_examples"], part["replayed_examples"]
+    learned = f"{new:,} new" + (f" and {replayed:,} old" if replayed else "")
+    one = new == 1 and not replayed
+    text = (
+        f"learned {learned} example{'' if one else 's'} in {seconds_text(part['learn_seconds'])} s"
+    )
+    if new and not part["epochs"]:
+        text = f"learned nothing of {counted(new, 'new example')}"
+    arrived = [
+        f"1 {_ONE[kind]}" if count == 1 else f"{count:,} {kind}"
+        for kind, count in part.get("arrived", {}).items()
+        if count
+    ]
+    if arrived:
+        text = f"{' and '.join(arrived)} arrived; {text}"
+    if part["candidates"]:
+        of = f"{part['activated']:,} of"
+        if part["activated"] == part["candidates"]:
+            of = "all"
+        neighbours = f"{of} {part['candidates']:,} old neighbours"
+        text += f"; {neighbours} share a component and are activated"
+    text += _moved(part.get("drift", {}))
+    if part["forgetting"] is not None:
+        text += f"; forgetting {part['forgetting'] * 100:.1f}"
+    return text
+
+
+def _moved(drift: dict[str, Any]) -> str:
+    """How far old components moved, or old nodes of a network."""
+    if "nodes" in drift:
+        changed = f"{counted(drift['nodes'], 'old node')} changed class"
+        return f"; {changed}, probabilities moved by {drift['mean'] * 100:.1f} % on average"
+    if drift.get("rows"):
+        far = f"by {drift['mean'] * 100:.1f} % of their length on average"
+        rows = counted(drift["rows"], "old component")  # each is a row of a divided model
+        return f"; {rows} moved {far}, {drift['largest'] * 100:.0f} % at most"
+    return ""

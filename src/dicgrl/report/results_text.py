@@ -1,0 +1,77 @@
+"""How results are put into words: names of metrics, titles and labels of runs, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+SHOWN = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10", "accuracy": "accuracy"}
+_MAIN = ("hits@10", "mrr", "accuracy")
+
+Results = dict[str, Any]
+"""What `results.json` says."""
+
+
+def main_metrics(runs: Sequence[Results]) -> list[str]:
+    """The metrics that curves and comparisons show, the most important first."""
+    measured = {name for run in runs for part in run["parts"] for name in part["whole"]}
+    return [name for name in _MAIN if name in measured]
+
+
+def run_title(run: Results, with_strategy: bool = True) -> str:
+    """The dataset, the model and how it learns."""
+    form = " disentangled" if _components(run) else ""
+    title = f"{run['dataset']}, {run['model']}{form}"
+    return f"{title}, {run['strategy']}" if with_strategy else f"{run['dataset']}, {run['model']}"
+
+
+def run_labels(runs: Sequence[Results]) -> list[str]:
+    """What tells runs apart: the strategy, and whatever else is not the same in all of them.
+
+    Settings are named where nothing else differs; runs that are alike in all of it are numbered.
+    """
+    parts: list[Callable[[Results], str]] = [
+        lambda run: run["dataset"],
+        lambda run: run["strategy"],
+        lambda run: run["model"] + (" disentangled" if _components(run) else ""),
+        lambda run: run["recipe"],
+        lambda run: f"seed {run['seed']}",
+    ]
+    kept = [make for i, make in enumerate(parts) if i == 1 or len({make(r) for r in runs}) > 1]
+    if len({run["strategy"] for run in runs}) == len(runs):
+        kept = [parts[1]]  # that alone tells them apart
+    labels = [", ".join(make(run) for make in kept) for run in runs]
+    for label in {label for label in labels if labels.count(label) > 1}:
+        alike = [i for i, other in enumerate(labels) if other == label]
+        differing = _differing_settings([runs[i] for i in alike])
+        for i in alike:
+            values = [f"{key}={runs[i]['settings'].get(key)}" for key in differing]
+            labels[i] = ", ".join([label, *values])
+    return [
+        f"{label} ({labels[: i + 1].count(label)})" if labels.count(label) > 1 else label
+        for i, label in enumerate(labels)
+    ]
+
+
+def _differing_settings(runs: Sequence[Results]) -> list[str]:
+    keys = [key for key in runs[0]["settings"] if key not in ("model", "strategy", "components")]
+    return [key for key in keys if len({str(run["settings"].get(key)) for run in runs}) > 1]
+
+
+def _components(run: Results) -> int:
+    return int(run["settings"]["components"])
+
+
+def seconds_text(value: float) -> str:
+    """Seconds, with a second digit where they are few.
+
+    Example:
+        >>> seconds_text(12.34), seconds_text(0.123)
+        ('12.3', '0.12')
+    """
+    return f"{value:.1f}" if value >= 1 else f"{value:.2f}"
+
+
+def percent_text(value: float | None) -> str:
+    """A share in per cent; empty where there is none."""
+    return "" if value is None else f"{value * 100:.1f}"
