@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from dicgrl.evaluation.continual import Evaluation
     from dicgrl.jobs.plan import run
     from dicgrl.learner import Learner, PartReport, Prediction
-    from dicgrl.settings import LinkSettings, NodeSettings
+    from dicgrl.settings import Settings
+    from dicgrl.tasks import Task
     from dicgrl.training import DivergedError
 
 __version__ = "0.1.0"
@@ -57,16 +58,16 @@ __all__ = [
     "KnowledgePart",
     "KnowledgeStream",
     "Learner",
-    "LinkSettings",
     "NetworkFacts",
     "NetworkGraph",
     "NetworkPart",
     "NetworkStream",
-    "NodeSettings",
     "Part",
     "PartReport",
     "Prediction",
+    "Settings",
     "Stream",
+    "Task",
     "UnknownLabelError",
     "UserError",
     "Vocabulary",
@@ -84,10 +85,10 @@ _LATER = {
     "Evaluation": "dicgrl.evaluation.continual",
     "Explanation": "dicgrl.ask.explain",
     "Learner": "dicgrl.learner",
-    "LinkSettings": "dicgrl.settings",
-    "NodeSettings": "dicgrl.settings",
     "PartReport": "dicgrl.learner",
     "Prediction": "dicgrl.learner",
+    "Settings": "dicgrl.settings",
+    "Task": "dicgrl.tasks",
     "run": "dicgrl.jobs.plan",
 }
 

@@ -75,7 +75,9 @@ class Settings(Sections):
         users = strategies_using(name)
         if users:
             return _without_effect(name, "strategy", [self.strategy], users)
-        for choice, components in ({"model": self.task.models()} | dict(self.task.choices())).items():
+        for choice, components in (
+            {"model": self.task.models()} | dict(self.task.choices())
+        ).items():
             users = [each for each, kind in components.items() if name in kind.options()]
             if users:
                 return _without_effect(name, choice, [], users)
@@ -145,7 +147,10 @@ class Settings(Sections):
         names = {key: changes[key] for key in ("model", "strategy") if key in changes}
         meant = self.changed(names)
         return self.changed(
-            {key: meant.value(key, text) if key not in names else text for key, text in changes.items()}
+            {
+                key: meant.value(key, text) if key not in names else text
+                for key, text in changes.items()
+            }
         )
 
     def value(self, name: str, text: str) -> Any:
@@ -208,8 +213,8 @@ class Settings(Sections):
     def __repr__(self) -> str:
         default = type(self)(self.model, self.strategy).as_dict()
         changed = {k: v for k, v in self.as_dict().items() if v != default.get(k)}
-        listed = [repr(self.model), repr(self.strategy), *(f"{k}={v!r}" for k, v in changed.items())]
-        return f"Settings({', '.join(listed)})"
+        listed = [f"{name}={value!r}" for name, value in changed.items()]
+        return f"Settings({', '.join([repr(self.model), repr(self.strategy), *listed])})"
 
 
 def strategies_using(name: str) -> list[str]:
@@ -219,9 +224,7 @@ def strategies_using(name: str) -> list[str]:
         >>> strategies_using("strength")
         ['ewc']
     """
-    return [
-        each for each, kind in Strategy.registry.items() if name in kind.Settings.options()
-    ]
+    return [each for each, kind in Strategy.registry.items() if name in kind.Settings.options()]
 
 
 def check_use(names: Iterable[str], task: Task, forms: Iterable[Form]) -> None:

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from dicgrl.ask.names import Names
 from dicgrl.common.atomic import check_place, new_folder
+from dicgrl.common.tensors import write_tensors
 from dicgrl.errors import UserError
 from dicgrl.graph import Vocabulary
-from dicgrl.common.tensors import write_tensors
 
 
 def write_vectors(

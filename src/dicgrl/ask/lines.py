@@ -15,7 +15,7 @@ from dicgrl.ask.asking import Answered, Asking
 from dicgrl.ask.links import LinkAsking
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.graph.arrays import IntArray
-from dicgrl.readers.knowledge import triple_rows
+from dicgrl.readers.triples import triple_rows
 from dicgrl.readers.sources import SourceFile
 
 

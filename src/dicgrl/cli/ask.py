@@ -23,6 +23,10 @@ def predict(
     relation: Annotated[str | None, typer.Option(help="Label or name of the relation.")] = None,
     tail: Annotated[str | None, typer.Option(help="Label or name of the tail.")] = None,
     node: Annotated[str | None, typer.Option(help="A network's node: what class?")] = None,
+    about: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Any other field that the task's questions have."),
+    ] = None,
     k: Count = 10,
     new: Annotated[bool, typer.Option("--new", help="Leave out facts that are known.")] = False,
     file: Annotated[
@@ -41,37 +45,44 @@ def predict(
     from dicgrl.report.answers_table import answers_table
 
     learner = _loaded(folder, device)
+    question = {"head": head, "relation": relation, "tail": tail, "node": node, **_about(about)}
     if file is not None:
-        if (head, relation, tail, node) != (None, None, None, None):
+        if any(text is not None for text in question.values()):
             raise UserError("--file holds the questions; leave out the others")
         _predict_all(learner, file, k, new, skip_unknown, as_json)
         return
-    answers = learner.predict(head, relation, tail, node=node, k=k, new=new)
+    asking = learner.ask
+    answers = asking.predict(k=k, new=new, **question)
     if as_json:
         show_json([asdict(answer) for answer in answers])
         return
-    asked = (head, relation, tail) if node is None else (node, "class", None)
-    question = " -- ".join("?" if text is None else text for text in asked)
-    other = "new" if node is None else ""  # a node has one class
-    of_relations = node is None and relation is None
-    note = "scores of two relations need not be on one scale" if of_relations else ""
-    show(answers_table(question, answers, other, note))
+    other = "new" if asking.has_new_answers else ""
+    show(answers_table(asking.describe(question), answers, other, asking.note(question)))
+
+
+def _about(texts: list[str] | None) -> dict[str, str]:
+    """Fields of a question from `KEY=VALUE` texts."""
+    for text in texts or []:
+        if "=" not in text:
+            raise UserError(f"--about {text!r}: expected KEY=VALUE")
+    return dict(text.split("=", 1) for text in texts or [])
 
 
 def _predict_all(
     learner: Learner, file: Path, k: int, new: bool, skip: bool, as_json: bool
 ) -> None:
-    from dicgrl.ask.lines import ASKED, answered
+    from dicgrl.ask.lines import answered
+    from dicgrl.ask.links import ASKED_TEXT
     from dicgrl.report.answers_table import state_of
 
     unknown: list[None] = []
     on_unknown = partial(unknown.append, None) if skip else None
-    for question, answers in answered(learner, file, k, new=new, on_unknown=on_unknown):
+    for question, answers in answered(learner.ask, file, k, new=new, on_unknown=on_unknown):
         if as_json:
             show_json({"question": question, "answers": [asdict(answer) for answer in answers]})
             continue
         for answer in answers:
-            fields = [answer.label if field == ASKED else field for field in question]
+            fields = [answer.label if field == ASKED_TEXT else field for field in question]
             fields += [answer.label] if len(question) == 1 else []
             other = "new" if len(question) > 1 else ""
             typer.echo("\t".join([*fields, f"{answer.score:.6g}", state_of(answer, other)]))
@@ -107,10 +118,10 @@ def score(
     """Score labelled triples: the same lines with a score, to standard output."""
     from dicgrl.ask.lines import read_lines, scored
 
-    learner = _loaded(folder, device)
-    lines = read_lines(learner, file, skip=skip_unknown)
+    asking = _loaded(folder, device).ask.for_links("score")
+    lines = read_lines(asking, file, skip=skip_unknown)
     warn_of_unknown(lines.unknown)
-    for line in scored(learner, lines):
+    for line in scored(asking, lines):
         typer.echo(line)
 
 
@@ -128,9 +139,9 @@ def evaluate(
     from dicgrl.ask.lines import read_lines
     from dicgrl.report.evaluation_table import evaluation_table
 
-    learner = _loaded(folder, device)
-    lines = read_lines(learner, file, skip=skip_unknown)
-    found = learner.measure_rows(lines.ids, by_relation=by_relation) | {"unknown": lines.unknown}
+    asking = _loaded(folder, device).ask.for_links("evaluate")
+    lines = read_lines(asking, file, skip=skip_unknown)
+    found = asking.measure_rows(lines.ids, by_relation=by_relation) | {"unknown": lines.unknown}
     if as_json:
         show_json(found)
     else:

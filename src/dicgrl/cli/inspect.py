@@ -15,9 +15,9 @@ from dicgrl.errors import UserError
 def info(folder: RunFolder, as_json: Json = False) -> None:
     """What a run is, and what each of its parts brought, cost and led to."""
     from dicgrl.report.overview_table import overview_table
-    from dicgrl.store.overview import summarise
+    from dicgrl.store.run_folder import RunFolder as Folder
 
-    found = summarise(folder)
+    found = Folder(folder).overview()
     if as_json:
         show_json(found)
     else:
@@ -35,10 +35,10 @@ def compare(
     from dicgrl.report.comparison_table import comparison_table
     from dicgrl.report.curves import check_picture, draw_curves
     from dicgrl.research.comparable import check_comparable
-    from dicgrl.store.run_folder import read_results
+    from dicgrl.store.run_folder import RunFolder as Folder
 
     check_picture(out)
-    runs = [read_results(folder) for folder in folders]
+    runs = [Folder(folder).results() for folder in folders]
     if len({run["task"] for run in runs}) > 1:
         raise UserError("these runs are of different tasks; compare those of one task")
     for warning in check_comparable(folders):

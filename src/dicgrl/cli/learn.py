@@ -32,8 +32,9 @@ def learn(
 ) -> None:
     """Learn new facts as the next part of a run; entities, relations and nodes may be new."""
     from dicgrl.jobs.learn import learn_facts, task_of, would_fine_tune
-    from dicgrl.report.curves import curves_file, draw_curves
+    from dicgrl.report.curves import draw_curves
     from dicgrl.report.progress_bars import parts_bar, units
+    from dicgrl.store.run_folder import RunFolder as Folder
 
     if would_fine_tune(folder):
         warn(
@@ -43,8 +44,8 @@ def learn(
     bar = parts_bar(f"{folder} {facts.name}", 1, *units(task_of(folder)))
     with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
         outcome = learn_facts(folder, facts, device=device, keep=keep, on_epoch=on_epoch)
-    if curves_file(folder).exists() and not outcome.intake.is_empty:
-        draw_curves([outcome.results], curves_file(folder))
+    if Folder(folder).curves_file.exists() and not outcome.intake.is_empty:
+        draw_curves([outcome.results], Folder(folder).curves_file)
     if named := outcome.intake.named_alike:
         some = ", ".join(map(shown, named[:5])) + (", ..." if len(named) > 5 else "")
         warn(f"{some}: learned as new, although others have these names; give labels to mean them")

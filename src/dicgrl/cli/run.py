@@ -23,9 +23,8 @@ from dicgrl.cli.options import (
     Valid,
 )
 from dicgrl.datasets import load_stream
-from dicgrl.defaults import DEFAULT_STRATEGY
-from dicgrl.graph.statistics import taught_tests
 from dicgrl.report.terminal import counted
+from dicgrl.tasks import DEFAULT_STRATEGY, task_named
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
     from dicgrl.jobs.plan import Plan, PlannedRun
@@ -58,7 +57,7 @@ def run(
 ) -> None:
     """Learn a stream part by part and measure what is known after each."""
     stream = load_stream(source, valid=valid, test=test, seed=seed)
-    taught, tests = taught_tests(stream)
+    taught, tests = stream.taught_tests()
     if taught:
         warn(
             f"{taught:,} of {counted(tests, 'test triple')} are training triples, too: what is "
@@ -92,7 +91,7 @@ def _run_merged(planned: PlannedRun, as_json: bool) -> None:
     from dicgrl.report.progress_bars import training_bar, units
 
     epochs = planned.recipe.settings.epochs
-    with training_bar(planned.title, epochs, *units(planned.stream.task)) as on_epoch:
+    with training_bar(planned.title, epochs, *units(task_named(planned.stream.task))) as on_epoch:
         results = planned.execute(on_epoch=lambda _, report: on_epoch(report))
     if as_json:
         show_json(results)
@@ -102,17 +101,18 @@ def _run_merged(planned: PlannedRun, as_json: bool) -> None:
 
 def _run_parts(plan: Plan, as_json: bool) -> None:
     from dicgrl.report.comparison_table import comparison_table
-    from dicgrl.report.curves import curves_file, draw_curves
+    from dicgrl.report.curves import draw_curves
+    from dicgrl.store.run_folder import RunFolder as Folder
 
     every = []
     for planned in plan.runs:
         results = _watched(planned, as_json)
         every.append(results)
         if planned.out is not None:
-            draw_curves([results], curves_file(planned.out))
+            draw_curves([results], Folder(planned.out).curves_file)
     several = len(every) > 1
     if several and plan.out is not None:
-        draw_curves(every, curves_file(plan.out))
+        draw_curves(every, Folder(plan.out).curves_file)
     if as_json:
         show_json(every if several else every[0])
         return
@@ -121,7 +121,7 @@ def _run_parts(plan: Plan, as_json: bool) -> None:
     if plan.out is None:
         show("No model was kept; --out FOLDER keeps it.")
     else:
-        show(f"The curves are in {curves_file(plan.out)}")
+        show(f"The curves are in {Folder(plan.out).curves_file}")
 
 
 def _watched(planned: PlannedRun, as_json: bool) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _watched(planned: PlannedRun, as_json: bool) -> dict[str, Any]:
 
     parts = len(planned.stream)
     is_shown = as_json
-    bar = parts_bar(planned.title, parts, *units(planned.stream.task))
+    bar = parts_bar(planned.title, parts, *units(task_named(planned.stream.task)))
     with interruptible(planned.what_is_kept), bar as (on_epoch, pause):
 
         def on_part(results: dict[str, Any]) -> None:

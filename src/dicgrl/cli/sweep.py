@@ -22,7 +22,7 @@ from dicgrl.cli.options import (
     Valid,
 )
 from dicgrl.datasets import load_stream
-from dicgrl.defaults import DEFAULT_STRATEGY
+from dicgrl.tasks import DEFAULT_STRATEGY
 
 
 def sweep(

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dicgrl.datasets import registered
-from dicgrl.defaults import DEFAULT_STRATEGY, default_model
-from dicgrl.errors import UserError, unknown_name
-from dicgrl.graph import NetworkStream, Stream
-from dicgrl.models import BACKBONES, Scorer
+from dicgrl.errors import UserError
+from dicgrl.graph import Stream
 from dicgrl.recipes import Recipe, load_recipe
-from dicgrl.settings import LATER, LinkSettings, NodeSettings, check_use
-from dicgrl.strategies import Strategy, divides
+from dicgrl.settings import Form, Settings, check_use, strategies_using
+from dicgrl.strategies import strategy_named
+from dicgrl.tasks import DEFAULT_STRATEGY, Task, task_named
 
 Changes = Sequence[str] | Mapping[str, Any]
 """Settings that differ from a recipe: `key=value` texts, or values by name."""
@@ -41,8 +40,7 @@ def chosen_strategies(asked: Sequence[str] | None, *, merged: bool) -> list[str]
         return []
     names = list(dict.fromkeys([DEFAULT_STRATEGY] if asked is None else asked))
     for name in names:
-        if name not in Strategy.registry:
-            raise unknown_name("strategy", name, Strategy.registry)
+        strategy_named(name)
     return names
 
 
@@ -71,25 +69,29 @@ def chosen_recipe(
     Raises:
         UserError: The model is of another task, or there is no such recipe, setting or value.
     """
-    model = model or default_model(stream.task)
-    divided = divides(strategy) if disentangled is None else disentangled
+    task = task_named(stream.task)
+    model = model or task.default_model
+    task.check_model(model, stream.name)
+    divided = disentangled
+    if divided is None:
+        divided = strategy is not None and strategy_named(strategy).divided
     found = load_recipe(recipe, registered(source), model, disentangled=divided, strategy=strategy)
     settings = _changed(found.settings, changes)
     for key in ("model", "strategy"):
         if getattr(settings, key) != getattr(found.settings, key):
             raise UserError(f"--set {key}: use --{key} {getattr(settings, key)}")
-    _check_task(model, settings, stream)
     return Recipe(found.name, settings, found.published)
 
 
 def check_changes(
-    changes: Changes, forms: Iterable[tuple[str, bool]], *, merged: bool = False
+    changes: Changes, task: Task, forms: Iterable[Form], *, merged: bool = False
 ) -> None:
     """Refuse changes that none of the runs has a use for.
 
     Args:
         changes: The changes.
-        forms: The strategies of the runs, each with whether its model is divided.
+        task: The task.
+        forms: The forms of the runs.
         merged: Whether all parts are merged. What is learned after such a run may well use the
             settings of later parts.
 
@@ -97,12 +99,10 @@ def check_changes(
         UserError: Nobody uses one of them.
     """
     names = changes if isinstance(changes, Mapping) else map(_name_in, changes)
-    check_use([name for name in names if not (merged and name in LATER)], forms)
+    check_use([name for name in names if not (merged and strategies_using(name))], task, forms)
 
 
-def _changed(
-    settings: LinkSettings | NodeSettings, changes: Changes
-) -> LinkSettings | NodeSettings:
+def _changed(settings: Settings, changes: Changes) -> Settings:
     if not isinstance(changes, Mapping):
         return settings.parsed(changes)
     for name in changes:
@@ -112,17 +112,3 @@ def _changed(
 
 def _name_in(change: str) -> str:
     return change.partition("=")[0].strip()
-
-
-def _check_task(model: str, settings: LinkSettings | NodeSettings, stream: Stream) -> None:
-    is_network = isinstance(stream, NetworkStream)
-    if isinstance(settings, NodeSettings) == is_network:
-        return
-    if is_network:
-        raise UserError(
-            f"{model} predicts links, but {stream.name} is a network: use {' or '.join(BACKBONES)}"
-        )
-    raise UserError(
-        f"{model} classifies nodes, but {stream.name} is a knowledge graph: use "
-        + " or ".join(sorted(Scorer.registry))
-    )

@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dicgrl.common.atomic import remove_leftovers
-from dicgrl.graph import Task
 from dicgrl.intake import Intake
-from dicgrl.jobs.folder import lock, write_results
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch, learn_part
-from dicgrl.jobs.trace import check_trace
 from dicgrl.learner import Learner
-from dicgrl.models import BACKBONES
-from dicgrl.store.run_folder import check_keep, measured_parts, read_config, save_learner
+from dicgrl.store.run_folder import RunFolder, check_keep
+from dicgrl.tasks import Task, task_of_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +51,29 @@ def learn_facts(
     Raises:
         BusyError: Another process is writing to the run folder.
     """
-    config = read_config(out)
+    folder = RunFolder(out)
+    config = folder.config()
     check_keep(keep)
-    with lock(out):
-        check_trace(out)
+    with folder.locked():
+        folder.check_trace()
         learner = Learner.load(out, device=device)
-        remove_leftovers(out)
+        folder.remove_leftovers()
         about = {
             "dataset": config.get("dataset", out.name),
-            "task": config.get("task", str(learner.task)),
+            "task": config.get("task", learner.task.name),
             "recipe": config.get("recipe", "default"),
             "published": {},
         }
         intake = learner.intake(facts)
         if not intake.is_empty:
-            results = learn_part(learner, intake, about, out, keep, on_epoch)
+            results = learn_part(learner, intake, about, folder, keep, on_epoch)
             return LearnOutcome(results, intake)
         if intake.names.items() - learner.names.items():
             learner.learn(intake)  # it takes the names
-            save_learner(learner, out, keep=keep)
+            learner.save(out, keep=keep)
         results = results_of(learner, about | {"published": config.get("published", {})})
-        if measured_parts(out) != learner.num_parts:  # a run that was killed may have lost it
-            write_results(out, results)
+        if folder.measured_parts() != learner.num_parts:  # a run that was killed may have lost it
+            folder.write_results(results)
         return LearnOutcome(results, intake)
 
 
@@ -86,8 +83,7 @@ def task_of(folder: Path) -> Task:
     Raises:
         DataError: There is no run.
     """
-    network = read_config(folder).get("model") in BACKBONES
-    return Task.NODE_CLASSIFICATION if network else Task.LINK_PREDICTION
+    return task_of_model(RunFolder(folder).config().get("model", ""))
 
 
 def would_fine_tune(folder: Path) -> bool:
@@ -96,5 +92,5 @@ def would_fine_tune(folder: Path) -> bool:
     Raises:
         DataError: There is no run.
     """
-    config = read_config(folder)
+    config = RunFolder(folder).config()
     return config.get("setting") == "whole" and config.get("strategy") == "lower"

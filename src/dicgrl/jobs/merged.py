@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.graph import SPLITS, Stream
-from dicgrl.jobs.folder import check_folder, lock, write_results
 from dicgrl.jobs.results import about_run, results_of
-from dicgrl.jobs.trace import append_trace
 from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
-from dicgrl.store.checkpoint import save_model
-from dicgrl.store.run_folder import save_learner, write_config
+from dicgrl.store.run_folder import RunFolder
 from dicgrl.training import DivergedError, EpochReport
 from dicgrl.training.loop import Monitor
 
@@ -50,14 +47,20 @@ def run_merged(
         UserError: There is a run in it.
     """
     learner = Learner(settings=recipe.settings, seed=seed, device=device, names=stream.names)
-    with lock(out):
-        if out is not None:
-            check_folder(out, resume=False, resumable=False)
-        return _run_merged(learner, stream, recipe, out, monitor)
+    if out is None:
+        return _run_merged(learner, stream, recipe, None, monitor)
+    folder = RunFolder(out)
+    with folder.locked():
+        folder.check_new(resumable=False)
+        return _run_merged(learner, stream, recipe, folder, monitor)
 
 
 def _run_merged(
-    learner: Learner, stream: Stream, recipe: Recipe, out: Path | None, monitor: Monitor | None
+    learner: Learner,
+    stream: Stream,
+    recipe: Recipe,
+    folder: RunFolder | None,
+    monitor: Monitor | None,
 ) -> dict[str, Any]:
     about = about_run(stream, recipe) | {"setting": "whole"}
     trace: list[EpochReport] = []
@@ -70,15 +73,15 @@ def _run_merged(
     try:
         report = learner.learn(stream.merged()[0], monitor=watch)
     except DivergedError:
-        if out is not None:
-            write_config(learner, out, about)
-            append_trace(out, 0, trace)
-            save_model(learner.run.model, out, {"dataset": stream.name, "seed": learner.seed})
+        if folder is not None:
+            meta = {"dataset": stream.name, "seed": learner.seed}
+            folder.save_diverged(learner.state(), about=about, meta=meta)
+            folder.append_trace(0, trace)
         raise
     learner.evaluate()
     started = time.perf_counter()
-    run = learner.run
-    validation = run.measure(run.examples("valid")) if run.count("valid") else None
+    trainer = learner.trainer
+    validation = trainer.measure(trainer.examples("valid")) if trainer.count("valid") else None
     found = results_of(learner, about) | {
         "learn_seconds": report.learn_seconds,
         "evaluate_seconds": report.evaluate_seconds + time.perf_counter() - started,
@@ -86,12 +89,12 @@ def _run_merged(
         "best_epoch": report.best_epoch,
         "validation": validation,
         "test": _test_metrics(learner),
-        "count": {split: run.count(split) for split in SPLITS},
+        "count": {split: trainer.count(split) for split in SPLITS},
     }
-    if out is not None:
-        append_trace(out, 0, trace)
-        save_learner(learner, out, about)
-        write_results(out, found)
+    if folder is not None:
+        folder.append_trace(0, trace)
+        learner.save(folder.path, about=about)
+        folder.write_results(found)
     return found
 
 

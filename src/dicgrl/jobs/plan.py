@@ -10,14 +10,13 @@ from typing import Any
 from dicgrl.common.devices import pick_device
 from dicgrl.datasets import load_stream, registered
 from dicgrl.errors import UserError
-from dicgrl.graph import KnowledgeStream, NetworkStream, Stream
+from dicgrl.graph import Stream
 from dicgrl.jobs.choose import Changes, check_changes, chosen_recipe, chosen_strategies
-from dicgrl.jobs.folder import check_folder, holds_run
 from dicgrl.jobs.merged import run_merged
 from dicgrl.jobs.stream import OnEpoch, OnPart, run_stream
 from dicgrl.recipes import Recipe
-from dicgrl.store.run_folder import check_keep, check_layout
-from dicgrl.strategies import Strategy
+from dicgrl.store.run_folder import RunFolder, check_keep
+from dicgrl.strategies import strategy_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class PlannedRun:
         """What the run leaves when it is interrupted; empty where it has no folder."""
         if self.out is None or self.merged:
             return ""
-        if not holds_run(self.out):
+        if not RunFolder(self.out).exists():
             return "no part was finished yet, and nothing is kept"
         return f"finished parts are in {self.out}; --resume goes on"
 
@@ -172,7 +171,7 @@ def plan_runs(
     names = chosen_strategies(strategies, merged=merged)
     several = len(names) > 1
     if out is not None and not merged:
-        check_layout(out, several=several)
+        RunFolder(out).check_layout(several=several)
     runs = []
     for name in names or [None]:
         chosen = chosen_recipe(
@@ -185,13 +184,14 @@ def plan_runs(
             strategy=name,
         )
         if name is not None:
-            Strategy.registry[name](chosen.settings)  # it may refuse them
+            strategy_named(name).check_model(divided=chosen.settings.form.divided)
         place = out / name if out is not None and name is not None and several else out
         if place is not None:
-            check_folder(place, resume, resumable=not merged)
+            RunFolder(place).check_new(resume=resume, resumable=not merged)
         runs.append(PlannedRun(stream, chosen, merged, place, resume, keep, seed, device))
     if not resume:  # a run goes on as it was begun
-        check_changes(changes, [run.recipe.settings.form for run in runs], merged=merged)
+        every = [run.recipe.settings for run in runs]
+        check_changes(changes, every[0].task, [each.form for each in every], merged=merged)
     pick_device(device)
     return Plan(tuple(runs), out)
 
@@ -249,7 +249,7 @@ def run(
         >>> len(results["parts"]) == len(dicgrl.load_stream("films"))
         True
     """
-    if isinstance(source, KnowledgeStream | NetworkStream):
+    if isinstance(source, Stream):
         if valid or test:
             raise UserError("valid and test are about data that is read; split the stream instead")
         stream, name = source, ""

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from dicgrl.errors import UserError
-from dicgrl.graph import KnowledgeGraph, NetworkGraph, NetworkPart, Stream
+from dicgrl.graph import Stream
 from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
-from dicgrl.store.run_folder import part_content, read_config, same_content
+from dicgrl.settings import Settings
+from dicgrl.store.content import part_content, same_content
+from dicgrl.store.run_folder import RunFolder
 
 
-def resumed(out: Path, stream: Stream, recipe: Recipe, seed: int, device: str) -> Learner:
+def resumed(folder: RunFolder, stream: Stream, recipe: Recipe, seed: int, device: str) -> Learner:
     """The learner of a run that was stopped.
 
     Raises:
         UserError: The run there is of other data, settings or another seed, is longer than the
             stream, or merged all parts.
     """
-    _check_begun_alike(out, stream, recipe, seed)
-    learner = Learner.load(out, device=device)
+    _check_begun_alike(folder, stream, recipe, seed)
+    learner = Learner.load(folder.path, device=device)
     if learner.num_parts > len(stream):
-        raise UserError(f"{out}: the run there is longer than this stream")
-    _check_parts(out, learner, stream)
+        raise UserError(f"{folder.path}: the run there is longer than this stream")
+    _check_parts(folder.path, learner, stream)
     return learner
 
 
@@ -41,24 +42,22 @@ def forked(first: Path, stream: Stream, recipe: Recipe, seed: int, device: str) 
     return learner.fork(recipe.settings)
 
 
-def _check_begun_alike(out: Path, stream: Stream, recipe: Recipe, seed: int) -> None:
+def _check_begun_alike(folder: RunFolder, stream: Stream, recipe: Recipe, seed: int) -> None:
     """Refuse a run that was begun otherwise; the message names what differs first."""
-    config = read_config(out)
+    config, out = folder.config(), folder.path
     if config.get("setting") == "whole":
         raise UserError(f"{out}: a run of --merged, not one that learns this stream part by part")
     for key, value in (("dataset", stream.name), ("seed", seed)):
         if config.get(key) != value:
             raise _begun_otherwise(out, key, config.get(key), value)
-    stored, wanted = config.get("settings"), _as_stored(recipe.settings.as_dict())
-    if not isinstance(stored, dict):
-        raise _begun_otherwise(out, "settings", stored, wanted)
-    # A run from before a setting existed had its default.
-    stored = _as_stored(type(recipe.settings)().as_dict()) | stored
+    wanted = recipe.settings.as_dict()
+    try:  # a run from before a setting existed had its default
+        stored = Settings.from_dict(config["settings"]).as_dict()
+    except (AttributeError, KeyError, TypeError, UserError) as error:
+        raise folder.misfit(error) from error
     for key, value in wanted.items():
         if stored.get(key) != value:
             raise _begun_otherwise(out, key, stored.get(key), value)
-    if stored != wanted:
-        raise _begun_otherwise(out, "settings", stored, wanted)
 
 
 def _begun_otherwise(out: Path, key: str, stored: Any, wanted: Any) -> UserError:
@@ -68,18 +67,12 @@ def _begun_otherwise(out: Path, key: str, stored: Any, wanted: Any) -> UserError
     )
 
 
-def _as_stored(settings: dict[str, Any]) -> Any:
-    """Settings as they are read back from JSON."""
-    return json.loads(json.dumps(settings))
-
-
 def _check_parts(folder: Path, learner: Learner, stream: Stream) -> None:
     """Refuse a learner whose parts are not those of the stream."""
-    first = stream[0]
-    graph: Any = KnowledgeGraph()
-    if isinstance(first, NetworkPart):
-        graph = NetworkGraph(first.features.shape[1])
-    for number, taken in enumerate(learner.run.taken):
+    if not learner.num_parts:
+        return
+    graph = type(learner.trainer.graph).for_part(stream[0])
+    for number, taken in enumerate(learner.trainer.taken):
         if not same_content(part_content(graph.add(stream[number])), part_content(taken)):
             raise UserError(
                 f"{folder}: part {number} of the run there is not that of this stream; it came by "

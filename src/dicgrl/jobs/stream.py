@@ -14,16 +14,14 @@ from typing import Any
 
 import torch
 
-from dicgrl.common.atomic import new_folder, remove_leftovers
+from dicgrl.common.atomic import new_folder
 from dicgrl.graph import Part, Stream
 from dicgrl.intake import Intake
-from dicgrl.jobs.folder import check_folder, holds_run, lock, write_results
 from dicgrl.jobs.results import about_run, results_of
 from dicgrl.jobs.resume import forked, resumed
-from dicgrl.jobs.trace import append_trace
 from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
-from dicgrl.store.run_folder import check_keep, save_learner
+from dicgrl.store.run_folder import RunFolder, check_keep
 from dicgrl.training import EpochReport
 
 OnPart = Callable[[dict[str, Any]], None]
@@ -69,26 +67,27 @@ def run_stream(
     """
     about = about_run(stream, recipe)
     check_keep(keep)
-    with lock(out):
-        learner = _begun(stream, recipe, seed, device, out, resume, first)
-        if learner.run.device.type == "cuda":
-            torch.cuda.reset_peak_memory_stats(learner.run.device)
-        if out is not None:
-            remove_leftovers(out)
-            if learner.num_parts and not holds_run(out):
-                save_learner(learner, out, about, keep)
+    folder = None if out is None else RunFolder(out)
+    with contextlib.nullcontext() if folder is None else folder.locked():
+        learner = _begun(stream, recipe, seed, device, folder, resume, first)
+        if learner.trainer.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(learner.trainer.device)
+        if folder is not None:
+            folder.remove_leftovers()
+            if learner.num_parts and not folder.exists():
+                learner.save(folder.path, keep=keep, about=about)
         found = None
         for number in range(learner.num_parts, len(stream)):
-            found = learn_part(learner, stream[number], about, out, keep, on_epoch)
+            found = learn_part(learner, stream[number], about, folder, keep, on_epoch)
             if number == 0 and first is not None and not learner.strategy.keeps_state:
                 _share(learner, first)
             if on_part:
                 on_part(found)
         if found is None:  # all was learned before; results may have been lost when it was killed
             found = results_of(learner, about)
-            if out is not None:
-                save_learner(learner, out, about, keep)
-                write_results(out, found)
+            if folder is not None:
+                learner.save(folder.path, keep=keep, about=about)
+                folder.write_results(found)
         return found
 
 
@@ -96,7 +95,7 @@ def learn_part(
     learner: Learner,
     part: Part | Intake,
     about: dict[str, Any],
-    out: Path | None,
+    folder: RunFolder | None,
     keep: str | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> dict[str, Any]:
@@ -106,7 +105,7 @@ def learn_part(
         learner: The learner.
         part: A part of a stream, or what the learner made of facts.
         about: What `about_run` says of the run.
-        out: Run folder; nothing is written without one.
+        folder: Run folder; nothing is written without one.
         keep: As for `run_stream`.
         on_epoch: Told the part and the report of every epoch.
     """
@@ -121,10 +120,10 @@ def learn_part(
     learner.learn(part, probe=True, monitor=watch)
     learner.evaluate()
     found = results_of(learner, about)
-    if out is not None:
-        append_trace(out, number, trace)
-        save_learner(learner, out, about, keep)
-        write_results(out, found)
+    if folder is not None:
+        folder.append_trace(number, trace)
+        learner.save(folder.path, keep=keep, about=about)
+        folder.write_results(found)
     return found
 
 
@@ -133,18 +132,18 @@ def _begun(
     recipe: Recipe,
     seed: int,
     device: str,
-    out: Path | None,
+    folder: RunFolder | None,
     resume: bool,
     first: Path | None,
 ) -> Learner:
     """The learner that a run begins or goes on with."""
-    if out is not None and check_folder(out, resume):
-        return resumed(out, stream, recipe, seed, device)
-    if first is not None and holds_run(first):
+    if folder is not None and folder.check_new(resume=resume):
+        return resumed(folder, stream, recipe, seed, device)
+    if first is not None and RunFolder(first).exists():
         return forked(first, stream, recipe, seed, device)
     return Learner(settings=recipe.settings, seed=seed, device=device, names=stream.names)
 
 
 def _share(learner: Learner, first: Path) -> None:
     with contextlib.suppress(OSError), new_folder(first) as temporary:  # another run was faster
-        save_learner(learner, temporary)
+        learner.save(temporary)

@@ -9,22 +9,20 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dicgrl.common.devices import pick_device
 from dicgrl.errors import FailureError, UserError, unknown_name
-from dicgrl.graph import KnowledgeStream, Stream
+from dicgrl.graph import Stream
 from dicgrl.jobs.choose import Changes, check_changes, chosen_recipe, chosen_strategies
 from dicgrl.jobs.sweep_grid import Grid, forms, parse_grid
 from dicgrl.jobs.sweep_study import Trial, ended_trials, import_optuna, open_study
+from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
-from dicgrl.settings import LinkSettings, NodeSettings, check_use
-from dicgrl.store.run_folder import fingerprint
-from dicgrl.strategies import strategy as make_strategy
-from dicgrl.strategies.bounds import Lower
-from dicgrl.tasks import LinkTrainer, NodeTrainer
+from dicgrl.settings import Settings, check_use
+from dicgrl.store.content import fingerprint
 from dicgrl.training import DivergedError
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ class Sweep:
     merged: bool
     seeds: int
     trials: list[Trial]
-    settings: LinkSettings | NodeSettings
+    settings: Settings
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -71,13 +69,12 @@ def without_test(stream: Stream) -> Stream:
         >>> len(without_test(load_stream("films"))[0].test)
         0
     """
-    parts = tuple(replace(part, test=part.valid[:0]) for part in stream)
-    return replace(stream, parts=parts)  # type: ignore[arg-type]
+    return stream.without_test()
 
 
 def validation_value(
     stream: Stream,
-    settings: LinkSettings | NodeSettings,
+    settings: Settings,
     *,
     merged: bool = False,
     seed: int = 0,
@@ -92,16 +89,14 @@ def validation_value(
         seed: Seed of every random choice.
         device: auto, cpu or cuda.
     """
-    kind = LinkTrainer if isinstance(stream, KnowledgeStream) else NodeTrainer
-    run: LinkTrainer | NodeTrainer = kind(settings, seed, pick_device(device))
-    strategy = Lower(settings) if merged else make_strategy(settings)
+    learner = Learner(settings=settings, seed=seed, device=device)
     for part in stream.merged() if merged else stream:
-        run.take(part)
-        strategy.learn(run)
+        learner.learn(part)
+    trainer = learner.trainer
     measured = [
-        run.measure(run.examples("valid", part, part + 1))[run.metric]
-        for part in range(run.num_parts)
-        if run.count("valid", part, part + 1)
+        trainer.measure(trainer.examples("valid", part, part + 1))[trainer.metric]
+        for part in range(trainer.num_parts)
+        if trainer.count("valid", part, part + 1)
     ]
     if not measured:
         raise _nothing_to_choose_by(stream)
@@ -133,7 +128,7 @@ def run_sweep(
         trials: How many combinations, drawn at random without repeats; None for all.
         seeds: How many seeds each is the mean of.
         device: auto, cpu or cuda.
-        study: SQLite file of the trials. One that is there is gone on with; processes that are
+        study: SQLite file of the trials. One that is there is continued; processes that are
             given the same file share the work.
 
     Raises:
@@ -171,7 +166,7 @@ def _check_grid(recipe: Recipe, grid: Grid) -> None:
             raise unknown_name("setting", key, recipe.settings.names())
         for value in grid[key]:
             recipe.settings.value(key, value)  # what is no number is found before others are tried
-    check_use(grid, forms(recipe.settings, grid))
+    check_use(grid, recipe.settings.task, forms(recipe.settings, grid))
 
 
 def _objective(
@@ -190,8 +185,6 @@ def _objective(
         values = {key: trial.suggest_categorical(key, list(grid[key])) for key in grid}
         try:
             settings = recipe.settings.parsed(f"{k}={v}" for k, v in values.items())
-            if not merged:
-                make_strategy(settings)
             return statistics.fmean(
                 validation_value(stream, settings, merged=merged, seed=seed, device=device)
                 for seed in range(seeds)
@@ -224,8 +217,7 @@ def _summed_up(
             f"{stream.name}: none of {len(ranked)} combinations could be trained{why}"
         )
     settings = recipe.settings.parsed(f"{k}={v}" for k, v in ranked[0].values.items())
-    metric = (LinkTrainer if isinstance(stream, KnowledgeStream) else NodeTrainer).metric
-    return Sweep(stream.name, metric, merged, seeds, ranked, settings)
+    return Sweep(stream.name, settings.task.metric, merged, seeds, ranked, settings)
 
 
 def plan_sweep(
@@ -268,5 +260,5 @@ def plan_sweep(
         strategy=None if merged else names[0],
     )
     values = parse_grid(grid)
-    check_changes(changes, forms(chosen.settings, values))
+    check_changes(changes, chosen.settings.task, forms(chosen.settings, values))
     return chosen, values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dicgrl.errors import UserError
-from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.settings import Form, Settings
 
 Grid = Mapping[str, Sequence[str]]
 """Values by setting, as texts."""
@@ -35,14 +35,14 @@ def parse_grid(texts: Sequence[str]) -> dict[str, list[str]]:
     return grid
 
 
-def forms(settings: LinkSettings | NodeSettings, grid: Grid) -> list[tuple[str, bool]]:
-    """The strategies that a grid tries, each with whether its model is divided.
+def forms(settings: Settings, grid: Grid) -> list[Form]:
+    """The forms that a grid tries.
 
     Example:
-        >>> forms(LinkSettings(strategy="emr"), {"components": ["0", "4"]})
-        [('emr', False), ('emr', True)]
+        >>> [form.divided for form in forms(Settings(), {"components": ["0", "4"]})]
+        [False, True]
     """
     strategies = grid.get("strategy", [settings.strategy])
     components = grid.get("components", [str(settings.components)])
     divided = [settings.value("components", count) > 0 for count in components]
-    return [(strategy, each) for strategy in strategies for each in divided]
+    return [Form(strategy, each) for strategy in strategies for each in divided]

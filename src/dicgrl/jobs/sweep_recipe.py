@@ -9,7 +9,6 @@ from typing import Any
 from dicgrl.common.atomic import replacing_file
 from dicgrl.errors import UserError
 from dicgrl.jobs.sweep import Sweep
-from dicgrl.settings import LATER
 
 _DIVISION = ("components", "top", "attention", "routing", "order")
 
@@ -34,7 +33,6 @@ def recipe_text(found: Sweep) -> str:
     """The best settings as a recipe file, which `dicgrl run --recipe FILE` takes."""
     settings = found.settings.as_dict()
     strategy = settings.pop("strategy")
-    settings |= settings.pop("options", {})
     best = found.trials[0]
     assert best.value is not None
     tried = ", ".join(f"{key}={value}" for key, value in best.values.items())
@@ -43,7 +41,7 @@ def recipe_text(found: Sweep) -> str:
         f"# {found.metric} {100 * best.value:.2f} per cent, mean of {found.seeds} seed(s).",
         f"model = {_toml(settings.pop('model'))}",
     ]
-    continual = LATER & settings.keys()
+    continual = found.settings.later_names & settings.keys()
     divided = set(_DIVISION) & settings.keys() if settings["components"] else set()
     sections = {
         "settings": settings.keys() - continual - divided,

@@ -32,5 +32,5 @@ def answers_table(
 
 
 def state_of(answer: Any, other: str) -> str:
-    """Whether an answer is known, or set aside to measure with; `other` if neither."""
-    return "known" if answer.known else "set aside" if answer.aside else other
+    """Whether an answer is known, or held out to measure with; `other` if neither."""
+    return "known" if answer.known else "held out" if answer.held_out else other

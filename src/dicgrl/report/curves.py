@@ -14,11 +14,6 @@ from dicgrl.report.results_text import SHOWN, Results, main_metrics, run_labels,
 _ENDINGS = (".png", ".svg", ".pdf")
 
 
-def curves_file(folder: Path) -> Path:
-    """The picture of the curves in the folder of a run, or of several runs."""
-    return folder / "curves.png"
-
-
 def check_picture(path: Path) -> None:
     """Refuse the name of a picture that cannot be drawn.
 

@@ -16,7 +16,7 @@ def explanation_tables(found: Explanation) -> list[Group]:
     used.add_column("attention", justify="right")
     for component, weight in sorted(found.components.items(), key=lambda item: -item[1]):
         used.add_row(str(component), f"{weight:.3f}")
-    kind = "known" if found.known else "set aside to measure with" if found.aside else "new"
+    kind = "known" if found.known else "held out to measure with" if found.held_out else "new"
     state = f"score {found.score:.3f}, {kind}"
     title = f"Would activate {sum(found.activated.values()):,} of {found.candidates:,} old triples"
     title += " (" + ", ".join(f"order {k}: {v:,}" for k, v in found.activated.items()) + ")"

@@ -16,14 +16,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from dicgrl.graph import Task
 from dicgrl.report.terminal import is_terminal
+from dicgrl.tasks import Task
 from dicgrl.training import EpochReport
 
 
 def units(task: Task) -> tuple[str, str]:
     """Name of a task's validation metric, and what is counted per second."""
-    return ("MRR", "triples") if task is Task.LINK_PREDICTION else ("-loss", "nodes")
+    return task.judged_by, task.examples
 
 
 def _bar(*columns: ProgressColumn) -> Progress:

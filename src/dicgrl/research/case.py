@@ -22,8 +22,9 @@ from dicgrl.graph import KnowledgeStream, Stream
 from dicgrl.graph.arrays import IntArray
 from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
-from dicgrl.tasks import LinkTrainer
-from dicgrl.tasks.activation import Activation
+from dicgrl.strategies.activation import Activation
+from dicgrl.strategies.activator_links import would_activate
+from dicgrl.trainers import LinkTrainer
 
 NEW_TRIPLES = 2  # shown of the newcomer
 NEIGHBOURS = 4  # shown of each new triple, of order 1
@@ -51,27 +52,28 @@ def study_case(
     label, number = _newcomer(stream, newcomer)
     learner = Learner(settings=recipe.settings, seed=seed, device=device, names=stream.names)
     seconds = sum(learner.learn(stream[i]).learn_seconds for i in range(number))
-    run = learner.run
-    assert isinstance(run, LinkTrainer)
-    run.take(stream[number])
+    trainer = learner.trainer
+    assert isinstance(trainer, LinkTrainer)
+    trainer.take(stream[number])
+    learner.strategy.prepare(trainer)
     return {
         "dataset": stream.name,
-        "task": str(stream.task),
+        "task": stream.task,
         "model": recipe.settings.model,
         "strategy": recipe.settings.strategy,
         "recipe": recipe.name,
         "seed": seed,
-        "device": device_name(run.device),
+        "device": device_name(trainer.device),
         "settings": recipe.settings.as_dict(),
         "learn_seconds": seconds,
         "part": number,
         "newcomer": stream.names.get(label, label),
         "new": [
-            _activation(learner, run, row)
-            for row in _new_triples(learner, run, label, others)[:NEW_TRIPLES]
+            _activation(learner, trainer, row)
+            for row in _new_triples(learner, trainer, label, others)[:NEW_TRIPLES]
         ],
-        "heat": _heat(learner, run, entity),
-        "separation": _separation(run),
+        "heat": _heat(learner, trainer, entity),
+        "separation": _separation(trainer),
     }
 
 
@@ -92,15 +94,15 @@ def _newcomer(stream: KnowledgeStream, name: str) -> tuple[str, int]:
 
 
 def _new_triples(
-    learner: Learner, run: LinkTrainer, label: str, others: Sequence[str]
+    learner: Learner, trainer: LinkTrainer, label: str, others: Sequence[str]
 ) -> list[IntArray]:
     """The newcomer's triples with old entities; those about `others` first."""
-    assert run.part is not None
-    graph = run.graph
+    assert trainer.part is not None
+    graph = trainer.graph
     newcomer = int(graph.entities.ids([label])[0])
-    train = run.part.train
+    train = trainer.part.train
     other = np.where(train[:, 0] == newcomer, train[:, 2], train[:, 0])
-    about = (train[:, [0, 2]] == newcomer).any(1) & (other < run.part.new_entities.start)
+    about = (train[:, [0, 2]] == newcomer).any(1) & (other < trainer.part.new_entities.start)
     rows, ends = train[about], other[about]
     wanted = {name: place for place, name in enumerate(others)}
     readable = [learner.names.of(text) for text in graph.entities.labels(ends)]
@@ -111,31 +113,31 @@ def _new_triples(
     return list(distinct.values())
 
 
-def _activation(learner: Learner, run: LinkTrainer, row: IntArray) -> dict[str, Any]:
+def _activation(learner: Learner, trainer: LinkTrainer, row: IntArray) -> dict[str, Any]:
     """What a new triple activates: how many, and the most important of them, connected."""
-    old = run.count("train", 0, run.newest)
-    found, chosen, alpha = run.concerned(row, old)
-    triples = run.graph.train
+    old = trainer.count("train", 0, trainer.newest)
+    found, chosen, alpha = would_activate(trainer, row, learner.settings.orders, old)
+    triples = trainer.graph.train
     met = {int(row[0]), int(row[2])}
     near = _best(triples, found.at(found.order == 1), NEIGHBOURS, met)
-    shown = [_shown(learner, run, near, i) for i in range(len(near))]
+    shown = [_shown(learner, trainer, near, i) for i in range(len(near))]
     ends = triples[found.rows][:, [0, 2]]
     for at in near.rows:
         far = np.setdiff1d(triples[at, [0, 2]], row[[0, 2]])
         beyond = found.at((found.order == 2) & np.isin(ends, far).any(1))
         beyond = _best(triples, beyond, FURTHER, met)
-        shown += [_shown(learner, run, beyond, i) for i in range(len(beyond))]
-    _, around = run.graph.triples_of(np.unique(row[[0, 2]]))
+        shown += [_shown(learner, trainer, beyond, i) for i in range(len(beyond))]
+    _, around = trainer.graph.triples_of(np.unique(row[[0, 2]]))
     around = np.unique(around[around < old])
     closed = np.setdiff1d(around, found.rows[found.order == 1])
     return {
-        "triple": learner.readable(row),
+        "triple": learner.names.triple(trainer.graph, row),
         "components": {str(k): weight for k, weight in zip(chosen.tolist(), alpha, strict=True)},
         "neighbours": len(around),
         "activated": {str(order): int((found.order == order).sum()) for order in (1, 2)},
         "old": old,
         "shown": shown,
-        "closed": sorted({learner.readable(triples[i])[1] for i in closed}),
+        "closed": sorted({learner.names.triple(trainer.graph, triples[i])[1] for i in closed}),
     }
 
 
@@ -155,28 +157,28 @@ def _best(triples: IntArray, found: Activation, count: int, met: set[int]) -> Ac
     return found.at(np.array(chosen, dtype=np.int64))
 
 
-def _shown(learner: Learner, run: LinkTrainer, found: Activation, i: int) -> dict[str, Any]:
+def _shown(learner: Learner, trainer: LinkTrainer, found: Activation, i: int) -> dict[str, Any]:
     bits = int(found.common[i])
     return {
-        "triple": learner.readable(run.graph.train[found.rows[i]]),
+        "triple": learner.names.triple(trainer.graph, trainer.graph.train[found.rows[i]]),
         "order": int(found.order[i]),
-        "shared": [k for k in range(run.model.count) if bits >> k & 1],
+        "shared": [k for k in range(trainer.model.count) if bits >> k & 1],
         "merit": float(found.merit[i]),
     }
 
 
-def _heat(learner: Learner, run: LinkTrainer, name: str) -> dict[str, Any]:
+def _heat(learner: Learner, trainer: LinkTrainer, name: str) -> dict[str, Any]:
     """Attention of the relations of one entity, similar ones side by side."""
-    graph, train = run.graph, run.graph.train
+    graph, train = trainer.graph, trainer.graph.train
     try:
-        entity = learner.label_id(name, graph.entities)
+        entity = learner.names.find(name, graph.entities)
     except UserError:  # this stream does not know it
         pairs = np.unique(np.concatenate([train[:, :2], train[:, [2, 1]]]), axis=0)
         entity = int(np.bincount(pairs[:, 0]).argmax())
     _, rows = graph.triples_of(np.array([entity]))
     relations, count = np.unique(train[rows, 1], return_counts=True)
     relations = relations[np.argsort(-count, kind="stable")[:RELATIONS]]
-    alpha = attention(run)[relations]
+    alpha = attention(trainer)[relations]
     if len(relations) > 2:
         tree = linkage(pdist(alpha), method="average", optimal_ordering=True)
         together = leaves_list(tree)
@@ -190,28 +192,28 @@ def _heat(learner: Learner, run: LinkTrainer, name: str) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def attention(run: LinkTrainer) -> Any:
+def attention(trainer: LinkTrainer) -> Any:
     """Attention weights of every relation, [relations, K]."""
-    if run.model.attention is None:
+    if trainer.model.attention is None:
         raise UserError("the case study looks at relations; it needs attention=relation")
-    return run.model.attention.rows.softmax(1).cpu().numpy()
+    return trainer.model.attention.rows.softmax(1).cpu().numpy()
 
 
-def _separation(run: LinkTrainer) -> float | None:
+def _separation(trainer: LinkTrainer) -> float | None:
     """Do relations of one domain share components? 0.5 is chance; None where names tell none.
 
     The domain of a Freebase relation is the first word of its path, such as film or location.
     """
-    labels = list(run.graph.relations)[: run.model.num_relations]
+    labels = list(trainer.graph.relations)[: trainer.model.num_relations]
     domains = [label.split("/")[1] if label.startswith("/") else label for label in labels]
     domain = np.unique(domains, return_inverse=True)[1]
     first, second = np.triu_indices(len(labels), 1)
     same = domain[first] == domain[second]
     if same.all() or not same.any():
         return None
-    assert run.model.components is not None
-    top = run.model.components.top
-    chosen = np.argsort(-attention(run), axis=1, kind="stable")[:, :top]
-    shared = overlap(chosen, run.model.count)[first, second]
+    assert trainer.model.components is not None
+    top = trainer.model.components.top
+    chosen = np.argsort(-attention(trainer), axis=1, kind="stable")[:, :top]
+    shared = overlap(chosen, trainer.model.count)[first, second]
     greater = mannwhitneyu(shared[same], shared[~same]).statistic  # pairs, ties counting half
     return float(greater / (same.sum() * (~same).sum()))

@@ -23,7 +23,6 @@ from dicgrl.jobs.merged import run_merged
 from dicgrl.jobs.stream import run_stream
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.research.case import study_case
-from dicgrl.settings import LATER
 
 FORMAT = "dicgrl-cell-1"
 FIRST = "first"  # folder of first parts that cells share while they are run
@@ -90,8 +89,9 @@ class Cell:
     def effective(self) -> dict[str, Any]:
         """The settings that its results depend on, as JSON would give them back."""
         settings = self.settings().settings
-        idle = {*settings.without_effect, *(() if self.strategy else LATER)}
-        found = {k: v for k, v in settings.as_dict().items() if k not in idle}
+        later = set() if self.strategy else settings.later_names
+        used = settings.names() - later
+        found = {k: v for k, v in settings.as_dict().items() if k in used}
         return cast(dict[str, Any], json.loads(json.dumps(found)))
 
     def identity(self) -> dict[str, Any]:
@@ -100,7 +100,9 @@ class Cell:
         Settings with their default are left out: one that a later version adds leaves what is
         finished as it is.
         """
-        usual = type(self.settings().settings)().as_dict()
+        settings = self.settings().settings
+        usual = {name: known.default for name, known in settings.known_somewhere().items()}
+        usual |= {"model": settings.task.default_model, "strategy": "lower"}
         return {
             "dataset": self.stream_name,
             "recipe": self.recipe,
@@ -120,8 +122,8 @@ class Cell:
 
     def first_key(self) -> str:
         """The same for cells that learn the first part alike, on the same data with one seed."""
-        known = self.identity()
-        known["settings"] = {k: v for k, v in known["settings"].items() if k not in LATER}
+        known, later = self.identity(), self.settings().settings.later_names
+        known["settings"] = {k: v for k, v in known["settings"].items() if k not in later}
         text = json.dumps(known, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

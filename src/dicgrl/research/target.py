@@ -62,7 +62,13 @@ class Options:
                     settings.check_effect(key)
                 raise unknown_name("setting", key, known)
         if once:
-            check_use(map(_key, self.changes), [cell.settings().settings.form for cell in once])
+            asked = [cell.settings().settings for cell in once]
+            for task in {settings.task.name: settings.task for settings in asked}.values():
+                forms = [each.form for each in asked if each.task.name == task.name]
+                mine = {
+                    name for each in asked if each.task.name == task.name for name in each.names()
+                }
+                check_use([key for key in map(_key, self.changes) if key in mine], task, forms)
 
 
 def _key(change: str) -> str:

@@ -5,26 +5,25 @@ No pickle anywhere: what is read is either plain numbers and texts or refused.
 
 from __future__ import annotations
 
-import errno
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from dicgrl.common.atomic import replacing_file
+from dicgrl.common.tensors import write_tensors
 from dicgrl.errors import DataError, UserError
-from dicgrl.models import Components, KnowledgeModel, NetworkModel
 from dicgrl.store.sealed import checksum
+from dicgrl.tasks import task_of_model
 
 FORMAT = "dicgrl-checkpoint-1"
 
 
-def save_model(model: KnowledgeModel | NetworkModel, folder: Path, meta: dict[str, Any]) -> None:
+def save_model(model: Any, folder: Path, meta: dict[str, Any]) -> None:
     """Write a model with its optimiser state to `model.safetensors` and `model.json`.
 
     Args:
@@ -41,7 +40,7 @@ def save_model(model: KnowledgeModel | NetworkModel, folder: Path, meta: dict[st
         tensors[f"parameter/{name}"] = parameter.detach().cpu().contiguous()
     arrays = folder / "model.safetensors"
     with replacing_file(arrays) as temporary:
-        write_arrays(tensors, temporary)
+        write_tensors(tensors, temporary)
     description = {
         "format": FORMAT,
         "sha256": checksum(arrays),
@@ -50,21 +49,6 @@ def save_model(model: KnowledgeModel | NetworkModel, folder: Path, meta: dict[st
     }
     with replacing_file(folder / "model.json") as temporary:
         temporary.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
-
-
-def write_arrays(arrays: dict[str, Tensor], path: Path) -> None:
-    """Write arrays as safetensors, for everyone to read whom the user's umask allows to.
-
-    Raises:
-        OSError: It cannot be written, such as on a full disk.
-    """
-    path.touch()
-    mode = path.stat().st_mode
-    try:
-        save_file(arrays, path)
-    except SafetensorError as error:
-        raise OSError(errno.EIO, f"cannot be written ({error})", str(path)) from error
-    path.chmod(mode)  # else it is its owner's alone
 
 
 def read_arrays(path: Path) -> dict[str, Tensor]:
@@ -79,9 +63,7 @@ def read_arrays(path: Path) -> dict[str, Tensor]:
         raise DataError(path, f"damaged ({error})") from error
 
 
-def load_model(
-    folder: Path, device: torch.device | str = "cpu"
-) -> tuple[KnowledgeModel | NetworkModel, dict[str, Any]]:
+def load_model(folder: Path, device: torch.device | str = "cpu") -> tuple[Any, dict[str, Any]]:
     """Read back what `save_model` wrote.
 
     Raises:
@@ -111,30 +93,11 @@ def load_model(
         raise DataError(path, f"the arrays beside it are not its own ({error})") from error
 
 
-def empty_model(
-    configuration: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device | str
-) -> KnowledgeModel | NetworkModel:
-    """The model that a configuration describes, before what it has learned is put into it.
-
-    Args:
-        configuration: As `model.configuration()` gave it.
-        tensors: All arrays of the checkpoint; their sizes say how much the model has grown.
-        device: Where to compute.
-    """
-    known = dict(configuration)
-    if known["components"] is not None:
-        known["components"] = Components(**known["components"])
-    if "num_features" not in known:
-        return KnowledgeModel(**known, device=device)
-    model = NetworkModel(**known, device=device)
-    model.grow(len(tensors["parameter/class_bias"]))
-    return model
-
-
 def _build(
     description: dict[str, Any], tensors: dict[str, Tensor], device: torch.device | str
-) -> KnowledgeModel | NetworkModel:
-    model = empty_model(dict(description["model"]), tensors, device)
+) -> Any:
+    configuration = dict(description["model"])
+    model = task_of_model(configuration["name"]).empty_model(configuration, tensors, device)
     with torch.no_grad():
         for name, table in model.tables().items():
             prefix = f"table/{name}/"

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dicgrl.graph import KnowledgePart, NetworkPart, Part, Vocabulary
-from dicgrl.graph.part import SPLITS
+from dicgrl.graph import Part, Vocabulary
 
 Content = tuple[dict[str, Tensor], dict[str, Any]]
 """Arrays by name, and labels that are new by kind."""
@@ -19,36 +18,21 @@ Content = tuple[dict[str, Tensor], dict[str, Any]]
 
 def part_content(part: Part) -> Content:
     """Arrays and new labels of a part, in ids of the graph."""
-    if isinstance(part, KnowledgePart):
-        arrays = {split: getattr(part, split) for split in SPLITS}
-        labels = {
-            "entities": part.entities.labels(part.new_entities),
-            "relations": part.relations.labels(part.new_relations),
-        }
-    else:
-        names = ("edges", "features", "labels", *SPLITS)
-        arrays = {name: getattr(part, name) for name in names}
-        labels = {
-            "nodes": part.nodes.labels(part.new_nodes),
-            "classes": part.classes.labels(part.new_classes),
-        }
-    return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}, labels
+    arrays = {name: torch.from_numpy(array.copy()) for name, array in part.arrays().items()}
+    return arrays, part.new_labels()
 
 
-def parts_of(contents: Iterable[Content]) -> Iterator[Part]:
+def parts_of(kind: type[Part], contents: Iterable[Content]) -> Iterator[Part]:
     """The parts again, in the order in which they arrived; they share their vocabularies."""
-    first, second = Vocabulary(), Vocabulary()
+    vocabularies = {name: Vocabulary() for name in kind.vocabularies}
     for number, (tensors, labels) in enumerate(contents):
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        is_network = "nodes" in labels
-        names = ("nodes", "classes") if is_network else ("entities", "relations")
-        ranges = []
-        for vocabulary, name in zip((first, second), names, strict=True):
+        ranges = {}
+        for name, vocabulary in vocabularies.items():
             known = len(vocabulary)
             vocabulary.add(labels[name])
-            ranges.append(range(known, len(vocabulary)))
-        kind: Any = NetworkPart if is_network else KnowledgePart
-        yield kind(number, first, second, *ranges, **arrays)
+            ranges[name] = range(known, len(vocabulary))
+        yield kind.from_arrays(number, vocabularies, ranges, arrays)
 
 
 def same_content(one: Content, other: Content) -> bool:

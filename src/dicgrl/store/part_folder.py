@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from dicgrl.common.atomic import new_folder, remove_leftovers, write_json
+from dicgrl.common.tensors import write_tensors
 from dicgrl.errors import DataError, UserError
-from dicgrl.models import KnowledgeModel, NetworkModel
-from dicgrl.store.checkpoint import load_model, read_arrays, save_model, write_arrays
+from dicgrl.store.checkpoint import load_model, read_arrays, save_model
 from dicgrl.store.content import Content, part_content, same_content
 from dicgrl.store.sealed import (
     FORMAT,
@@ -116,9 +116,7 @@ class PartFolder:
         """The same, of whatever run and unchecked."""
         return read_json(self._report)
 
-    def model(
-        self, device: torch.device
-    ) -> tuple[KnowledgeModel | NetworkModel, dict[str, Tensor]]:
+    def model(self, device: torch.device) -> tuple[Any, dict[str, Tensor]]:
         """The model after the part and what the strategy keeps, on a device."""
         model, _ = load_model(self.path, device)
         kept = read_arrays(self.path / _STRATEGY)
@@ -148,13 +146,13 @@ class PartFolder:
 
 def _write_part(state: LearnerState, number: int, place: Path) -> None:
     arrays, labels = part_content(state.parts[number])
-    write_arrays(arrays, place / _DATA)
+    write_tensors(arrays, place / _DATA)
     write_json(place / _LABELS, labels)
     if number == len(state.parts) - 1:
         assert state.model is not None
         save_model(state.model, place, {"part": number})
         kept = {name: values.cpu().contiguous() for name, values in state.strategy.items()}
-        write_arrays(kept, place / _STRATEGY)
+        write_tensors(kept, place / _STRATEGY)
     sums = {path.name: checksum(path) for path in sorted(place.iterdir())}
     key = {"identity": state.identity, "part": number}
     write_sealed(place / "part.json", {"format": FORMAT, **key, "files": sums})

@@ -41,6 +41,7 @@ from dicgrl.store.results_file import measured_parts, read_results
 from dicgrl.store.sealed import FORMAT, read_json, read_sealed
 from dicgrl.store.state import LearnerState
 from dicgrl.store.trace import append_trace, check_trace
+from dicgrl.tasks import task_of_model
 from dicgrl.training import EpochReport
 
 KEEP = ("all", "last")
@@ -257,7 +258,7 @@ class RunFolder:
             place.verify(config["identity"], newest=place is places[-1])
         model, strategy = places[-1].model(device)
         try:
-            parts = list(parts_of(place.content() for place in places))
+            parts = list(self._parts(config, places))
             reports = [place.report(config["identity"]) for place in places]
             return LearnerState(
                 **state,
@@ -300,7 +301,11 @@ class RunFolder:
 
     def stored_parts(self) -> Iterator[Part]:
         """What the run has learned, part by part, in ids of its graph."""
-        return parts_of(place.content() for place in self._places())
+        return self._parts(self.config(), self._places())
+
+    def _parts(self, config: Mapping[str, Any], places: Iterable[PartFolder]) -> Iterator[Part]:
+        kind = task_of_model(config["model"]).part_type
+        return parts_of(kind, (place.content() for place in places))
 
     def data_checksums(self) -> list[tuple[str, str]]:
         """Checksums of the arrays and labels of every part; equal where the data is.

@@ -9,7 +9,6 @@ from typing import Any
 from torch import Tensor
 
 from dicgrl.graph import Part
-from dicgrl.models import KnowledgeModel, NetworkModel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +28,8 @@ class LearnerState:
         strategy: Tensors that the strategy keeps, by name.
         reports: What learning each part took, ready for JSON.
         tests: What was measured on the test sets after each part.
-        before: The metric of each part before it was learned, above chance; None where not measured.
+        before: The metric of each part before it was learned, above chance; None where not
+            measured.
         retention: How much of the first part is still answered after each part; None where not
             measured.
         first_answers: Which questions of the first part's test set were answered at first, bool
@@ -44,7 +44,7 @@ class LearnerState:
     protocol: Mapping[str, Any]
     names: Mapping[str, str] = field(default_factory=dict)
     parts: Sequence[Part] = ()
-    model: KnowledgeModel | NetworkModel | None = None
+    model: Any = None
     strategy: Mapping[str, Tensor] = field(default_factory=dict)
     reports: Sequence[Mapping[str, Any]] = ()
     tests: Sequence[list[dict[str, Any]]] = ()

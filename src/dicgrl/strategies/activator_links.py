@@ -104,9 +104,7 @@ class LinkActivator(Activator):
         level = None
         if rank := self.settings.shield_rank:
             with model.attending(attention):
-                level = rank_thresholds(
-                    model, examples, known, new.start, rank, trainer.generator
-                )
+                level = rank_thresholds(model, examples, known, new.start, rank, trainer.generator)
 
         def of_batch(chosen: Tensor, weight: Tensor) -> Tensor:
             with model.attending(attention):

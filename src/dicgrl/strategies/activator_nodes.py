@@ -73,9 +73,7 @@ class NodeActivator(Activator):
         bits = np.concatenate([links.components(new), found.common])
         nodes = Groups(ends.T.ravel())
         concerned = nodes.union(np.concatenate([bits, bits]))
-        mask = np.zeros(
-            (len(self._trainer.x), self._trainer.encoder.components), dtype=np.bool_
-        )
+        mask = np.zeros((len(self._trainer.x), self._trainer.encoder.components), dtype=np.bool_)
         mask[nodes.values] = (concerned[:, None] >> np.arange(mask.shape[1])) & 1
         mask[self._part.new_nodes.start :] = True
         self._movable = torch.from_numpy(mask).to(self._trainer.device)

@@ -75,9 +75,7 @@ class LaterSettings(SelectionSettings, StrategySettings):
         "new example speaks of something new; otherwise it takes arrive_epochs.",
         least=0,
     )
-    later_rate: float = option(
-        1.0, "Learning rate of later parts as a multiple of lr.", least=0
-    )
+    later_rate: float = option(1.0, "Learning rate of later parts as a multiple of lr.", least=0)
 
     def later(self, schedule: Schedule) -> Schedule:
         """The schedule of every part but the first, given that of the first."""
@@ -137,6 +135,15 @@ class Strategy:
             )
 
     def prepare(self, trainer: Trainer) -> None:
+        """Let what arrived with the newest part start where it should, once for each part.
+
+        `learn` does it unless somebody did before, to ask about newcomers before they learn.
+        """
+        if trainer.prepared != trainer.newest:
+            trainer.prepared = trainer.newest
+            self.start(trainer)
+
+    def start(self, trainer: Trainer) -> None:
         """Let new rows start where they should; the trainer has just taken in a part."""
         start = self.settings.start
         wanted = start == "neighbours" or (start == "auto" and self.starts_from_neighbours)
@@ -145,6 +152,7 @@ class Strategy:
 
     def learn(self, trainer: Trainer, monitor: Monitor | None = None) -> Learned:
         """Learn the newest part, which the trainer has taken in already."""
+        self.prepare(trainer)
         first = trainer.newest == 0
         learned = self.first(trainer, monitor) if first else self.later(trainer, monitor)
         self.finish_part(trainer)

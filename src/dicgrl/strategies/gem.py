@@ -84,9 +84,7 @@ def _some_of(memory: Tensor, trainer: Trainer) -> Tensor:
     size = trainer.schedule.batch or len(memory)
     if len(memory) <= size:
         return memory
-    chosen = torch.randint(
-        len(memory), (size,), generator=trainer.generator, device=memory.device
-    )
+    chosen = torch.randint(len(memory), (size,), generator=trainer.generator, device=memory.device)
     return memory[chosen]
 
 

@@ -45,7 +45,7 @@ class Ingredient:
     def __init__(self, settings: Any) -> None:
         self.settings = settings
 
-    def prepare(self, trainer: Trainer) -> None:
+    def start(self, trainer: Trainer) -> None:
         """Change new rows before they are asked about and learned."""
 
     def mixed_in(self, trainer: Trainer) -> Tensor | None:
@@ -110,10 +110,10 @@ class Composed(Strategy):
         self.parts = [kind(settings) for kind in self.ingredients]
 
     @override
-    def prepare(self, trainer: Trainer) -> None:
-        super().prepare(trainer)
+    def start(self, trainer: Trainer) -> None:
+        super().start(trainer)
         for part in self.parts:
-            part.prepare(trainer)
+            part.start(trainer)
 
     @override
     def later(self, trainer: Trainer, monitor: Monitor | None) -> Learned:

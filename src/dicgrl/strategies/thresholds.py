@@ -1,8 +1,8 @@
 """What newcomers may not pass: in each question of an old triple the score of a given rank.
 
 A triple asks for its head and for its tail. Old entities that are not known to answer are ranked by
-the model as it was, and the score of the given rank is the question's threshold: a newcomer behind it
-leaves the first answers as they are. A question that many triples ask is ranked once.
+the model as it was, and the score of the given rank is the question's threshold: a newcomer behind
+it leaves the first answers as they are. A question that many triples ask is ranked once.
 
 The rank is estimated from a sample that all questions of a relation share. Half of it are entities
 that the relation is known to have at that end, where the first answers come from; the rest are

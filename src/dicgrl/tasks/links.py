@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dicgrl.ask.links import LinkAsking
     from dicgrl.ask.names import Names
-    from dicgrl.common.options import Section, Sections
+    from dicgrl.common.options import Section
     from dicgrl.models import KnowledgeModel
     from dicgrl.trainers import LinkTrainer, Trainer
 
@@ -53,10 +53,10 @@ class LinkPrediction(Task, name="link-prediction"):
         return {"loss": {name: loss.Settings for name, loss in LOSSES.items()}}
 
     @override
-    def trainer(self, settings: Sections, seed: int, device: torch.device) -> LinkTrainer:
+    def trainer_type(self) -> type[LinkTrainer]:
         from dicgrl.trainers import LinkTrainer
 
-        return LinkTrainer(settings, seed, device)
+        return LinkTrainer
 
     @override
     def asking(self, trainer: Trainer, names: Names) -> LinkAsking:

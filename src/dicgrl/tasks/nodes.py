@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dicgrl.ask.names import Names
     from dicgrl.ask.nodes import NodeAsking
-    from dicgrl.common.options import Section, Sections
+    from dicgrl.common.options import Section
     from dicgrl.models import NetworkModel
     from dicgrl.trainers import NodeTrainer, Trainer
 
@@ -47,10 +47,10 @@ class NodeClassification(Task, name="node-classification"):
         return NodeTraining, NodeSchedule
 
     @override
-    def trainer(self, settings: Sections, seed: int, device: torch.device) -> NodeTrainer:
+    def trainer_type(self) -> type[NodeTrainer]:
         from dicgrl.trainers import NodeTrainer
 
-        return NodeTrainer(settings, seed, device)
+        return NodeTrainer
 
     @override
     def asking(self, trainer: Trainer, names: Names) -> NodeAsking:

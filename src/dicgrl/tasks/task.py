@@ -67,8 +67,20 @@ class Task(ABC):
         return {}
 
     @abstractmethod
+    def trainer_type(self) -> type[Trainer]:
+        """What holds its graphs and models."""
+
     def trainer(self, settings: Sections, seed: int, device: torch.device) -> Trainer:
         """A trainer that knows nothing yet."""
+        return self.trainer_type()(settings, seed, device)
+
+    @property
+    def metric(self) -> str:
+        """What a learner is judged by."""
+        return self.trainer_type().metric
+
+    def __str__(self) -> str:
+        return self.name
 
     @abstractmethod
     def asking(self, trainer: Trainer, names: Names) -> Asking:

@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 import torch
 from torch import Tensor
-
 from typing_extensions import override
 
 from dicgrl.common.options import Sections

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-
 from typing_extensions import override
 
 from dicgrl.common.options import Sections
@@ -113,9 +112,7 @@ class NodeTrainer(Trainer):
             )
         num_features = part.features.shape[1]
         if not num_features:
-            raise UserError(
-                f"this network's nodes have no features; {self.model_name} needs them"
-            )
+            raise UserError(f"this network's nodes have no features; {self.model_name} needs them")
         graph = self.graph or NetworkGraph(num_features)
         self.part = graph.add(part)
         self.graph = graph

@@ -77,6 +77,7 @@ class Trainer(ABC):
         self.seed = seed
         self.device = device
         self.num_parts = 0
+        self.prepared = -1  # the newest part whose rows a strategy has let start
         self.taken: list[Part] = []  # the parts as the graph sees them
         self.reseed()
 
@@ -108,6 +109,7 @@ class Trainer(ABC):
             self.num_parts += 1
         self._prepare()
         self.model = model
+        self.prepared = self.newest
 
     @property
     def model_name(self) -> str:

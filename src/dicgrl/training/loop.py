@@ -111,8 +111,8 @@ class Schedule(Section):
     )
     dense_rate: float = option(
         1.0,
-        "Learning rate of dense parameters, such as filters, as a multiple of lr: they are in every "
-        "step, a row only in some.",
+        "Learning rate of dense parameters, such as filters, as a multiple of lr: they are in "
+        "every step, a row only in some.",
         least=0,
         needs="rows",
     )

@@ -13,7 +13,7 @@ from dicgrl.models.knowledge import KnowledgeModel
 from dicgrl.models.mode import evaluating
 from dicgrl.models.network import NetworkModel
 from dicgrl.training.losses import Loss, weighted_mean
-from dicgrl.training.neighbours import Neighbourhood, BatchView
+from dicgrl.training.neighbours import BatchView, Neighbourhood
 from dicgrl.training.sampling import NegativeSampler
 
 
@@ -38,7 +38,11 @@ class LinkObjective:
         self.beta = beta
 
     def __call__(
-        self, model: KnowledgeModel, triples: Tensor, weight: Tensor, thresholds: Tensor | None = None
+        self,
+        model: KnowledgeModel,
+        triples: Tensor,
+        weight: Tensor,
+        thresholds: Tensor | None = None,
     ) -> Tensor:
         """Loss of triples [b, 3] with weights [b].
 
@@ -46,8 +50,8 @@ class LinkObjective:
             model: The model.
             triples: The triples.
             weight: Their weights.
-            thresholds: Scores that other heads and other tails should stay below, [b, 2]; those of the
-                loss unless given.
+            thresholds: Scores that other heads and other tails should stay below, [b, 2]; those of
+                the loss unless given.
         """
         other_heads, other_tails = self.sampler.corrupt(triples, self.negatives)
         mask = None

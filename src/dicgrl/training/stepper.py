@@ -61,7 +61,9 @@ class Stepper:
         if self._seen[key] == _WARM_UP:
             with _waits() as waits:
                 loss = self._step(objective, examples, weight)
-            if waits:  # it cannot be recorded, and others of this training set are likely to be alike
+            if (
+                waits
+            ):  # it cannot be recorded, and others of this training set are likely to be alike
                 self._generator = None
             return loss
         if key not in self._records:
