@@ -6,7 +6,7 @@ their own (`common/options.py`). What can be set, who uses it and what is refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from dicgrl.common.options import Option, Section, Sections
@@ -70,7 +70,7 @@ class Settings(Sections):
             kinds.append(components[chosen])
         return [*kinds, strategy_named(self.strategy).Settings]
 
-    def _refusal(self, name: str, known: Iterable[str]) -> UserError:
+    def _refusal(self, name: str, known: Collection[str]) -> UserError:
         """Why a setting that no section here has cannot be set."""
         users = strategies_using(name)
         if users:
@@ -144,7 +144,9 @@ class Settings(Sections):
                 raise UserError(f"--set {text!r}: expected key=value")
             changes[key.strip()] = value.strip()
             self.check_effect(key.strip())
-        names = {key: changes[key] for key in ("model", "strategy") if key in changes}
+        names: dict[str, Any] = {
+            key: changes[key] for key in ("model", "strategy") if key in changes
+        }
         meant = self.changed(names)
         return self.changed(
             {

@@ -113,7 +113,7 @@ class _Side:
             some = slice(first, first + height)
             triples = self._with(some, ids[some])
             known[some] = graph.contains(triples).reshape(ids[some].shape)
-            held_out[some] = graph.sets_aside(triples).reshape(ids[some].shape)
+            held_out[some] = graph.holds_out(triples).reshape(ids[some].shape)
         columns = (ids, scores, known, held_out)
         there = scores > -np.inf
         return [
@@ -142,7 +142,7 @@ class _Side:
         if self._asked == RELATION:
             if self._new:
                 every = self._with(at, np.arange(scores.shape[1])[None])
-                is_known = graph.contains(every) | graph.sets_aside(every)
+                is_known = graph.contains(every) | graph.holds_out(every)
                 scores.masked_fill_(torch.from_numpy(is_known).view_as(scores), -torch.inf)
             return
         given = HEAD if self._asked == TAIL else TAIL

@@ -89,7 +89,7 @@ def explain(trainer: LinkTrainer, names: Names, row: IntArray, k: int = 10) -> E
         names.triple(graph, row),
         scores_of(trainer, row[None]).item(),
         bool(graph.contains(row[None])[0]),
-        bool(graph.sets_aside(row[None])[0]),
+        bool(graph.holds_out(row[None])[0]),
         dict(zip(chosen.tolist(), alpha, strict=True)),
         found.candidates - int(itself.sum()),
         {order: int((found.order == order).sum()) for order in range(1, orders + 1)},

@@ -173,7 +173,7 @@ def plan_runs(
     if out is not None and not merged:
         RunFolder(out).check_layout(several=several)
     runs = []
-    for name in names or [None]:
+    for name in [None] if merged else names:
         chosen = chosen_recipe(
             stream,
             source,
