@@ -120,7 +120,7 @@ class Scorer(nn.Module):
     def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor | None:
         """Where the head or tail of a triple should lie, [m, dim]; None if that is not known.
 
-        New entities start there.
+        New entities start there; m may be 0.
 
         Args:
             given: Vectors of the other end, [m, dim].
@@ -133,7 +133,7 @@ class Scorer(nn.Module):
     def place_relation(self, head: Tensor, tail: Tensor) -> Tensor | None:
         """The relation that fits a head and a tail, [m, w]; None if that is not known.
 
-        New relations start there.
+        New relations start there; m may be 0.
         """
         del head, tail
         return None
