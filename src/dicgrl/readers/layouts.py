@@ -35,7 +35,7 @@ class Layout(ABC):
         A file of friends, `NAME TAB NAME`, is a knowledge graph of one relation:
 
         >>> from dicgrl.graph import KnowledgeStream
-        >>> from dicgrl.readers.text import read_fields
+        >>> from dicgrl.readers.text import read_rows
         >>> class Friends(Layout):
         ...     name = "friends"
         ...     data = "friends (name TAB name)"
@@ -45,8 +45,9 @@ class Layout(ABC):
         ...         return isinstance(source, SourceFile) and source.ending == ".friends"
         ...
         ...     def read(self, source, name, hold_out, graph=None):
-        ...         rows = [(one, "knows", other) for _, (one, other) in read_fields(source, 2)]
-        ...         return KnowledgeStream.from_labels(name, [rows], test=hold_out.test)
+        ...         pairs = (pair for rows in read_rows(source, 2) for pair in zip(*rows.columns))
+        ...         facts = [(one, "knows", other) for one, other in pairs]
+        ...         return KnowledgeStream.from_labels(name, [facts], test=hold_out.test)
     """
 
     name: ClassVar[str]

@@ -34,7 +34,7 @@ class KnowledgeGraph(Graph[KnowledgePart]):
     Valid and test triples are kept as given.
 
     Example:
-        >>> from dicgrl.graph.stream import KnowledgeStream
+        >>> from dicgrl.graph import KnowledgeStream
         >>> stream = KnowledgeStream.from_labels(
         ...     "tiny", [[("Alien", "genre", "horror")], [("Aliens", "genre", "horror")]]
         ... )
