@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from dicgrl import KnowledgeStream, Learner, jobs
+from dicgrl import KnowledgeStream, Learner
 from dicgrl.errors import DataError, UserError
 from dicgrl.graph import Stream
-from dicgrl.jobs.stream import OnEpoch, learn_more, run_stream
+from dicgrl.jobs.stream import OnEpoch, learn_more, results, run_stream
 from dicgrl.readers import read_stream
 from dicgrl.recipes import Recipe
 from dicgrl.store.run_folder import RunFolder
@@ -138,10 +138,10 @@ def test_results_read_every_test_as_often_however_many_parts_follow() -> None:
             return super().__getitem__(key)
 
     learner = taught(learner_of("links"), 3)
-    expected = jobs.results(learner, {})
+    expected = results(learner, {})
     watched = [[Watched(test) for test in tests] for tests in learner.tests]
     learner.tests = [list(tests) for tests in watched]
-    found = jobs.results(learner, {})
+    found = results(learner, {})
     assert len({test.reads for tests in watched for test in tests}) == 1
     assert measured(found) == measured(expected)
 

@@ -29,7 +29,8 @@ class LearnerState:
         strategy: Tensors that the strategy keeps, by name.
         reports: What learning each part took, ready for JSON.
         tests: What was measured on the test sets after each part.
-        before: The metric of each part before it was learned, above chance; None where not measured.
+        before: The metric of each part before it was learned, above chance; None where not
+            measured.
         retention: How much of the first part is still answered after each part; None where not
             measured.
         first_answers: Which questions of the first part's test set were answered at first, bool
