@@ -14,15 +14,11 @@ import pytest
 from dicgrl import KnowledgeStream, Learner
 from dicgrl.errors import DataError, UserError
 from dicgrl.graph import Stream
-from dicgrl.jobs.folder import check_folder
-from dicgrl.jobs.learn import learn_facts
-from dicgrl.jobs.results import results_of
-from dicgrl.jobs.stream import OnEpoch, run_stream
-from dicgrl.jobs.trace import append_trace
+from dicgrl.jobs.stream import OnEpoch, learn_more, results, run_stream
 from dicgrl.readers import read_stream
 from dicgrl.recipes import Recipe
-from dicgrl.store.overview import summarise
-from dicgrl.store.run_folder import _write_sealed, read_results
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.sealed import write_sealed
 from dicgrl.training import EpochReport
 from tests.tiny import STRATEGIES, circles, learner_of, ring, stream_of, taught, write_ring
 
@@ -142,10 +138,10 @@ def test_results_read_every_test_as_often_however_many_parts_follow() -> None:
             return super().__getitem__(key)
 
     learner = taught(learner_of("links"), 3)
-    expected = results_of(learner, {})
+    expected = results(learner, {})
     watched = [[Watched(test) for test in tests] for tests in learner.tests]
     learner.tests = [list(tests) for tests in watched]
-    found = results_of(learner, {})
+    found = results(learner, {})
     assert len({test.reads for tests in watched for test in tests}) == 1
     assert measured(found) == measured(expected)
 
@@ -199,7 +195,7 @@ def test_a_run_from_before_a_setting_existed_is_resumed_with_its_default(tmp_pat
     for name in ("weighting", "shield_rank"):
         del config["settings"][name]
     del config["sha256"]
-    _write_sealed(tmp_path / "config.json", config)
+    write_sealed(tmp_path / "config.json", config)
     grown = run(ring(), recipe, out=tmp_path, resume=True)
     assert measured(grown) == measured(run(ring(), recipe))
     other = recipe_of("links", "dicgrl", weighting="even", shield_rank=4)
@@ -241,16 +237,16 @@ def test_facts_that_arrive_later_keep_as_the_run_did(tmp_path: Path) -> None:
     facts = tmp_path / "facts.tsv"
     facts.write_text("e1\tlikes\te2\n")
     run(ring(), recipe_of("links"), out=tmp_path / "run", keep="last")
-    learn_facts(tmp_path / "run", facts, device="cpu")
+    learn_more(tmp_path / "run", facts, device="cpu")
     assert models(tmp_path / "run") == ["part-3"]
     facts.write_text("e2\tlikes\te1\n")
-    learn_facts(tmp_path / "run", facts, device="cpu", keep="all")
+    learn_more(tmp_path / "run", facts, device="cpu", keep="all")
     assert models(tmp_path / "run") == ["part-3", "part-4"]
     facts.write_text("e1\tlikes\te3\n")
-    results = learn_facts(tmp_path / "run", facts, device="cpu").results
+    results = learn_more(tmp_path / "run", facts, device="cpu")
     assert models(tmp_path / "run") == ["part-5"] and len(results["parts"]) == 6
     with pytest.raises(UserError, match="unknown keep 'lst'; did you mean 'last'"):
-        learn_facts(tmp_path / "run", facts, device="cpu", keep="lst")
+        learn_more(tmp_path / "run", facts, device="cpu", keep="lst")
 
 
 @pytest.fixture
@@ -303,13 +299,13 @@ def test_leftovers_of_a_killed_run_are_removed(begun: Path) -> None:
 
 def test_a_trace_is_added_to_and_replaced_only_where_lines_are_dropped(tmp_path: Path) -> None:
     path, reports = tmp_path / "trace.jsonl", [EpochReport(1, 0.5, 10.0), EpochReport(2, 0.4, 9.0)]
-    append_trace(tmp_path, 0, reports)
+    RunFolder(tmp_path).append_trace(0, reports)
     file = path.stat().st_ino
     for part in (1, 2):
-        append_trace(tmp_path, part, reports)
+        RunFolder(tmp_path).append_trace(part, reports)
     assert path.stat().st_ino == file
     whole = path.read_bytes()
-    append_trace(tmp_path, 2, reports)
+    RunFolder(tmp_path).append_trace(2, reports)
     assert path.stat().st_ino != file and path.read_bytes() == whole
     parts = [json.loads(line)["part"] for line in whole.splitlines()]
     assert parts == [0, 0, 1, 1, 2, 2]
@@ -317,14 +313,14 @@ def test_a_trace_is_added_to_and_replaced_only_where_lines_are_dropped(tmp_path:
 
 def test_a_trace_that_was_not_written_to_its_end_is_gone_on_with(tmp_path: Path) -> None:
     path, reports = tmp_path / "trace.jsonl", [EpochReport(1, 0.5, 10.0), EpochReport(2, 0.4, 9.0)]
-    append_trace(tmp_path, 0, reports)
+    RunFolder(tmp_path).append_trace(0, reports)
     saved = len(path.read_bytes())
-    append_trace(tmp_path, 1, reports)
+    RunFolder(tmp_path).append_trace(1, reports)
     whole = path.read_bytes()
     for length in range(saved, len(whole)):
         path.write_bytes(whole[:length])
-        check_folder(tmp_path, resume=True)
-        append_trace(tmp_path, 1, reports)
+        RunFolder(tmp_path).check_new(resume=True)
+        RunFolder(tmp_path).append_trace(1, reports)
         assert path.read_bytes() == whole
 
 
@@ -344,7 +340,7 @@ def test_facts_are_not_learned_beside_a_damaged_trace(begun: Path, tmp_path: Pat
     (begun / "trace.jsonl").write_text('{"part": 0')
     epochs: list[int] = []
     with pytest.raises(DataError, match=r"trace\.jsonl: damaged"):
-        learn_facts(begun, facts, device="cpu", on_epoch=lambda part, _: epochs.append(part))
+        learn_more(begun, facts, device="cpu", on_epoch=lambda part, _: epochs.append(part))
     assert not epochs and not (begun / "part-2").exists()
 
 
@@ -370,9 +366,9 @@ def test_the_newest_part_does_not_get_lost_in_silence(begun: Path, tmp_path: Pat
     missing = r"part-1: damaged run: this part is missing, results\.json knows 2"
     for use in (
         lambda: Learner.load(begun, device="cpu"),
-        lambda: summarise(begun),
-        lambda: read_results(begun),
-        lambda: learn_facts(begun, facts, device="cpu"),
+        lambda: RunFolder(begun).overview(),
+        lambda: RunFolder(begun).results(),
+        lambda: learn_more(begun, facts, device="cpu"),
     ):
         with pytest.raises(DataError, match=missing):
             use()
@@ -482,10 +478,10 @@ def test_results_that_fell_behind_are_told_and_written_anew(tmp_path: Path) -> N
     learner.evaluate()
     learner.save(out)
     with pytest.raises(DataError, match="of 1 parts where the run has 2"):
-        read_results(out)
+        RunFolder(out).results()
     known = ring()[0].train[:1]
     labels = (ring().entities.labels(known[:, 0]), ring().relations.labels(known[:, 1]))
     tails = ring().entities.labels(known[:, 2])
     facts.write_text("\t".join([labels[0][0], labels[1][0], tails[0]]) + "\n")
-    learn_facts(out, facts, device="cpu")
-    assert len(read_results(out)["parts"]) == 2
+    learn_more(out, facts, device="cpu")
+    assert len(RunFolder(out).results()["parts"]) == 2

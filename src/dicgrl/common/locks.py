@@ -36,6 +36,8 @@ def locked(folder: Path) -> Iterator[None]:
         yield
         return
     made = [each for each in (place, *place.parents) if not each.exists()]
+    if (place / LOCK).exists() and os.listdir(place) == [LOCK]:  # a killed process has made it
+        made = [place]
     try:
         place.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
