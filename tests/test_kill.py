@@ -15,7 +15,7 @@ import pytest
 
 from dicgrl import Learner
 from tests.children import ended, start
-from tests.test_jobs import measured
+from tests.runs import measured
 from tests.tiny import write_circles, write_ring
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and signals")

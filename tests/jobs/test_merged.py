@@ -1,3 +1,5 @@
+"""All parts merged: files, numbers, divergence."""
+
 from __future__ import annotations
 
 import json
@@ -8,10 +10,14 @@ from typing import Any
 import pytest
 import torch
 
-from dicgrl import Learner, UserError
+from dicgrl import (
+    KnowledgeStream,
+    Learner,
+    UserError,
+)
 from dicgrl.common.devices import pick_device
 from dicgrl.datasets.synthetic import aspect_graph
-from dicgrl.graph import KnowledgeStream, KnowledgeStreamBuilder
+from dicgrl.graph import KnowledgeStreamBuilder
 from dicgrl.jobs.merged import run_merged
 from dicgrl.models import KnowledgeModel
 from dicgrl.recipes import Recipe

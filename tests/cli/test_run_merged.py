@@ -1,20 +1,17 @@
-"""`dicgrl run` as a user meets it: output, exit codes, messages, files."""
+"""`dicgrl run --merged`: output, exit codes, messages, files."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import torch
 
-from dicgrl.cli import main
 from dicgrl.store.checkpoint import load_model
+from tests.cli.helpers import Cli, Outcome, command, refused
 
 SMALL = ("--device", "cpu", "--set", "dim=8", "--set", "epochs=4", "--set", "validate_every=2")
 METRICS = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
@@ -22,21 +19,10 @@ FILES = {"config.json", "trace.jsonl", "results.json", "part-0"}
 COUNT = {"train": 52, "valid": 4, "test": 4}
 
 
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Outcome]
-
-
 @pytest.fixture(autouse=True)
-def ring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def ring(own_folder: Path) -> None:
     """A graph of two parts in the folder `ring`: 20 entities in a circle, three relations."""
-    monkeypatch.delenv("DICGRL_DATA", raising=False)
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    monkeypatch.chdir(tmp_path)
+    assert own_folder == Path.cwd()
     lines = [f"e{i}\tplus {k}\te{(i + k) % 20}\n" for i in range(20) for k in (1, 2, 5)]
     held_out = {"0/valid": lines[3:7], "0/test": lines[22:24], "1/test": lines[42:44]}
     train = [line for line in lines if not any(line in rows for rows in held_out.values())]
@@ -47,31 +33,9 @@ def ring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Run `dicgrl run ring --whole` in this process, exit code included."""
-
-    def run(*arguments: str) -> Outcome:
-        words = ["dicgrl", "run", "ring", "--whole", *SMALL, *arguments]
-        monkeypatch.setattr(sys, "argv", words)
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        assert ended.value.code is None or isinstance(ended.value.code, int)
-        return Outcome(ended.value.code or 0, captured.out, captured.err)
-
-    return run
-
-
-def process(*arguments: str) -> Outcome:
-    """The same as a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "dicgrl", "run", "ring", "--whole", *SMALL, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=dict(os.environ),
-    )
-    return Outcome(done.returncode, done.stdout, done.stderr)
+def merged(cli: Cli) -> Cli:
+    """Run `dicgrl run ring --merged` in this process, exit code included."""
+    return partial(cli, "run", "ring", "--merged", *SMALL)
 
 
 def results_of(outcome: Outcome) -> dict[str, Any]:
@@ -81,16 +45,10 @@ def results_of(outcome: Outcome) -> dict[str, Any]:
     return found
 
 
-def refused(outcome: Outcome, *mentioned: str, code: int = 2) -> None:
-    """One message on stderr that mentions what it should, and nothing on stdout."""
-    assert (outcome.code, outcome.out) == (code, "")
-    assert outcome.err.startswith("error: ") and outcome.err.count("\n") == 1
-    for words in mentioned:
-        assert words in outcome.err
-
-
 def test_a_run_prints_what_it_writes() -> None:
-    results = results_of(process("--json", "--out", "runs/first", "--seed", "3"))
+    words = ("--json", "--out", "runs/first", "--seed", "3")
+    done = command("run", "ring", "--merged", *SMALL, *words)  # as a process, which is quiet
+    results = results_of(Outcome(done.returncode, done.stdout, done.stderr))
     out = Path("runs/first")
     assert {path.name for path in out.iterdir()} == FILES
     assert json.loads((out / "results.json").read_text(encoding="utf-8")) == results
@@ -113,38 +71,27 @@ def test_a_run_prints_what_it_writes() -> None:
     assert results["learn_seconds"] > 0 and results["evaluate_seconds"] > 0
 
 
-@pytest.mark.parametrize("how", [("--whole",), ("--strategy", "lower")])
+@pytest.mark.parametrize("how", [("--merged",), ("--strategy", "lower")])
 @pytest.mark.parametrize("name", ["films", "FB15k-237"])
-def test_a_folder_that_is_called_like_a_dataset(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, how: tuple[str]
-) -> None:
+def test_a_folder_that_is_called_like_a_dataset(cli: Cli, name: str, how: tuple[str]) -> None:
     Path("ring").rename(name)
-    words = ["dicgrl", "run", f"./{name}", *how, *SMALL]
-
-    def run(*arguments: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", [*words, *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        code = ended.value.code
-        assert code is None or isinstance(code, int)
-        return Outcome(code or 0, *capsys.readouterr())
-
+    run = partial(cli, "run", f"./{name}", *how, *SMALL)
     results = results_of(run("--json"))
     assert (results["dataset"], results["recipe"], results["published"]) == (name, "default", {})
     refused(run("--recipe", "paper"), "no recipe 'paper' for data of your own")
 
 
-def test_the_table(cli: Cli) -> None:
-    code, out, err = cli()
+def test_the_table(merged: Cli) -> None:
+    code, out, err = merged()
     assert (code, err) == (0, "")
     assert "ring" in out and "transe" in out and "MRR" in out
     assert [line for line in out.splitlines() if "validation" in line]
     assert [path.name for path in Path().iterdir()] == ["ring"]
 
 
-def test_a_seed_gives_the_same_numbers_again(cli: Cli) -> None:
+def test_a_seed_gives_the_same_numbers_again(merged: Cli) -> None:
     def numbers(*arguments: str) -> tuple[Any, ...]:
-        results = results_of(cli("--json", *arguments))
+        results = results_of(merged("--json", *arguments))
         return results["validation"], results["test"], results["best_epoch"]
 
     first, again, other = numbers("--seed", "5"), numbers("--seed", "5"), numbers("--seed", "6")
@@ -152,29 +99,29 @@ def test_a_seed_gives_the_same_numbers_again(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("model", ["transe", "convkb"])
-def test_disentangled_and_plain(cli: Cli, model: str) -> None:
-    divided = results_of(cli("--json", "--model", model, "--disentangled", "--set", "top=2"))
+def test_disentangled_and_plain(merged: Cli, model: str) -> None:
+    divided = results_of(merged("--json", "--model", model, "--disentangled", "--set", "top=2"))
     assert (divided["settings"]["components"], divided["settings"]["top"]) == (4, 2)
     assert divided["model"] == divided["settings"]["model"] == model
-    plain = results_of(cli("--json", "--model", model, "--plain"))
+    plain = results_of(merged("--json", "--model", model, "--plain"))
     assert plain["settings"]["components"] == 0
     assert plain["test"] != divided["test"]
 
 
-def test_settings_are_changed(cli: Cli) -> None:
+def test_settings_are_changed(merged: Cli) -> None:
     changes = ("loss=margin", "lr=0.02", "p=2", "attention=nodes", "components=4", "top=1")
     arguments = [word for change in changes for word in ("--set", change)]
-    settings = results_of(cli("--json", *arguments))["settings"]
+    settings = results_of(merged("--json", *arguments))["settings"]
     assert (settings["loss"], settings["lr"], settings["options"]) == ("margin", 0.02, {"p": 2})
     assert (settings["attention"], settings["components"], settings["top"]) == ("nodes", 4, 1)
 
 
-def test_triples_are_set_aside_where_asked(cli: Cli) -> None:
+def test_triples_are_set_aside_where_asked(merged: Cli) -> None:
     for path in [*Path("ring").rglob("valid.txt"), *Path("ring").rglob("test.txt")]:
         path.unlink()
-    bare = results_of(cli("--json"))
+    bare = results_of(merged("--json"))
     assert bare["validation"] is None and bare["test"] is None
-    results = results_of(cli("--json", "--valid", "0.1", "--test", "0.1"))
+    results = results_of(merged("--json", "--valid", "0.1", "--test", "0.1"))
     assert results["count"]["valid"] > 0 and results["count"]["test"] > 0
     assert set(results["test"]) == METRICS
 
@@ -198,23 +145,19 @@ def test_triples_are_set_aside_where_asked(cli: Cli) -> None:
     ids=lambda value: "-".join(value) if value[0].startswith("--") else "",
 )
 def test_a_mistake_is_one_line(
-    cli: Cli, arguments: tuple[str, ...], mentioned: tuple[str, ...]
+    merged: Cli, arguments: tuple[str, ...], mentioned: tuple[str, ...]
 ) -> None:
-    refused(cli("--out", "runs/never", *arguments), *mentioned)
+    refused(merged("--out", "runs/never", *arguments), *mentioned)
     assert not Path("runs").exists()
 
 
-def test_a_mistake_in_a_process_of_its_own() -> None:
-    refused(process("--model", "convbk"), "did you mean 'convkb'?")
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
-def test_a_gpu_that_is_not_there(cli: Cli) -> None:
-    refused(cli("--device", "cuda"), "no CUDA device here", "--device cpu")
+def test_a_gpu_that_is_not_there(merged: Cli) -> None:
+    refused(merged("--device", "cuda"), "no CUDA device here", "--device cpu")
 
 
-def test_a_run_that_diverges_ends_with_1_and_keeps_the_last_good_model() -> None:
-    outcome = process("--out", "runs/wild", "--set", "lr=1e30", "--set", "p=2", "--json")
+def test_a_run_that_diverges_ends_with_1_and_keeps_the_last_good_model(merged: Cli) -> None:
+    outcome = merged("--out", "runs/wild", "--set", "lr=1e30", "--set", "p=2", "--json")
     # One step an epoch: the first one is that large, the second one meets what it did.
     where = "not finite at step 2 (epoch 2)"
     refused(outcome, "training diverged", where, "last good weights", code=1)
@@ -227,12 +170,9 @@ def test_a_run_that_diverges_ends_with_1_and_keeps_the_last_good_model() -> None
         assert values.isfinite().all() and values.abs().max() < 10
 
 
-# A network.
-
-
 @pytest.fixture
-def nodes_cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Run `dicgrl run circles --whole`: two circles of ten nodes, a class each."""
+def merged_nodes(cli: Cli) -> Cli:
+    """Run `dicgrl run circles --merged`: two circles of ten nodes, a class each."""
     folder = Path("circles")
     folder.mkdir()
     rows = [
@@ -244,22 +184,11 @@ def nodes_cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     edges = [f"n{i},n{i - i % 10 + (i + 1) % 10}\n" for i in range(20)]
     (folder / "edges.csv").write_text("source,target\n" + "".join(edges))
 
-    def run(*arguments: str) -> Outcome:
-        small = ("--device", "cpu", "--set", "epochs=4")
-        monkeypatch.setattr(
-            sys, "argv", ["dicgrl", "run", "circles", "--whole", *small, *arguments]
-        )
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        assert ended.value.code is None or isinstance(ended.value.code, int)
-        return Outcome(ended.value.code or 0, captured.out, captured.err)
-
-    return run
+    return partial(cli, "run", "circles", "--merged", "--device", "cpu", "--set", "epochs=4")
 
 
-def test_a_run_on_a_network_prints_what_it_writes(nodes_cli: Cli) -> None:
-    results = results_of(nodes_cli("--json", "--out", "runs/nodes", "--seed", "3"))
+def test_a_run_on_a_network_prints_what_it_writes(merged_nodes: Cli) -> None:
+    results = results_of(merged_nodes("--json", "--out", "runs/nodes", "--seed", "3"))
     out = Path("runs/nodes")
     assert {path.name for path in out.iterdir()} == FILES
     assert json.loads((out / "results.json").read_text(encoding="utf-8")) == results
@@ -277,34 +206,27 @@ def test_a_run_on_a_network_prints_what_it_writes(nodes_cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("model", ["gat", "sage"])
-def test_disentangled_and_plain_on_a_network(nodes_cli: Cli, model: str) -> None:
+def test_disentangled_and_plain_on_a_network(merged_nodes: Cli, model: str) -> None:
     arguments = ("--json", "--model", model, "--set", "batch=4", "--set", "graph=part")
-    divided = results_of(nodes_cli(*arguments, "--disentangled", "--set", "top=2"))
+    divided = results_of(merged_nodes(*arguments, "--disentangled", "--set", "top=2"))
     assert (divided["settings"]["components"], divided["settings"]["top"]) == (8, 2)
     assert divided["model"] == model and divided["protocol"]["graph"] == "part"
-    plain = results_of(nodes_cli(*arguments))
+    plain = results_of(merged_nodes(*arguments))
     assert plain["settings"]["components"] == 0
     assert plain["validation"]["loss"] != divided["validation"]["loss"]
 
 
-def test_the_table_of_a_network(nodes_cli: Cli) -> None:
-    code, out, err = nodes_cli()
+def test_the_table_of_a_network(merged_nodes: Cli) -> None:
+    code, out, err = merged_nodes()
     assert (code, err) == (0, "")
     assert "circles" in out and "gat" in out and "accuracy" in out.lower() and "MRR" not in out
 
 
-def test_a_model_of_the_other_task_is_one_line(nodes_cli: Cli) -> None:
-    refused(nodes_cli("--model", "transe", "--out", "runs/never"), "transe", "network", "gat")
-    refused(nodes_cli("--set", "negatives=3"), "setting", "'negatives'")
+def test_a_model_of_the_other_task_is_one_line(merged_nodes: Cli) -> None:
+    refused(merged_nodes("--model", "transe", "--out", "runs/never"), "transe", "network", "gat")
+    refused(merged_nodes("--set", "negatives=3"), "setting", "'negatives'")
     assert not Path("runs").exists()
 
 
-def test_a_model_of_nodes_on_a_knowledge_graph_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["dicgrl", "run", "ring", "--whole", "--model", "gat"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    captured = capsys.readouterr()
-    code = ended.value.code if isinstance(ended.value.code, int) else 0
-    refused(Outcome(code, captured.out, captured.err), "gat", "knowledge graph")
+def test_a_model_of_nodes_on_a_knowledge_graph_is_one_line(cli: Cli) -> None:
+    refused(cli("run", "ring", "--merged", "--model", "gat"), "gat", "knowledge graph")

@@ -1,9 +1,7 @@
-"""A sweep chooses by validation data alone, goes on where it stopped, and writes a recipe."""
+"""Sweeps: every combination once, on validation data alone."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,20 +9,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dicgrl
 import dicgrl.jobs.sweep
-from dicgrl import FailureError, KnowledgeStream, Stream, UserError, load_stream
-from dicgrl.cli import main
+from dicgrl import (
+    KnowledgeStream,
+    Learner,
+    NetworkStream,
+    UserError,
+    load_stream,
+)
 from dicgrl.datasets.synthetic import aspect_graph
-from dicgrl.graph import NetworkStream
-from dicgrl.jobs.sweep import Sweep, run_sweep, validation_value
+from dicgrl.errors import FailureError
+from dicgrl.graph import Stream
+from dicgrl.jobs.sweep import Sweep, run_sweep, validation_value, without_test
 from dicgrl.jobs.sweep_grid import parse_grid
 from dicgrl.jobs.sweep_recipe import recipe_text
 from dicgrl.jobs.sweep_study import Trial
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.training import DivergedError
-
-pytest.importorskip("optuna")
 
 GRID = {"lr": ["0.1", "0.2", "0.3"], "top": ["1", "2"]}
 BASE = Recipe("best", LinkSettings(strategy="lower", components=2, top=2, dim=4))
@@ -193,9 +196,6 @@ def test_grids() -> None:
         parse_grid(["a=1", "a=2"])
 
 
-# With real training.
-
-
 def small_links() -> KnowledgeStream:
     graph = aspect_graph(entities=40, triples=600).stream
     return graph.split("arrival", [0.7, 0.3], valid=0.1, test=0.1)
@@ -235,8 +235,6 @@ def test_the_test_sets_are_never_read(kind: str, whole: bool) -> None:
 
 
 def test_the_objective_is_the_mean_over_the_parts_after_the_last() -> None:
-    from dicgrl import Learner
-    from dicgrl.jobs.sweep import without_test
 
     stream = without_test(small_links())
     settings = LinkSettings(strategy="lower", dim=8, epochs=3, lr=0.05)
@@ -258,9 +256,6 @@ def test_without_validation_data_nothing_is_tried(objective: Objective, tmp_path
     with pytest.raises(UserError, match="two: no validation data to choose by; see --valid"):
         run_sweep(UNJUDGED, BASE, GRID, device="cpu", study=tmp_path / "study.db")
     assert not objective.asked and not list(tmp_path.iterdir())
-
-
-# The recipe that it writes.
 
 
 def best(settings: LinkSettings | NodeSettings, merged: bool = False) -> Sweep:
@@ -300,57 +295,3 @@ def test_recipe_files_that_cannot_be_used(tmp_path: Path) -> None:
     path.write_text("[settings]\nfilter = 3\n")
     with pytest.raises(UserError, match="unknown setting 'filter'"):
         load_recipe(str(path), "films", "transe")
-
-
-# The command.
-
-
-def command(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["dicgrl", *words])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code is None or isinstance(ended.value.code, int)
-    return ended.value.code or 0
-
-
-def test_the_command_writes_a_recipe_that_run_takes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    lines = [f"e{i}\tplus {k}\te{(i + k) % 12}\n" for i in range(12) for k in (1, 2)]
-    for name, rows in {"0/train": lines[:18], "0/valid": lines[18:], "1/train": lines[18:]}.items():
-        (tmp_path / "ring" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "ring" / f"{name}.txt").write_text("".join(rows))
-    words = ["sweep", "ring", "--strategy", "lower", "--device", "cpu", "--set", "dim=4"]
-    words += ["--set", "epochs=1", "--grid", "lr=0.01,0.1"]
-    assert command(monkeypatch, *words, "--out", "best.toml", "--study", "study.db") == 0
-    shown = capsys.readouterr().out
-    assert "ring, transe, lower" in shown and "best.toml" in shown
-    assert command(monkeypatch, *words, "--study", "study.db", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [trial["state"] for trial in found["trials"]] == ["complete", "complete"]
-    run = ["run", "ring", "--strategy", "lower", "--recipe", "best.toml", "--device", "cpu"]
-    assert command(monkeypatch, *run, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["settings"] == found["settings"]
-    assert command(monkeypatch, *words, "--out", "best.json") == 2
-    assert "ends with .toml" in capsys.readouterr().err
-    assert command(monkeypatch, *words, "--whole") == 2
-    assert "--strategy lower" in capsys.readouterr().err
-
-
-def test_the_command_says_at_once_that_there_is_nothing_to_choose_by(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    facts = tmp_path / "facts.tsv"
-    facts.write_text("".join(f"e{i}\tr\te{i + 1}\n" for i in range(9)))
-    words = ("sweep", str(facts), "--grid", "dim=16,32", "--set", "epochs=2", "--device", "cpu")
-    assert command(monkeypatch, *words) == 2
-    assert "no validation data to choose by; see --valid" in capsys.readouterr().err
-
-
-def test_without_optuna_there_is_a_message(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    assert command(monkeypatch, "sweep", "films", "--grid", "lr=0.1", "--device", "cpu") == 2
-    assert "pip install 'dicgrl[sweep]'" in capsys.readouterr().err

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dicgrl.cli import main
-from tests.tiny import write_ring
+from dicgrl.models import Scorer
+from dicgrl.strategies import Strategy
+from tests.tiny import (
+    write_ring,
+)
 
 PLUGIN = """
 from dicgrl.models import Scorer
@@ -23,12 +28,23 @@ class Nothing(Strategy, name="nothing-of-the-plugin"):
         return Learned()
 """
 
+
 TAKEN = """
 from dicgrl.models import Scorer
 
 class Other(Scorer, name="transe"):
     pass
 """
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    """What a plugin brings is known to no other test."""
+    before = [(registry, dict(registry)) for registry in (Scorer.registry, Strategy.registry)]
+    yield
+    for registry, known in before:
+        for name in registry.keys() - known.keys():
+            del registry[name]
 
 
 def called(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:

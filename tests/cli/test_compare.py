@@ -1,0 +1,107 @@
+"""`dicgrl compare`: runs of one graph in one table and one picture."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.helpers import LINKS, NODES, Cli, refused
+from tests.tiny import (
+    learner_of,
+    taught,
+)
+
+pytestmark = pytest.mark.usefixtures("trained_runs_here")
+
+
+@pytest.mark.parametrize(("ending", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+@pytest.mark.usefixtures("real_curves")
+def test_compare_makes_a_table_and_a_picture(cli: Cli, ending: str, begins: bytes) -> None:
+    code, out, err = cli("compare", "divided", "plain", "--out", f"both.{ending}")
+    assert (code, err) == (0, "")
+    assert Path(f"both.{ending}").read_bytes().startswith(begins)
+    rows = [line for line in out.splitlines() if line.startswith("│ ")]
+    assert [row.split()[1] for row in rows] == ["dicgrl", "lower"]
+    for folder, row in zip(("divided", "plain"), rows, strict=True):
+        last = json.loads(Path(folder, "results.json").read_text())["parts"][-1]
+        assert f"{last['whole']['hits@10'] * 100:.1f}" in row
+        assert f"{last['average']['mrr'] * 100:.1f}" in row
+    compared = json.loads(cli("compare", "divided", "plain", "--json").out)
+    assert [run["strategy"] for run in compared] == ["dicgrl", "lower"]
+
+
+def test_compare_needs_results(cli: Cli) -> None:
+    shutil.copytree("plain/", "half")
+    Path("half/results.json").unlink()
+    refused(cli("compare", "half"), "half", "no results yet", "--resume")
+    Path("half/results.json").write_text("{")
+    refused(cli("compare", "half"), "results.json", "damaged")
+
+
+def test_compare_says_how_a_run_that_was_saved_from_python_gets_results(cli: Cli) -> None:
+    taught(learner_of("links", "lower"), 1).save("saved")
+    code, out, err = cli("compare", "saved")
+    assert (code, out) == (2, "") and "saved from Python" in err and "--resume" not in err
+    fact = Path("ring/0/train.txt").read_text(encoding="utf-8").splitlines()[0]
+    Path("known.tsv").write_text(fact, encoding="utf-8")
+    assert cli("learn", "saved", "known.tsv", "--device", "cpu").code == 0
+    assert cli("compare", "saved").code == 0
+
+
+def test_compare_refuses_runs_of_different_graphs(cli: Cli) -> None:
+    """Facts or features that differ, whatever the folders are called."""
+    for source, file, old, new, words in (
+        ("ring", "1/train.txt", "e10", "e9", LINKS),
+        ("circles", "nodes.csv", ",1,1\n", ",1,0\n", NODES),
+    ):
+        path = Path(shutil.copytree(source, f"other/{source}")) / file
+        path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+        out = f"other run of {source}"
+        words = (f"./other/{source}", *words, "--strategy", "lower", "--out", out)
+        assert cli("run", *words).code == 0
+        run = "plain" if source == "ring" else "nodes"
+        refused(cli("compare", run, out, "--out", "x.png"), run, out, "different graphs")
+        assert not Path("x.png").exists()
+
+
+def test_compare_warns_of_different_questions(cli: Cli) -> None:
+    for path in Path(shutil.copytree("ring", "bare")).glob("*/*.txt"):
+        if path.name != "train.txt":
+            path.unlink()
+    words = ("run", "bare", *LINKS, "--strategy", "lower", "--valid", "0.1", "--test", "0.2")
+    for seed in ("0", "1"):
+        assert cli(*words, "--seed", seed, "--out", f"seed {seed}").code == 0
+    code, out, err = cli("compare", "seed 0", "seed 1", "--json")
+    assert code == 0 and len(json.loads(out)) == 2
+    assert err.startswith("warning: seed 0 and seed 1 hold out other sets of the same graph")
+    shutil.copytree("plain/", "longer")
+    Path("new.tsv").write_text("e1\tlikes\tnewcomer\n")
+    assert cli("learn", "longer", "new.tsv", "--device", "cpu").code == 0
+    code, out, err = cli("compare", "plain", "longer")
+    assert code == 0 and err.startswith("warning: plain has learned 3 parts and longer 4")
+    assert err.count("warning") == 1
+
+
+def test_runs_are_compared_by_labels(cli: Cli) -> None:
+    """One graph, read in another order and divided otherwise: a warning, no refusal."""
+    facts = [f"e{i}\tplus {k}\te{(i + k) % 20}" for i in range(20) for k in (1, 2, 5)]
+    for name, lines in {"there": facts, "back": facts[::-1], "other": facts[1:]}.items():
+        Path(f"{name}.tsv").write_text("\n".join(lines), encoding="utf-8")
+        words = ("--strategy", "lower", "--test", "0.2", "--out", f"run {name}", "--json")
+        assert cli("run", f"{name}.tsv", *LINKS, *words).code == 0
+    code, out, err = cli("compare", "run there", "run back")
+    assert code == 0 and "retention" in out and "hold out other sets" in err
+    refused(cli("compare", "run there", "run other"), "different graphs")
+    for name, order in {"nodes": 1, "rows": -1}.items():
+        Path(name + " of it").mkdir()
+        rows = [f"n{i},{'red' if i % 2 else 'blue'},{i % 2},1" for i in range(12)][::order]
+        ends = [f"n{i},n{(i + 2) % 12}" for i in range(12)][::order]
+        Path(name + " of it/nodes.csv").write_text("\n".join(["node,class,x,y", *rows]))
+        Path(name + " of it/edges.csv").write_text("\n".join(["source,target", *ends]))
+        words = ("--strategy", "lower", "--test", "0.3", "--out", f"run {name}", "--json")
+        assert cli("run", f"{name} of it", *NODES, *words).code == 0
+    code, _, err = cli("compare", "run nodes", "run rows")
+    assert code == 0, err

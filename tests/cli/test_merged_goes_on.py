@@ -1,0 +1,76 @@
+"""Runs of `--merged` answer and learn like others."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from dicgrl import (
+    Learner,
+    load_stream,
+)
+from tests.cli.helpers import DICGRL, LINKS, NODES, Cli, refused
+from tests.runs import measured
+
+pytestmark = pytest.mark.usefixtures("trained_runs_here")
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [("ring", LINKS), ("ring", (*DICGRL, "--disentangled")), ("circles", NODES)],
+    ids=["plain", "divided", "nodes"],
+)
+def test_a_run_on_all_parts_answers_the_same_questions(
+    cli: Cli, source: str, words: tuple[str, ...]
+) -> None:
+    results = json.loads(cli("run", source, *words, "--merged", "--out", "mine", "--json").out)
+    stream = load_stream(f"./{source}")
+    settings = Learner.load("mine", device="cpu").settings
+    expected = Learner(settings=settings, device="cpu", names=stream.names)
+    expected.learn(stream.merged()[0])
+    for metric, value in expected.evaluate().whole.items():
+        assert results["test"][metric] == value
+    question = {"node": "n3"} if source == "circles" else {"head": "e1", "relation": "plus 2"}
+    asked = [word for key, value in question.items() for word in (f"--{key}", value)]
+    answers = json.loads(cli("predict", "mine", *asked, "--json").out)
+    assert answers == [asdict(answer) for answer in expected.predict(**question)]
+    assert cli("export", "mine", "--to", "vectors").code == 0
+    if source == "circles":
+        return
+    assert "Number One" in Path("vectors/entities.tsv").read_text(encoding="utf-8")
+    lines = cli("score", "mine", "ring/2/test.txt").out.splitlines()
+    triples = [(h, r, t) for h, r, t, _ in (line.split("\t") for line in lines)]
+    scores = [float(line.split("\t")[3]) for line in lines]
+    assert scores == pytest.approx(expected.score(triples), rel=1e-5) and scores
+    explained = cli("explain", "mine", "--triple", "e1", "plus 2", "e3")
+    assert explained.code == (0 if settings.components else 2)
+    Path("new.tsv").write_text("e1\tlikes\tnewcomer\n")
+    assert cli("learn", "mine", "new.tsv", "--device", "cpu").code == 0
+    assert cli("predict", "mine", "--head", "newcomer", "--relation", "likes").code == 0
+    assert cli("compare", "mine").code == 0  # it has learned part by part since
+    refused(cli("compare", "plain", "mine"), "plain and mine have learned different graphs")
+
+
+@pytest.mark.parametrize(("form", "strategy"), [("--disentangled", "dicgrl"), ("--plain", "lower")])
+def test_what_follows_is_learned_by_components_where_there_are_any(
+    form: str, strategy: str, cli: Cli
+) -> None:
+    division = DICGRL if form == "--disentangled" else LINKS
+    assert cli("run", "ring", *division, "--merged", form, "--out", "mine", "--json").code == 0
+    before = Learner.load("mine", device="cpu")
+    Path("more.tsv").write_text("e1\tplus 1\tnewcomer\n", encoding="utf-8")
+    results = json.loads(cli("learn", "mine", "more.tsv", "--json").out)
+    assert results["strategy"] == strategy
+    assert [part["part"] for part in results["parts"]] == [0, 1]
+    after = Learner.load("mine", device="cpu")
+    assert after.settings.as_dict() == before.settings.as_dict()
+    assert after.settings.starts_from_neighbours == (strategy == "dicgrl")  # type: ignore[union-attr]
+
+
+def test_the_older_spelling_means_the_same(cli: Cli) -> None:
+    results = json.loads(cli("run", "ring", *LINKS, "--whole", "--json").out)
+    assert measured(results) == measured(json.loads(Path("merged/results.json").read_text()))
+    refused(cli("run", "ring", "--whole", "--strategy", "emr"), "--strategy emr", "--merged")

@@ -1,0 +1,141 @@
+"""`dicgrl run` refuses mistakes before anything is learned or written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.helpers import DICGRL, LINKS, SMALL, Cli, refused
+from tests.runs import files_in
+
+pytestmark = pytest.mark.usefixtures("trained_runs_here")
+
+
+RUN_MISTAKES = {
+    "a folder is missing": (("ring", "--resume"), ("--resume", "--out")),
+    "resume and merged": (("ring", "--resume", "--merged", "--out", "x"), ("without --merged",)),
+    "keep and merged": (("ring", "--keep", "last", "--merged"), ("--keep", "without --merged")),
+    "keep": (("ring", "--keep", "least", "--out", "never"), ("'least'", "did you mean 'last'?")),
+    "strategy and merged": (
+        ("ring", "--merged", "--strategy", "dicgrl"),
+        ("--strategy dicgrl", "--merged", "leave out"),
+    ),
+    "a run is there": (("ring", "--out", "plain"), ("plain", "holds a run already", "--resume")),
+    "merged over a run": (("ring", "--merged", "--out", "plain"), ("holds a run already",)),
+    "resume over merged": (("ring", "--resume", "--out", "merged"), ("merged", "part by part")),
+    "other settings": (
+        ("ring", *LINKS, "--strategy", "lower", "--set", "lr=0.5", "--resume", "--out", "plain"),
+        ("lr=0.003, not 0.5", "choose another folder"),
+    ),
+    "other seed": (
+        ("ring", *LINKS, "--strategy", "lower", "--seed", "9", "--resume", "--out", "plain"),
+        ("seed=0, not 9",),
+    ),
+    "other strategy": (
+        ("ring", *LINKS, "--strategy", "emr", "--resume", "--out", "plain"),
+        ("strategy='lower', not 'emr'",),
+    ),
+    "other data": (("circles", "--resume", "--out", "plain"), ("dataset='ring', not 'circles'",)),
+    "a file": (("ring", "--out", "ring/0/train.txt"), ("is a file", "a folder")),
+    "dataset": (("film",), ("'film'", "did you mean 'films'?", "FB15k-237", "cora")),
+    "path": (("./nowhere",), ("./nowhere: no such file or folder",)),
+    "model": (("ring", "--model", "tranes"), ("did you mean 'transe'?", "convkb", "gat")),
+    "strategy": (
+        ("ring", "--strategy", "lower,dicgl"),
+        ("'dicgl'", "did you mean 'dicgrl'?", "emr, ewc, frozen, gem, lower, upper"),
+    ),
+    "empty strategy": (("ring", "--strategy", "lower,"), ("unknown strategy ''", "upper")),
+    "option": (("ring", "--modl", "x"), ("--modl", "--model")),
+    "setting": (("ring", "--set", "epoch=3"), ("'epoch'", "did you mean 'epochs'?", "budget")),
+    "no effect": (("circles", "--set", "max_drift=0.1"), ("max_drift", "no effect on a network")),
+    "budget": (("ring", "--set", "budget=lots"), ("budget='lots'", "10%", "all")),
+    "choice": (("ring", "--set", "selection=tap"), ("'tap'", "did you mean 'top'?", "sample")),
+    "recipe": (("ring", "--recipe", "papr"), ("'papr'", "did you mean 'paper'?")),
+    "set strategy": (("ring", "--set", "strategy=emr"), ("--strategy emr",)),
+    "set model": (("ring", "--set", "model=convkb"), ("--model convkb",)),
+    "plain dicgrl": (("ring", "--plain"), ("disentangled model",)),
+    "plain dicgrl, late": (
+        ("ring", "--strategy", "lower,dicgrl", "--set", "components=0"),
+        ("disentangled model",),
+    ),
+    "model of nodes": (("ring", "--model", "gat"), ("gat", "knowledge graph", "transe")),
+    "model of links": (("circles", "--model", "transe"), ("transe", "network", "gat or sage")),
+    "device": (("ring", "--device", "tpu"), ("device 'tpu'", "cpu")),
+    "seed": (("ring", "--seed", "-1"), ("--seed",)),
+    "large seed": (("ring", "--seed", str(1 << 40)), ("--seed",)),
+    "share": (("ring", "--test", "2"), ("test=2",)),
+}
+
+
+@pytest.mark.parametrize("name", RUN_MISTAKES)
+def test_a_mistake_is_refused_before_anything_is_written(cli: Cli, name: str) -> None:
+    words, mentioned = RUN_MISTAKES[name]
+    out = () if "--out" in words or "--resume" in words else ("--out", "never")
+    kept = files_in("plain/")
+    refused(cli("run", *words, *out), *mentioned)
+    assert not Path("never").exists()
+    now = files_in("plain/")
+    assert now == kept
+
+
+@pytest.mark.parametrize(
+    ("words", "mentioned"),
+    [
+        (("ring", *SMALL, "--set", "dim=100000000000"), "dim=100000000000"),
+        (("ring", *SMALL, "--set", "dim=100000000000", "--merged"), "dim=100000000000"),
+        (("ring", *SMALL, "--set", "negatives=9999999999"), "negatives=9999999999"),
+        (
+            ("ring", *SMALL, "--model", "convkb", "--set", "negatives=99999999"),
+            "negatives=99999999",  # ids and scores alone would fit
+        ),
+        (("circles", *SMALL, "--set", "hidden=100000000000"), "hidden=100000000000"),
+    ],
+)
+def test_a_model_that_cannot_fit_is_refused(
+    cli: Cli, words: tuple[str, ...], mentioned: str
+) -> None:
+    refused(cli("run", *words, "--out", "never"), mentioned, "GB of memory", "GB are free")
+    assert not Path("never").exists()
+
+
+def test_settings_without_use_are_refused_before_anything_runs(cli: Cli) -> None:
+    run = ("run", "ring", *LINKS, "--out", "never", "--strategy")
+    useless = "strength has no effect with strategy upper; ewc uses it"
+    refused(cli(*run, "upper", "--set", "strength=100"), useless)
+    refused(cli(*run, "lower,upper", "--set", "budget=5%"), "strategy lower, upper")
+    refused(cli(*run, "lower", "--set", "top=2"), "top has no effect on a plain model")
+    merged = ("run", "ring", *LINKS, "--out", "never", "--merged")
+    refused(cli(*merged, "--set", "top=2"), "top has no effect on a plain model")
+    grid = ("sweep", "ring", *SMALL, "--strategy", "lower", "--set", "budget=5%", "--grid", "dim=4")
+    refused(cli(*grid), "budget has no effect with strategy lower")
+    assert not Path("never").exists()
+    both = ("run", "ring", *LINKS, "--strategy", "lower,emr", "--set", "budget=5%", "--json")
+    assert [each["strategy"] for each in json.loads(cli(*both).out)] == ["lower", "emr"]
+    divided = ("--strategy", "lower", "--disentangled", "--set", "top=2", "--json")
+    assert json.loads(cli("run", "ring", *LINKS, *divided).out)["settings"]["top"] == 2
+
+
+def test_a_second_strategy_that_cannot_run_stops_the_first(cli: Cli) -> None:
+    assert cli("run", "ring", *LINKS, "--strategy", "emr", "--out", "both/emr").code == 0
+    outcome = cli("run", "ring", *LINKS, "--strategy", "lower,emr", "--out", "both")
+    refused(outcome, "both/emr", "holds a run already")
+    assert not Path("both/lower").exists()
+
+
+def test_a_part_that_is_empty_is_named(cli: Cli) -> None:
+    shutil.copytree("ring", "hole")
+    Path("hole/1/train.txt").write_text("")
+    refused(cli("run", "hole", *DICGRL), "hole/1/train.txt", "empty")
+
+
+def test_a_run_and_folders_of_runs_are_not_mixed(cli: Cli) -> None:
+    several = ("--strategy", "lower,ewc", "--out", "several")
+    assert cli("run", "ring", *LINKS, *several, "--json").code == 0
+    before = sorted(Path("several").iterdir())
+    one = cli("run", "ring", *LINKS, "--strategy", "ewc", "--out", "several", "--resume")
+    refused(one, "several: holds the runs ewc, lower")
+    assert sorted(Path("several").iterdir()) == before
+    refused(cli("run", "ring", *LINKS, "--strategy", "lower,ewc", "--out", "plain"), "of their own")

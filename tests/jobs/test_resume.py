@@ -1,0 +1,188 @@
+"""Runs that go on where they stopped, and those that are refused."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dicgrl import (
+    Learner,
+    UserError,
+)
+from dicgrl.errors import DataError
+from dicgrl.jobs.learn import learn_facts
+from dicgrl.jobs.stream import OnEpoch
+from dicgrl.readers import read_stream
+from dicgrl.store.overview import summarise
+from dicgrl.store.run_folder import _write_sealed, read_results
+from tests.runs import measured, read_json, recipe_of, run, unchanged
+from tests.tiny import (
+    STRATEGIES,
+    circles,
+    ring,
+    stream_of,
+    write_ring,
+)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_a_run_that_was_stopped_ends_with_the_same_numbers(
+    kind: str, strategy: str, tmp_path: Path
+) -> None:
+    stream, recipe = stream_of(kind), recipe_of(kind, strategy)
+    whole = run(stream, recipe, out=tmp_path / "whole")
+
+    def stop_in(number: int) -> OnEpoch:
+        def stop(part: int, report: object) -> None:
+            if part == number:
+                raise KeyboardInterrupt
+
+        return stop
+
+    for number in (1, 2):
+        with suppress(KeyboardInterrupt):  # frozen has no later epochs to be stopped in
+            run(stream, recipe, on_epoch=stop_in(number), out=tmp_path / "run", resume=True)
+    again = run(stream, recipe, out=tmp_path / "run", resume=True)
+    assert measured(again) == measured(whole)
+    assert measured(read_json(tmp_path / "run" / "results.json")) == measured(whole)
+    for name in ("part-0", "part-1", "part-2"):
+        for file in ("model.safetensors", "strategy.safetensors", "data.safetensors"):
+            one, other = (tmp_path / place / name / file for place in ("run", "whole"))
+            assert one.read_bytes() == other.read_bytes()
+
+
+def test_resume_begins_where_there_is_nothing(tmp_path: Path) -> None:
+    recipe = recipe_of("links")
+    begun = run(ring(), recipe, out=tmp_path / "new" / "run", resume=True)
+    assert measured(begun) == measured(run(ring(), recipe))
+
+
+def test_a_stream_that_grew_since_is_gone_on_with(tmp_path: Path) -> None:
+    recipe = recipe_of("links", "ewc")
+    run(ring()[:2], recipe, out=tmp_path)
+    grown = run(ring(), recipe, out=tmp_path, resume=True)
+    assert measured(grown) == measured(run(ring(), recipe))
+    with pytest.raises(UserError, match="longer than this stream"):
+        run(ring()[:1], recipe, out=tmp_path, resume=True)
+
+
+def test_a_run_from_before_a_setting_existed_is_resumed_with_its_default(tmp_path: Path) -> None:
+    recipe = recipe_of("links", "dicgrl", weighting="even", shield_rank=0)
+    run(ring()[:1], recipe, out=tmp_path)
+    config = read_json(tmp_path / "config.json")
+    for name in ("weighting", "shield_rank"):
+        del config["settings"][name]
+    del config["sha256"]
+    _write_sealed(tmp_path / "config.json", config)
+    grown = run(ring(), recipe, out=tmp_path, resume=True)
+    assert measured(grown) == measured(run(ring(), recipe))
+    other = recipe_of("links", "dicgrl", weighting="even", shield_rank=4)
+    with pytest.raises(UserError, match="has shield_rank=0, not 4"):
+        run(ring(), other, out=tmp_path, resume=True)
+
+
+def test_a_run_is_not_overwritten_or_gone_on_with_by_another(begun: Path) -> None:
+    unchanged(begun, "holds a run already", "--resume", resume=False)
+    unchanged(begun, "seed=0, not 1", seed=1)
+    unchanged(begun, "lr=0.05, not 0.5", recipe=recipe_of("links", lr=0.5))
+    unchanged(begun, "strategy='lower', not 'emr'", recipe=recipe_of("links", "emr"))
+    unchanged(begun, "dataset='ring', not 'rong'", stream=replace(ring(), name="rong"))
+    unchanged(begun, "dataset='ring'", stream=circles(), recipe=recipe_of("nodes"))
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_a_run_is_not_gone_on_with_when_its_data_changed(
+    begun: Path, tmp_path: Path, split: str
+) -> None:
+    changed = write_ring(tmp_path / "changed" / "ring")
+    path = changed / "1" / f"{split}.txt"
+    first, *lines = path.read_text(encoding="utf-8").splitlines()
+    head, relation, tail = first.split("\t")
+    path.write_text("\n".join([f"{tail}\t{relation}\t{head}", *lines]), encoding="utf-8")
+    unchanged(begun, "part 1 of the run there is not that", stream=read_stream(changed))
+
+
+def test_leftovers_of_a_killed_run_are_removed(begun: Path) -> None:
+    left = begun / ".part-2.0123456789abcdef"
+    shutil.copytree(begun / "part-1", left)
+    (begun / ".results.json.0123456789abcdef").write_text("half")
+    (begun / ".mine").write_text("a user's own")
+    run(ring(), recipe_of("links"), out=begun, resume=True)
+    assert [path.name for path in begun.glob(".*")] == [".mine"]
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_parts_without_their_configuration_are_left_as_they_are(begun: Path, resume: bool) -> None:
+    (begun / "config.json").unlink()
+    epochs: list[int] = []
+    unchanged(
+        begun,
+        "config.json is missing",
+        resume=resume,
+        on_epoch=lambda part, _: epochs.append(part),
+    )
+    assert not epochs
+
+
+def test_the_newest_part_does_not_get_lost_in_silence(begun: Path, tmp_path: Path) -> None:
+    """A part is written before its results: whoever is killed leaves no such folder."""
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("e1\tlikes\te2\n")
+    whole = run(ring()[:2], recipe_of("links"))
+    shutil.rmtree(begun / "part-1")
+    missing = r"part-1: damaged run: this part is missing, results\.json knows 2"
+    for use in (
+        lambda: Learner.load(begun, device="cpu"),
+        lambda: summarise(begun),
+        lambda: read_results(begun),
+        lambda: learn_facts(begun, facts, device="cpu"),
+    ):
+        with pytest.raises(DataError, match=missing):
+            use()
+    unchanged(begun, "part-1", "missing")
+    (begun / "results.json").unlink()  # as the message says
+    assert Learner.load(begun, device="cpu").num_parts == 1
+    again = run(ring()[:2], recipe_of("links"), out=begun, resume=True)
+    assert measured(again) == measured(whole)
+
+
+@pytest.mark.parametrize("keep", ["all", "last"])
+def test_results_that_know_less_than_there_is_are_no_damage(begun: Path, keep: str) -> None:
+    """As where a process is killed after a part and before its results."""
+    before = (begun / "results.json").read_bytes()
+    run(ring(), recipe_of("links"), out=begun, resume=True, keep=keep)
+    for content in (before, b"{", b'{"parts": 3}'):
+        (begun / "results.json").write_bytes(content)
+        assert Learner.load(begun, device="cpu").num_parts == 3
+    (begun / "results.json").unlink()
+    assert Learner.load(begun, device="cpu").num_parts == 3
+
+
+def test_damaged_parts_are_not_gone_on_with(begun: Path) -> None:
+    path = begun / "part-1" / "data.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x07")
+    with pytest.raises(DataError, match="checksum"):
+        run(ring(), recipe_of("links"), out=begun, resume=True)
+
+
+def test_results_that_fell_behind_are_told_and_written_anew(tmp_path: Path) -> None:
+    """As where a process is killed in between, or a program went on with the folder."""
+    out, facts = tmp_path / "run", tmp_path / "facts.tsv"
+    run(ring()[:1], recipe_of("links", "lower"), out=out)
+    learner = Learner.load(out, device="cpu")
+    learner.learn(ring()[1])
+    learner.evaluate()
+    learner.save(out)
+    with pytest.raises(DataError, match="of 1 parts where the run has 2"):
+        read_results(out)
+    known = ring()[0].train[:1]
+    labels = (ring().entities.labels(known[:, 0]), ring().relations.labels(known[:, 1]))
+    tails = ring().entities.labels(known[:, 2])
+    facts.write_text("\t".join([labels[0][0], labels[1][0], tails[0]]) + "\n")
+    learn_facts(out, facts, device="cpu")
+    assert len(read_results(out)["parts"]) == 2
