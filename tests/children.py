@@ -13,13 +13,13 @@ from pathlib import Path
 
 
 @cache
-def _context() -> ForkServerContext:
+def context() -> ForkServerContext:
     """Processes are forked from one that has imported everything and done nothing."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(
         ["dicgrl.cli", "dicgrl.jobs.plan", "dicgrl.report.curves", "dicgrl.report.progress_bars"]
     )
-    return context
+    return server
 
 
 def start(output: Path, *words: str, die_at: int | None = None) -> ForkServerProcess:
@@ -31,7 +31,7 @@ def start(output: Path, *words: str, die_at: int | None = None) -> ForkServerPro
         die_at: Kill the process (SIGKILL, by itself) when it syncs a file for that time: files are
             synced right before and right after they get their names.
     """
-    child = _context().Process(target=_main, args=(str(output), words, die_at))
+    child = context().Process(target=_main, args=(str(output), words, die_at))
     child.start()
     return child
 

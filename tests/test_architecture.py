@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -38,7 +38,8 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(path: Path, *, lazy: bool = True) -> Iterator[str]:
+@cache
+def imports(path: Path, *, lazy: bool = True) -> list[str]:
     """Modules of dicgrl that a file imports; with `lazy`, also those inside functions."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     inside = {
@@ -47,6 +48,7 @@ def imports(path: Path, *, lazy: bool = True) -> Iterator[str]:
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
     }
+    names: list[str] = []
     for node in ast.walk(tree):
         if not lazy and node in inside:
             continue
@@ -64,9 +66,11 @@ def imports(path: Path, *, lazy: bool = True) -> Iterator[str]:
             ]
         else:
             continue
-        yield from (name for name in found if name.split(".")[0] == "dicgrl")
+        names += [name for name in found if name.split(".")[0] == "dicgrl"]
+    return names
 
 
+@cache
 def needs() -> dict[str, set[str]]:
     """Which units each unit imports, functions included."""
     graph: dict[str, set[str]] = {}

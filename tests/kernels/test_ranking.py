@@ -34,9 +34,9 @@ class Case:
 
     division: str
     p: int
-    dim: int = 20
-    entities: int = 150  # a tile is 128 candidates
-    questions: int = 70  # and 64 questions
+    dim: int = 8
+    entities: int = 80
+    questions: int = 20  # a tile has 8
     candidates: range | None = None
     bound: int = 1 << 20
 
@@ -62,15 +62,24 @@ class Case:
         return torch.stack(columns, 1)
 
 
+# The interpreter needs a few ms for each question, and has smaller tiles: see the end of the file.
 CASES = [
-    *(Case(division, p) for division in DIVISIONS for p in (1, 2)),
+    *(Case(name, p, dim=15 if name == "by weight" else 8) for name in DIVISIONS for p in (1, 2)),
     Case("plain", 1, dim=7, entities=3, questions=1),
-    Case("plain", 2, dim=25, questions=129, candidates=range(9, 140)),
-    Case("learned", 1, questions=129, candidates=range(64, 97)),
+    Case("plain", 2, dim=25, questions=33, candidates=range(9, 75)),
+    Case("learned", 1, questions=33, candidates=range(64, 79)),
     Case("learned", 1, candidates=range(5, 5)),
     Case("plain", 1, questions=0),
-    Case("learned", 1, bound=1000),  # few questions and few candidates at a time
-    Case("plain", 2, bound=2000),
+    # Few questions and few candidates at a time: 19 and 10, then 19 and 14.
+    Case("learned", 1, dim=4, entities=40, bound=170),
+    Case("plain", 2, dim=3, entities=40, bound=170),
+]
+LARGE = [
+    *(Case(name, p, 20, entities=1100, questions=70) for name in DIVISIONS for p in (1, 2)),
+    Case("plain", 2, dim=25, entities=1100, questions=129, candidates=range(9, 1040)),
+    Case("learned", 1, dim=20, entities=1100, questions=129, candidates=range(64, 97)),
+    Case("learned", 1, dim=20, entities=150, questions=70, bound=1000),
+    Case("plain", 2, dim=20, entities=150, questions=70, bound=2000),
 ]
 
 
@@ -124,7 +133,13 @@ CHECKS: list[tuple[str, Callable[[str], None]]] = [
     *((f"twins {case}", partial(compare_twins, case)) for case in CASES),
     ("not a number", not_a_number),
 ]
-each = pytest.mark.parametrize("check", [c for _, c in CHECKS], ids=[name for name, _ in CHECKS])
+LARGE_CHECKS: list[tuple[str, Callable[[str], None]]] = [
+    *((f"whole {case}", partial(compare_whole_numbers, case)) for case in LARGE),
+    *((f"twins {case}", partial(compare_twins, case)) for case in LARGE),
+]
+each = pytest.mark.parametrize(
+    "check", [pytest.param(check, id=name) for name, check in CHECKS + LARGE_CHECKS]
+)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -147,6 +162,10 @@ def test_other_models_are_ranked_by_pytorch(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 if __name__ == "__main__":
+    from dicgrl.kernels import ranking
+
+    # So that a few questions and candidates, and a few known answers, fill several tiles.
+    ranking.CANDIDATES, ranking._ROWS, ranking._ANSWERS = 64, 16, 16
     for label, check in CHECKS:
         check("cpu")
         print(label)
