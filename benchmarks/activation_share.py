@@ -19,7 +19,7 @@ from rows import Rows
 import dicgrl
 from dicgrl.graph import KnowledgeStream
 from dicgrl.settings import LinkSettings
-from dicgrl.tasks import LinkTrainer
+from dicgrl.trainers import LinkTrainer
 
 DIVISIONS = ((1, 1), (8, 4), (8, 2), (8, 1))  # components, and how many of them a triple uses
 HEADINGS = ("components", "graph", "order 1", "order 1 or 2")

@@ -28,7 +28,7 @@ from dicgrl.evaluation.disentanglement import recovery
 from dicgrl.graph.arrays import IntArray
 from dicgrl.settings import LinkSettings
 from dicgrl.strategies.bounds import Lower
-from dicgrl.tasks import LinkTrainer
+from dicgrl.trainers import LinkTrainer
 
 FORMS = ((4, 1), (8, 2))  # components, top
 COLUMNS = {  # what is measured, and its heading

@@ -22,7 +22,7 @@ from dicgrl.graph import KnowledgeStream
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
 from dicgrl.strategies import divides
-from dicgrl.tasks import LinkTrainer
+from dicgrl.trainers import LinkTrainer
 
 HEADINGS = ("strategy", "question", "answers", "H@10 among old", "H@10 among all", "kept")
 SPLITS = ("train", "valid", "test")  # the test triples only filter ranks
@@ -39,8 +39,8 @@ def learned(
     learner = Learner(settings=recipe.settings, seed=seed, device=device)
     for part in stream.parts:
         learner.learn(part)
-    assert isinstance(learner.run, LinkTrainer)
-    return learner.run
+    assert isinstance(learner.trainer, LinkTrainer)
+    return learner.trainer
 
 
 def kinds(run: LinkTrainer, old: int) -> list[tuple[str, int, list[float]]]:

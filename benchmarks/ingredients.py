@@ -46,7 +46,7 @@ VARIANTS = (
 def measure(learner: Learner, stream: dicgrl.Stream, first: Any) -> list[str]:
     for part in stream.parts[learner.num_parts :]:
         learner.learn(part)
-    run = learner.run
+    run = learner.trainer
     sets = [run.examples("valid", part, part + 1) for part in range(run.num_parts)]
     outcomes = run.outcomes(sets)
     values = [100 * metrics[run.metric] for metrics, _ in outcomes]
@@ -95,7 +95,7 @@ def main() -> None:
         folder = Path(place) / "first"
         learner = Learner(settings=settings, seed=arguments.seed, device=arguments.device)
         learner.learn(stream.parts[0])
-        first = learner.run.outcome(learner.run.examples("valid", 0, 1))[1].cpu()
+        first = learner.trainer.outcome(learner.trainer.examples("valid", 0, 1))[1].cpu()
         learner.save(folder)
         usual = VARIANTS if arguments.strategy == "dicgrl" else ("",)
         for variant in usual if arguments.vary is None else arguments.vary:

@@ -28,7 +28,7 @@ from rich.table import Table
 from dicgrl.common.devices import peak_memory
 from dicgrl.graph import KnowledgePart, Vocabulary
 from dicgrl.learner import Learner
-from dicgrl.tasks import LinkTrainer
+from dicgrl.trainers import LinkTrainer
 
 RELATIONS, PER_ENTITY = 20, 10  # triples per entity, old and new
 PARTS = 5
@@ -90,7 +90,7 @@ class Growing:
 def measure(size: int, part: int, orders: int, device: str) -> dict[str, float]:
     graph = Growing(seed=0)
     learner = Learner("transe", "dicgrl", device=device, orders=orders, **SETTINGS)
-    run = learner.run
+    run = learner.trainer
     assert isinstance(run, LinkTrainer)
     run.take(graph.part(size))
     seconds = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dicgrl
 from dicgrl.strategies import Learned, Strategy
-from dicgrl.tasks.base import Run
+from dicgrl.trainers import Run
 from dicgrl.training import TrainingSet
 from dicgrl.training.loop import Monitor
 

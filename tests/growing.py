@@ -16,7 +16,7 @@ from dicgrl.graph import (
 )
 from dicgrl.models import NetworkModel
 from dicgrl.settings import LinkSettings, NodeSettings
-from dicgrl.tasks import LinkTrainer, NodeTrainer
+from dicgrl.trainers import LinkTrainer, NodeTrainer
 
 CPU = torch.device("cpu")
 STRATEGIES = ("frozen", "lower", "upper", "ewc", "emr", "gem", "dicgrl")

@@ -29,7 +29,7 @@ def taught(model: str, **changes: Any) -> Learner:
 
 def one_by_one(learner: Learner, question: tuple[str | None, ...], new: bool) -> list[Prediction]:
     """All answers to a question, by the score of each triple."""
-    graph = learner.run.graph
+    graph = learner.trainer.graph
     asked = question.index(None)
     entities, relations = list(graph.entities), list(graph.relations)
     train = {tuple(row) for row in graph.train.tolist()}
@@ -77,7 +77,7 @@ def test_many_questions_are_answered_as_one_triple_after_the_other_says(
         assert scores == sorted(scores, reverse=True)
         for each in answered:
             right = expected[each.label]
-            assert (each.known, each.aside) == (right.known, right.aside)
+            assert (each.known, each.held_out) == (right.known, right.held_out)
             assert each.score == pytest.approx(right.score, rel=1e-4, abs=1e-4)
 
 
@@ -127,9 +127,9 @@ def test_own_triples_are_measured_as_the_test_set_is() -> None:
 
 def test_scores_that_are_no_numbers_answer_nothing() -> None:
     learner = taught("transe")
-    graph = learner.run.graph
+    graph = learner.trainer.graph
     assert isinstance(graph, KnowledgeGraph)
-    rows = learner.run.model.tables()["entities"].rows
+    rows = learner.trainer.model.tables()["entities"].rows
     rows[int(graph.entities.ids(["e3"])[0])] = torch.nan
     found = learner.predict("e1", "plus 2", k=5)
     assert len(found) == 5 and "e3" not in [each.label for each in found]

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
+from dicgrl.defaults import DEFAULT_STRATEGY, default_model
 
 from dicgrl import Learner, Task
-from dicgrl.defaults import DEFAULT_STRATEGY, default_model
 from dicgrl.recipes import default_settings
 
 

@@ -53,7 +53,7 @@ def reported(learner: Learner) -> list[dict[str, Any]]:
 
 def assert_same(one: Learner, other: Learner) -> None:
     """Bit for bit: weights, optimiser, strategy, history."""
-    mine, theirs = one.run.model, other.run.model
+    mine, theirs = one.trainer.model, other.trainer.model
     assert mine.configuration() == theirs.configuration()
     assert mine.tables().keys() == theirs.tables().keys()
     for name, table in mine.tables().items():
@@ -129,7 +129,7 @@ def test_only_text_and_whole_numbers_are_labels(value: Any) -> None:
         KnowledgeStream.from_labels("mine", [[("a", "likes", "b"), (value, "likes", "b")]])
     assert learner.num_parts == 0
     learner.learn([(1, "likes", np.int64(2)), (np.str_("3"), "likes", "1")])
-    assert list(learner.run.graph.entities) == ["1", "2", "3"]
+    assert list(learner.trainer.graph.entities) == ["1", "2", "3"]
 
 
 def test_a_data_frame_teaches_what_its_rows_say() -> None:
@@ -197,7 +197,7 @@ def test_facts_of_a_network_teach_what_the_parts_of_a_stream_do(
         learner.save(tmp_path / "run")
         learner = Learner.load(tmp_path / "run", device="cpu")
     assert_same(learner, expected)
-    graph, wanted = learner.run.graph, expected.run.graph
+    graph, wanted = learner.trainer.graph, expected.trainer.graph
     assert isinstance(graph, NetworkGraph) and isinstance(wanted, NetworkGraph)
     assert graph.nodes == wanted.nodes and graph.classes == wanted.classes
     assert np.array_equal(graph.edges, wanted.edges)
@@ -208,7 +208,7 @@ def test_edges_between_old_nodes_are_learned_from(strategy: str) -> None:
     learner = taught(learner_of("nodes", strategy), 2)
     assert learner.learn(NetworkFacts(edges=[("n0", "n31"), ("n0", "n2")])).new_examples == 0
     learner.evaluate()
-    graph = learner.run.graph
+    graph = learner.trainer.graph
     assert isinstance(graph, NetworkGraph) and graph.edges[-1].tolist() == [0, 31]
     assert learner.learn(facts_of(2)).new_examples == len(circles()[2].train)
     assert len(learner.predict(node="n39")) == 3
@@ -233,12 +233,12 @@ def test_facts_of_a_network_that_do_not_fit_are_refused_and_nothing_is_learned()
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_part_without_anything_new_is_learned(strategy: str) -> None:
     learner = taught(learner_of("links", strategy), 2)
-    entities = learner.run.model.num_entities
+    entities = learner.trainer.model.num_entities
     assert learner.learn([]).new_examples == 0
     learner.evaluate()
     assert learner.learn([("e0", "plus 1", "e3")]).new_examples == 1
     assert learner.learn([("e0", "plus 1", "e3")]).new_examples == 0  # known by now
-    assert learner.run.model.num_entities == entities
+    assert learner.trainer.model.num_entities == entities
     assert np.isfinite(learner.score([("e0", "plus 1", "e3")])).all()
     assert len(learner.evaluate().tests) == 2
 
@@ -255,10 +255,10 @@ def test_an_empty_first_part_is_refused_and_uses_nothing_up(kind: str) -> None:
 def test_an_empty_part_moves_nothing() -> None:
     for strategy in ("lower", "ewc", "gem", "dicgrl"):
         learner = taught(learner_of("links", strategy), 2)
-        before = learner.run.model.entities.rows.clone()
+        before = learner.trainer.model.entities.rows.clone()
         learner.learn([])
         if strategy in ("lower", "ewc", "gem"):
-            assert torch.equal(before, learner.run.model.entities.rows), strategy
+            assert torch.equal(before, learner.trainer.model.entities.rows), strategy
 
 
 @pytest.mark.parametrize("kind", ["links", "nodes"])
@@ -315,7 +315,7 @@ def test_a_file_is_no_place_for_a_learner(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["links", "nodes"])
 def test_evaluation_sums_up_the_tests_of_every_part(kind: str) -> None:
     learner = learner_of(kind, lr=0.2)
-    metric = learner.run.metric
+    metric = learner.trainer.metric
     matrix: list[list[float]] = []
     for part in stream_of(kind):
         learner.learn(part, probe=True)
@@ -388,7 +388,7 @@ def test_a_dataset_brings_its_recipe() -> None:
 @pytest.mark.parametrize("kind", ["links", "divided"])
 def test_answers_are_those_of_the_highest_scores(kind: str, question: dict[str, str]) -> None:
     learner = taught(learner_of(kind))
-    graph = learner.run.graph
+    graph = learner.trainer.graph
     asked = ({"head", "relation", "tail"} - question.keys()).pop()
     labels = list(graph.relations if asked == "relation" else graph.entities)
     if asked != "relation":  # nothing in the ring leads to itself
@@ -442,16 +442,16 @@ def test_a_knowledge_graph_has_no_nodes_to_ask_for(others: dict[str, str]) -> No
 
 def test_new_answers_are_neither_learned_nor_set_aside() -> None:
     learner = taught(learner_of("links"), 3)
-    graph = learner.run.graph
+    graph = learner.trainer.graph
     assert isinstance(graph, KnowledgeGraph)
     held = graph.test[0]
     head, tail = graph.entities.labels([int(held[0]), int(held[2])])
     (relation,) = graph.relations.labels([int(held[1])])
     every = learner.predict(head, relation, k=99)
-    assert {a.label for a in every if a.aside} >= {tail}
-    assert not any(a.known and a.aside for a in every)
+    assert {a.label for a in every if a.held_out} >= {tail}
+    assert not any(a.known and a.held_out for a in every)
     fresh = learner.predict(head, relation, k=99, new=True)
-    assert fresh == [a for a in every if not (a.known or a.aside)]
+    assert fresh == [a for a in every if not (a.known or a.held_out)]
 
 
 def test_a_half_learned_model_does_not_answer() -> None:
@@ -468,8 +468,8 @@ def test_what_ewc_remembers_is_the_same_after_a_first_part_from_disk(tmp_path: P
     whole = taught(learner_of("links", "ewc"), 1, evaluate=False)
     taught(learner_of("links"), 1, evaluate=False).save(tmp_path / "first")
     shared = Learner.load(tmp_path / "first", device="cpu").fork(whole.settings)
-    for name, table in whole.run.model.tables().items():
-        fisher = shared.run.model.tables()[name].state("fisher")
+    for name, table in whole.trainer.model.tables().items():
+        fisher = shared.trainer.model.tables()[name].state("fisher")
         assert torch.equal(table.state("fisher"), fisher) and fisher.any()
 
 
@@ -488,7 +488,7 @@ def test_the_classes_of_a_node_share_one() -> None:
     assert {answer.label for answer in answers} == {"red", "blue", "green"}
     assert sum(answer.score for answer in answers) == pytest.approx(1)
     assert [answer.known for answer in answers] == [answer.label == "red" for answer in answers]
-    valid = learner.run.graph.nodes.labels(learner.run.examples("valid").tolist())
+    valid = learner.trainer.graph.nodes.labels(learner.trainer.examples("valid").tolist())
     assert not any(answer.known for answer in learner.predict(node=valid[0], k=9))
     with pytest.raises(UserError, match="node alone"):
         learner.predict(head="n0", relation="plus 1")
@@ -538,14 +538,16 @@ def test_the_strategy_that_is_loaded_remembers(kind: str, tmp_path: Path) -> Non
     held.save(tmp_path / "run")
     forgetful = Learner.load(tmp_path / "run", device="cpu")
     forgetful.strategy.restore({})
-    for table in forgetful.run.model.tables().values():
+    for table in forgetful.trainer.model.tables().values():
         table.state("fisher").zero_()
     taught(held, 2)
     taught(forgetful, 2)
     if kind == "links":
-        assert not torch.equal(held.run.model.entities.rows, forgetful.run.model.entities.rows)
+        assert not torch.equal(
+            held.trainer.model.entities.rows, forgetful.trainer.model.entities.rows
+        )
     else:
-        mine, theirs = (dict(x.run.model.named_parameters()) for x in (held, forgetful))
+        mine, theirs = (dict(x.trainer.model.named_parameters()) for x in (held, forgetful))
         assert any(not torch.equal(mine[name], theirs[name]) for name in mine)
 
 
@@ -631,14 +633,14 @@ def test_a_part_that_nothing_validates_is_learned_to_the_end(kind: str, strategy
 @pytest.mark.parametrize("kind", ["links", "nodes"])
 def test_what_was_learned_is_looked_at_as_it_is(kind: str) -> None:
     """In training mode it would drop neurons for threads that ask at the same time."""
-    assert not taught(learner_of(kind), 2).run.model.training
+    assert not taught(learner_of(kind), 2).trainer.model.training
 
 
 def test_entities_that_share_a_name_are_told_apart() -> None:
     names = {"Q1": "Solaris", "Q2": "Solaris", "Q3": "Tarkovsky", "P1": "director"}
     learner = Learner("transe", "lower", dim=4, epochs=1, device="cpu", names=names)
     learner.learn([("Q1", "P1", "Q3"), ("Q2", "P1", "Q4")])
-    rows = learner.run.examples("train").numpy()
+    rows = learner.trainer.examples("train").numpy()
     assert learner.readable(rows[0]) == ("Solaris (Q1)", "director", "Tarkovsky")
     assert learner.readable(rows[1]) == ("Solaris (Q2)", "director", "Q4")
 
@@ -746,10 +748,10 @@ def test_what_is_no_part_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_facts_that_are_known_are_no_part() -> None:
     learner = learner_of("links", "emr")
     learner.learn(FILMS)
-    before = learner.run.model.entities.rows.clone()
+    before = learner.trainer.model.entities.rows.clone()
     assert learner.learn([*FILMS, FILMS[0]]) == PartReport(0, 0.0, 0)
     assert learner.num_parts == len(learner.reports) == 1
-    assert torch.equal(before, learner.run.model.entities.rows)
+    assert torch.equal(before, learner.trainer.model.entities.rows)
 
 
 def test_a_new_label_that_is_a_name_is_told() -> None:
@@ -757,7 +759,7 @@ def test_a_new_label_that_is_a_name_is_told() -> None:
     learner.learn([("Q1", "genre", "horror")])
     with pytest.warns(UserWarning, match="names of others: 'Alien'"):
         learner.learn([("Alien", "director", "Scott")])
-    assert len(learner.run.graph.entities) == 4
+    assert len(learner.trainer.graph.entities) == 4
     learner.learn([("Alien", "genre", "horror")])  # known by now: no warning
 
 
@@ -804,7 +806,7 @@ def test_the_class_of_a_test_node_was_set_aside() -> None:
         true = part.classes.labels([int(part.labels[number - part.new_nodes.start])])[0]
         for answer in answers:
             expected = state if answer.label == true else (False, False)
-            assert (answer.known, answer.aside) == expected
+            assert (answer.known, answer.held_out) == expected
 
 
 def test_a_kind_of_dicgrl_has_its_recipe() -> None:
@@ -860,7 +862,7 @@ def test_models_that_are_made_meanwhile_do_not_disturb_a_training() -> None:
         taught(learner, 1)
         done.set()
         thread.join()
-        return [p.detach().clone() for p in learner.run.model.parameters()]
+        return [p.detach().clone() for p in learner.trainer.model.parameters()]
 
     alone = weights(lambda: time.sleep(0.01))
     crowded = weights(lambda: NetworkModel("gat", num_features=3) and None)

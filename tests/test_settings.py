@@ -325,7 +325,7 @@ def test_numbers_that_mean_the_same_are_taken() -> None:
     tuned = LinkSettings(lr=np.float32(0.5), options={"p": np.int64(2)})  # type: ignore[arg-type]
     assert json.loads(json.dumps(tuned.as_dict()))["lr"] == 0.5
     assert json.loads(json.dumps(tuned.as_dict()))["options"] == {"p": 2}
-    convkb = LinkSettings(model="convkb", options={"dropout": np.float32(0.25)})
+    convkb = Settings(model="convkb", options={"dropout": np.float32(0.25)})
     assert json.loads(json.dumps(convkb.as_dict()))["options"] == {"dropout": 0.25}
     assert type(NodeSettings(dropout=np.float64(0.5)).as_dict()["dropout"]) is float
 
@@ -353,7 +353,7 @@ def test_looking_at_options_draws_no_random_numbers() -> None:
 
     before = torch.get_rng_state()
     try:
-        LinkSettings(model="drawn-of-the-tests", options={"scale": 2.0})
+        Settings(model="drawn-of-the-tests", options={"scale": 2.0})
     finally:
         del Scorer.registry["drawn-of-the-tests"]
     assert torch.equal(torch.get_rng_state(), before)
@@ -403,7 +403,7 @@ def same_model(kind: str, strategy: str, changes: dict[str, Any]) -> bool:
         taught(Learner(settings=each, device="cpu"))
         for each in (settings, settings.changed(changes))
     )
-    mine, theirs = one.run.model, other.run.model
+    mine, theirs = one.trainer.model, other.trainer.model
     pairs = zip(mine.tables().values(), theirs.tables().values(), strict=True)
     weights = mine.state_dict()
     same = weights.keys() == theirs.state_dict().keys()
@@ -479,9 +479,11 @@ def test_what_is_refused_for_networks_has_no_effect_on_them() -> None:
         plain = learner_of(kind, "dicgrl").settings
         as_ever = taught(Learner(settings=plain, device="cpu"))
         changed = taught(Learner(settings=plain.changed(asked), device="cpu"))
-        one, other = as_ever.run.model.state_dict(), changed.run.model.state_dict()
+        one, other = as_ever.trainer.model.state_dict(), changed.trainer.model.state_dict()
         tables = zip(
-            as_ever.run.model.tables().values(), changed.run.model.tables().values(), strict=True
+            as_ever.trainer.model.tables().values(),
+            changed.trainer.model.tables().values(),
+            strict=True,
         )
         same = all(torch.equal(one[name], other[name]) for name in one)
         same &= all(torch.equal(mine.rows, theirs.rows) for mine, theirs in tables)

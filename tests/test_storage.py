@@ -166,7 +166,7 @@ def test_a_file_of_another_part_is_found(run: Path, name: str) -> None:
 
 def test_files_of_another_run_are_found(run: Path, tmp_path: Path) -> None:
     """The other one learned the same, with the same seed: only its identity differs."""
-    kind = "nodes" if Learner.load(run, device="cpu").run.metric == "accuracy" else "links"
+    kind = "nodes" if Learner.load(run, device="cpu").trainer.metric == "accuracy" else "links"
     other = saved_by(taught(learner_of(kind, "ewc"), 2), tmp_path / "other")
     for name in ("part-1", "part-1/report.json"):
         copy = Path(shutil.copytree(run, tmp_path / f"copy of {Path(name).name}"))

@@ -105,7 +105,7 @@ def stream_of(kind: str) -> KnowledgeStream | NetworkStream:
 
 def taught(learner: Learner, parts: int = 3, *, evaluate: bool = True) -> Learner:
     """The learner after so many parts of its stream."""
-    stream = stream_of("nodes" if learner.run.metric == "accuracy" else "links")
+    stream = stream_of("nodes" if learner.trainer.metric == "accuracy" else "links")
     for number in range(learner.num_parts, parts):
         learner.learn(stream[number], probe=True)
         if evaluate:

@@ -24,7 +24,7 @@ def test_info_says_what_a_run_is_and_what_its_parts_brought(run: str, cli: Cli) 
     assert found["whole"] == (run == "merged")
     assert found["bytes"] == sum(p.stat().st_size for p in Path(run).rglob("*") if p.is_file())
     kinds = ("nodes", "classes") if run == "nodes" else ("entities", "relations")
-    vocabularies = [getattr(learner.run.graph, kind) for kind in kinds]
+    vocabularies = [getattr(learner.trainer.graph, kind) for kind in kinds]
     for kind, vocabulary in zip(kinds, vocabularies, strict=True):
         assert sum(part[f"new_{kind}"] for part in found["parts"]) == len(vocabulary)
     results = json.loads((Path(run) / "results.json").read_text(encoding="utf-8"))

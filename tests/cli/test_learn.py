@@ -87,7 +87,7 @@ def test_nothing_is_measured_by_what_is_learned_nor_twice(cli: Cli) -> None:
     words = ("learn", "run", "day", "--device", "cpu")
     code, out, err = cli(*words)
     assert (code, err) == (0, "") and "left out of 7 facts: 4 known already" in out
-    graph = Learner.load("run", device="cpu").run.graph
+    graph = Learner.load("run", device="cpu").trainer.graph
     assert isinstance(graph, KnowledgeGraph)
     assert len(graph.rows("test", graph.num_parts - 1)) == 1
     again = "nothing new: 7 facts, 6 known already, 1 set aside to measure with\n"

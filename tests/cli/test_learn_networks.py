@@ -85,7 +85,7 @@ def test_a_network_that_grows_is_that_of_one_go(cli: Cli, layout: Callable[[Path
         "nodes": [f"n{i}" for i in range(32, 40)],
         "classes": ["green"],
     }
-    mine, nodes = (Learner.load(run, device="cpu").run.graph for run in ("mine", "nodes"))
+    mine, nodes = (Learner.load(run, device="cpu").trainer.graph for run in ("mine", "nodes"))
     assert isinstance(mine, NetworkGraph) and isinstance(nodes, NetworkGraph)
     assert mine.nodes == nodes.nodes and mine.classes == nodes.classes
     for name in ("edges", "features", "labels"):
@@ -102,7 +102,7 @@ def test_a_network_grows_by_edges_alone_and_goes_on(cli: Cli) -> None:
     Path("links/edges.csv").write_text("source,target\nn0,n7\nn7,n0\nn0,n2\nn9,n9\n")
     code, out, err = cli("learn", "mine", "links", "--device", "cpu")
     assert (code, err) == (0, "") and "after part 3" in out
-    graph = Learner.load("mine", device="cpu").run.graph
+    graph = Learner.load("mine", device="cpu").trainer.graph
     assert isinstance(graph, NetworkGraph) and graph.num_parts == 4
     assert graph.edges[-1].tolist() == [0, 7] and len(graph.edges) == 41  # the others were known
     Path("links/nodes.csv").write_text("node,class,x,y\nz1,violet,1,2\nz2,,0,1\n")
@@ -118,7 +118,7 @@ def test_edges_that_are_all_known_are_no_part(cli: Cli) -> None:
     more = ("learn", "run", "growing/more", "--device", "cpu")
     assert "arrived" in cli(*more).out
     held = files_in("run")
-    graph = Learner.load("run", device="cpu").run.graph
+    graph = Learner.load("run", device="cpu").trainer.graph
     assert isinstance(graph, NetworkGraph)
     ends = graph.nodes.labels(graph.edges[:3].ravel())
     Path("again").mkdir()

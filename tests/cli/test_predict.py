@@ -25,7 +25,7 @@ def test_predict_answers_with_names_scores_and_what_is_known(cli: Cli) -> None:
     answers = json.loads(out)
     expected = Learner.load("divided", device="cpu").predict(head="e1", relation="plus 2", k=3)
     assert [a["label"] for a in answers] == [a.label for a in expected]
-    assert all(a.keys() == {"label", "name", "score", "known", "aside"} for a in answers)
+    assert all(a.keys() == {"label", "name", "score", "known", "held_out"} for a in answers)
     assert [a["score"] for a in answers] == sorted((a["score"] for a in answers), reverse=True)
     code, out, err = cli(*question, "-k", "99")
     assert (code, err) == (0, "")

@@ -43,7 +43,7 @@ def test_score_reads_what_learn_reads(cli: Cli, name: str, content: str) -> None
     assert (code, err) == (0, "")
     assert [line.split("\t")[:3] for line in out.splitlines()] == [["e1", "plus 1", "e2"]]
     assert cli("learn", "run", name, "--device", "cpu").code == 0
-    assert Learner.load("run", device="cpu").run.model.num_relations == 3  # none of the header
+    assert Learner.load("run", device="cpu").trainer.model.num_relations == 3  # none of the header
     Path(name).write_bytes(content.replace("e2", "e99").encode())
     refused(cli("score", "run", name), f"{name}:2:", "'e99'")
 

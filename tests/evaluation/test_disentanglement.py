@@ -12,7 +12,7 @@ from dicgrl.datasets.synthetic import aspect_graph
 from dicgrl.evaluation.disentanglement import adjusted_rand, overlap, recovery
 from dicgrl.settings import LinkSettings
 from dicgrl.strategies.bounds import Lower
-from dicgrl.tasks import LinkTrainer
+from dicgrl.trainers import LinkTrainer
 
 groupings = st.integers(2, 30).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(0, 4), min_size=n, max_size=n)] * 2)

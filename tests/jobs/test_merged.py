@@ -23,7 +23,7 @@ from dicgrl.models import KnowledgeModel
 from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings
 from dicgrl.store.checkpoint import load_model
-from dicgrl.tasks import LinkTrainer
+from dicgrl.trainers import LinkTrainer
 from dicgrl.training import DivergedError, EpochReport
 
 SMALL: dict[str, Any] = {
@@ -81,7 +81,7 @@ def test_a_run_leaves_its_files_and_a_model_that_scores_the_same(
     assert all(math.isfinite(line["loss"]) for line in trace)
 
     # The saved model gives the numbers of the results: it is the one that was measured.
-    again = Learner.load(out, device="cpu").run
+    again = Learner.load(out, device="cpu").trainer
     assert again.measure(again.examples("test")) == results["test"]
     assert again.measure(again.examples("valid")) == results["validation"]
 

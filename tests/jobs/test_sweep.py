@@ -241,7 +241,7 @@ def test_the_objective_is_the_mean_over_the_parts_after_the_last() -> None:
     learner = Learner(settings=settings, device="cpu")
     for part in stream:
         learner.learn(part)
-    run = learner.run
+    run = learner.trainer
     by_part = [run.measure(run.examples("valid", i, i + 1))["hits@10"] for i in range(2)]
     assert validation_value(stream, settings, device="cpu") == pytest.approx(sum(by_part) / 2)
     assert by_part[0] != by_part[1]
@@ -277,7 +277,7 @@ def test_the_chosen_settings_come_back_from_their_file(tmp_path: Path) -> None:
             strategy=settings.strategy,
         )
         assert loaded.settings == settings and loaded.name == str(path)
-    whole = LinkSettings(model="convkb", lr=0.5)
+    whole = Settings(model="convkb", lr=0.5)
     path.write_text(recipe_text(best(whole, merged=True)), encoding="utf-8")
     assert load_recipe(str(path), "anything", "convkb").settings == whole
 

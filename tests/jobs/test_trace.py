@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from dicgrl.jobs.folder import check_folder
+from dicgrl.jobs.trace import append_trace
 
 from dicgrl.errors import DataError
-from dicgrl.jobs.folder import check_folder
 from dicgrl.jobs.learn import learn_facts
-from dicgrl.jobs.trace import append_trace
 from dicgrl.training import EpochReport
 from tests.runs import recipe_of, run, unchanged
 from tests.tiny import (

@@ -9,7 +9,7 @@ from torch import Tensor
 from dicgrl.evaluation import Ranker
 from dicgrl.models import Components, KnowledgeModel, Scorer
 from dicgrl.models.scorer import Regulariser
-from dicgrl.tasks.start import start_from_neighbours
+from dicgrl.strategies.start import start_from_neighbours
 from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
 
 NAME = "rotation-of-the-tests"

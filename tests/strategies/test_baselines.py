@@ -15,7 +15,7 @@ from dicgrl.strategies import ewc, strategy
 from dicgrl.strategies.bounds import Lower, Upper
 from dicgrl.strategies.emr import EMR
 from dicgrl.strategies.ewc import EWC
-from dicgrl.tasks import LinkTrainer, NodeTrainer
+from dicgrl.trainers import LinkTrainer, NodeTrainer
 from dicgrl.training import LinkObjective, NegativeSampler, TrainingSet, fit, make_loss
 from dicgrl.training.gradients import take_gradients
 from tests.growing import run_of, same, settings_of, stream_of, weights

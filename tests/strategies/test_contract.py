@@ -17,7 +17,7 @@ from dicgrl.graph import KnowledgePart
 from dicgrl.settings import examples_within
 from dicgrl.store.checkpoint import load_model, save_model
 from dicgrl.strategies import Learned, Strategy, strategy
-from dicgrl.tasks import LinkTrainer, NodeTrainer
+from dicgrl.trainers import LinkTrainer, NodeTrainer
 from tests.growing import (
     FORMS,
     LINK_FORMS,
@@ -91,7 +91,7 @@ def test_a_stream_is_learned_to_its_end(form: str, name: str) -> None:
 
 @every_pair
 def test_what_is_new_has_its_rows(form: str, name: str) -> None:
-    run = learned_once(form, name).run
+    run = learned_once(form, name).trainer
     part = stream_of(form)[-1]
     if isinstance(run, LinkTrainer):
         assert isinstance(part, KnowledgePart)
@@ -116,7 +116,7 @@ def test_something_is_learned_of_every_part_unless_frozen(form: str, name: str) 
 def test_old_examples_are_counted_and_within_the_budget(form: str, name: str) -> None:
     found = learned_once(form, name)
     assert found.learned[0].replayed == 0
-    run = found.run
+    run = found.trainer
     for number in (1, 2):
         old = run.count("train", 0, number)
         replayed = found.learned[number].replayed
@@ -135,7 +135,7 @@ def test_old_examples_are_counted_and_within_the_budget(form: str, name: str) ->
 @pytest.mark.parametrize("form", ["transe-divided", "gat-divided"])
 def test_every_kind_of_budget_is_kept(form: str, name: str, budget: str) -> None:
     found = learn_all(form, name, budget=budget, epochs=1)
-    run = found.run
+    run = found.trainer
     for number in (1, 2):
         old, new = run.count("train", 0, number), run.count("train", number, number + 1)
         allowed = examples_within(budget, old, new)

@@ -16,8 +16,7 @@ from dicgrl.graph import KnowledgePart
 from dicgrl.graph.arrays import IntArray
 from dicgrl.strategies import strategy
 from dicgrl.strategies.dicgrl import DiCGRL, _Mixed
-from dicgrl.tasks import LinkTrainer
-from dicgrl.tasks.base import ExampleGroup, Replay
+from dicgrl.trainers import ExampleGroup, LinkTrainer, Replay
 from dicgrl.training import TrainingSet
 from dicgrl.training.gradients import take_gradients
 from tests.growing import LINK_FORMS, knowledge_stream, run_of, same, settings_of, weights

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from dicgrl.strategies import strategy
 from dicgrl.strategies.dicgrl import DiCGRL, _Mixed
-from dicgrl.tasks import NodeTrainer
+from dicgrl.trainers import NodeTrainer
 from dicgrl.training import TrainingSet
 from tests.growing import break_ties, network_stream, run_of, settings_of, weights
 from tests.slow_activation import Active, Link, edge_link, slow_activation

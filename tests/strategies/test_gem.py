@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dicgrl.graph import KnowledgeStream
 from dicgrl.strategies.gem import GEM, _Projected, project
-from dicgrl.tasks import LinkTrainer
+from dicgrl.trainers import LinkTrainer
 from dicgrl.training import TrainingSet
 from dicgrl.training.gradients import inner, put_gradients, take_gradients
 from tests.growing import knowledge_stream, run_of, settings_of

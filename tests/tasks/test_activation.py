@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl.strategies import strategy
-from dicgrl.tasks import LinkTrainer, NodeTrainer, link_prediction, node_classification
-from dicgrl.tasks.activation import Activation, _largest, activate, component_bits
+from dicgrl.strategies.activation import Activation, _largest, activate, component_bits
+from dicgrl.trainers import LinkTrainer, NodeTrainer, link_prediction, node_classification
 from tests.growing import break_ties, run_of, settings_of, stream_of
 from tests.slow_activation import Link, edge_link, slow_activation, triple_link
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dicgrl.tasks import LinkTrainer
+from dicgrl.trainers import LinkTrainer
 from tests.growing import LINK_FORMS, run_of, settings_of, stream_of
 from tests.watching import scored_blocks
 

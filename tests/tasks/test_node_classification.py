@@ -22,8 +22,8 @@ from dicgrl.recipes import Recipe
 from dicgrl.settings import LinkSettings, NodeSettings
 from dicgrl.store.checkpoint import load_model
 from dicgrl.strategies.bounds import Lower
-from dicgrl.tasks import LinkTrainer, NodeTrainer
-from dicgrl.tasks.node_classification import scaled
+from dicgrl.trainers import LinkTrainer, NodeTrainer
+from dicgrl.trainers.nodes import scaled
 from dicgrl.training import EpochReport, FitReport
 from dicgrl.training.loop import Monitor
 
@@ -340,13 +340,13 @@ def test_a_network_without_features_is_refused(model: str) -> None:
 @pytest.mark.parametrize("model", ["transe", "convkb"])
 def test_a_model_of_links_is_refused_for_a_network(model: str) -> None:
     with pytest.raises(UserError, match=f"{model} predicts links.*use gat or sage"):
-        NodeTrainer(LinkSettings(model=model), 0, CPU)
+        NodeTrainer(Settings(model=model), 0, CPU)
 
 
 @pytest.mark.parametrize("model", ["gat", "sage"])
 def test_a_model_of_nodes_is_refused_for_a_knowledge_graph(model: str) -> None:
     with pytest.raises(UserError, match=f"{model} classifies nodes.*knowledge graph"):
-        LinkTrainer(NodeSettings(model=model), 0, CPU)
+        LinkTrainer(Settings(model=model), 0, CPU)
 
 
 def test_parts_of_the_other_kind_are_refused() -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from dicgrl import UserError
 from dicgrl.models import Components, KnowledgeModel
 from dicgrl.strategies.dicgrl import DiCGRL
-from dicgrl.tasks.thresholds import bars
+from dicgrl.strategies.thresholds import bars
 from tests.growing import settings_of
 from tests.slow import rows_of
 from tests.strategies.test_dicgrl import begun

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl.models import Components, KnowledgeModel, Scorer
-from dicgrl.tasks import LinkTrainer
-from dicgrl.tasks.start import start_from_neighbours
+from dicgrl.strategies.start import start_from_neighbours
+from dicgrl.trainers import LinkTrainer
 from tests.growing import knowledge_stream, run_of, settings_of
 from tests.slow import entity_parts, relation_parts, rows_of, slow_chosen
 

@@ -10,7 +10,7 @@ import torch
 
 from dicgrl import UserError
 from dicgrl.strategies import strategy
-from dicgrl.tasks import LinkTrainer
+from dicgrl.trainers import LinkTrainer
 from dicgrl.training import TrainingSet
 from tests.growing import knowledge_stream, network_stream, run_of, settings_of
 

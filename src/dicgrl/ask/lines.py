@@ -15,8 +15,8 @@ from dicgrl.ask.asking import Answered, Asking
 from dicgrl.ask.links import LinkAsking
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.graph.arrays import IntArray
-from dicgrl.readers.triples import triple_rows
 from dicgrl.readers.sources import SourceFile
+from dicgrl.readers.triples import triple_rows
 
 
 @dataclass(frozen=True, slots=True)

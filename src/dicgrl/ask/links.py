@@ -20,8 +20,8 @@ from dicgrl.evaluation import ranking_metrics
 from dicgrl.graph import KnowledgeGraph, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.graph.labels import Triples, as_label, as_labels
-from dicgrl.readers.triples import triple_rows
 from dicgrl.readers.sources import SourceFile
+from dicgrl.readers.triples import triple_rows
 from dicgrl.trainers import LinkTrainer
 
 Question = Sequence[str | None]
