@@ -5,38 +5,36 @@ from __future__ import annotations
 import secrets
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
+from typing_extensions import override
 
 from dicgrl.ask.asking import Asking, Prediction
-from dicgrl.ask.explain import Explanation
-from dicgrl.ask.links import Question
 from dicgrl.ask.names import Names
+from dicgrl.ask.questions import Questions
 from dicgrl.common.devices import pick_device
 from dicgrl.common.numbers import whole_number
-from dicgrl.datasets import datasets, registered
-from dicgrl.errors import DataWarning, UserError, shown, unknown_name
+from dicgrl.errors import DataWarning, UserError, shown
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation, evaluations
 from dicgrl.evaluation.part_report import PartReport
-from dicgrl.graph.labels import Triples
 from dicgrl.intake import Facts, Intake, take_in
-from dicgrl.recipes import default_settings
-from dicgrl.settings import Settings, check_use
+from dicgrl.recipes import chosen_settings
+from dicgrl.settings import Settings
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.state import LearnerState
 from dicgrl.strategies import Learned, Strategy, strategy_named
 from dicgrl.strategies.base import StrategySettings
-from dicgrl.tasks import DEFAULT_STRATEGY, LinkPrediction, Task
+from dicgrl.tasks import Task
 from dicgrl.training.loop import Monitor
 
 __all__ = ["Learner", "PartReport", "Prediction"]
 
 
-class Learner:
+class Learner(Questions):
     """Keeps a graph embedding fresh while the graph grows.
 
     Args:
@@ -75,7 +73,7 @@ class Learner:
         settings: Settings | None = None,
         **changes: Any,
     ) -> None:
-        self.settings = _chosen(settings, model, strategy, dataset, changes)
+        self.settings = chosen_settings(settings, model, strategy, dataset, changes)
         # PyTorch's generator of the CPU drops what is beyond.
         self.seed = whole_number("seed", seed, 0, (1 << 32) - 1)
         self._names = Names(names)
@@ -270,84 +268,10 @@ class Learner:
         return list(evaluations(self.trainer.metric, self.tests, self.before, self.retention))
 
     @property
+    @override
     def ask(self) -> Asking:
-        """Answers all questions that its task has; the methods below are the usual ones."""
         self.check_learned()
         return self.task.asking(self.trainer, self.names)
-
-    def predict(
-        self, *given: str | None, k: int = 10, new: bool = False, **named: str | None
-    ) -> list[Prediction]:
-        """Answer a question, best first.
-
-        Exactly one of head, relation and tail is left out and asked for; for a network, `node` asks
-        for its class. Labels and readable names are understood. The entity of the question is an
-        answer only where some entity is known to have the relation to itself.
-
-        Args:
-            *given: Head, relation and tail, or a node.
-            k: How many answers, at most.
-            new: Leave out facts that are known, learned or held out.
-            **named: The same by name: head, relation, tail; node.
-        """
-        return self.ask.predict(*given, k=k, new=new, **named)
-
-    def predict_links(
-        self, questions: Iterable[Question], *, k: int = 10, new: bool = False
-    ) -> list[list[Prediction]]:
-        """Answer many questions about a knowledge graph, as `predict` does one.
-
-        Args:
-            questions: Head, relation and tail, with None in place of what is asked for.
-            k: How many answers to each, at most.
-            new: Leave out facts that are known, learned or held out.
-
-        Example:
-            >>> learner = Learner("transe", "lower", dim=8, epochs=50, lr=0.1, device="cpu")
-            >>> _ = learner.learn([("Alien", "genre", "horror"), ("Brazil", "genre", "satire")])
-            >>> asked = [("Alien", "genre", None), (None, "genre", "satire")]
-            >>> [answers[0].label for answers in learner.predict_links(asked, k=1)]
-            ['horror', 'Brazil']
-        """
-        asking = self.ask.for_links("a question of head, relation and tail")
-        found: list[list[Prediction]] = asking.predict_links(questions, k=k, new=new)
-        return found
-
-    def predict_classes(self, nodes: Sequence[str], *, k: int = 10) -> list[list[Prediction]]:
-        """The classes of many nodes of a network, as `predict` gives those of one, in one pass."""
-        found: list[list[Prediction]] = self.ask.for_nodes().predict_classes(nodes, k=k)
-        return found
-
-    def score(self, triples: Triples) -> list[float]:
-        """Scores of labelled triples, as `learn` takes them; higher means more likely."""
-        scores: list[float] = self.ask.for_links("score").score(triples)
-        return scores
-
-    def measure(self, triples: Triples, *, by_relation: bool = False) -> dict[str, Any]:
-        """How well the answers of labelled triples are found; see `LinkAsking.measure`."""
-        asking = self.ask.for_links("measure")
-        found: dict[str, Any] = asking.measure(triples, by_relation=by_relation)
-        return found
-
-    def explain(self, head: str, relation: str, tail: str, *, k: int = 10) -> Explanation:
-        """Why a triple matters: its components and what it would activate.
-
-        Args:
-            head: Label or name of the head.
-            relation: Label or name of the relation.
-            tail: Label or name of the tail.
-            k: How many old triples to list.
-        """
-        found: Explanation = self.ask.for_links("explain").explain(head, relation, tail, k=k)
-        return found
-
-    def similar(self, label: str, *, k: int = 10, component: int | None = None) -> list[Prediction]:
-        """Entities or nodes whose vectors point in the same direction; see `Asking.similar`."""
-        return self.ask.similar(label, k=k, component=component)
-
-    def export(self, folder: str | Path) -> list[str]:
-        """Write vectors and labels for other programs to a new folder; see `Asking.export`."""
-        return self.ask.export(folder)
 
     def fork(self, settings: Settings) -> Learner:
         """This learner after its first part, with another way to learn later ones.
@@ -492,38 +416,6 @@ class Learner:
         if self.first_answers is None or not self.first_answers.any():
             return None
         return answered[self.first_answers].double().mean().item()
-
-
-def _chosen(
-    settings: Settings | None,
-    model: str | None,
-    strategy: str | None,
-    dataset: str,
-    changes: Mapping[str, Any],
-) -> Settings:
-    """The settings that a learner is asked for, checked."""
-    named = {"dataset": dataset, "model": model, "strategy": strategy}
-    for name, value in named.items():
-        if not isinstance(value, str | None):
-            raise UserError(f"{name}={value!r}: expected a name")
-    if settings is not None:
-        if not isinstance(settings, Settings):
-            raise UserError(f"settings={settings!r}: expected Settings")
-        given = [*(name for name, value in named.items() if value), *changes]
-        if given:
-            raise UserError(
-                f"settings are complete; change them instead of giving {', '.join(given)}"
-            )
-        return settings
-    if dataset and not registered(dataset):
-        raise unknown_name("dataset", dataset, [known.name for known in datasets()])
-    model, strategy = model or LinkPrediction.default_model, strategy or DEFAULT_STRATEGY
-    settings = default_settings(model, strategy, dataset)
-    for name in changes:
-        settings.check_effect(name)
-    settings = settings.changed(changes)
-    check_use(changes, settings.task, [settings.form])
-    return settings
 
 
 def _strategy(settings: Settings) -> Strategy:

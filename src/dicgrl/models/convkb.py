@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from typing_extensions import override
 
 from dicgrl.common.options import option
 from dicgrl.kernels import available
@@ -55,8 +56,9 @@ class ConvKB(Scorer, name="convkb"):
         self.bias = nn.Parameter(torch.zeros(filters))
         self.weight = nn.Parameter(torch.empty(dim, filters))
 
+    @override
     def initialise(self, generator: torch.Generator) -> None:
-        """See `Scorer`; the start is a distance that the filters can then reshape, plus some noise.
+        """The start is a distance that the filters can then reshape, plus some noise.
 
         Half of the coordinates start as TransE, -|h + r - t|, which knows directions; but a
         translation alone cannot say that a relation is symmetric and that nothing is related to
@@ -79,8 +81,8 @@ class ConvKB(Scorer, name="convkb"):
             self.weight.normal_(1, _NOISE, generator=generator)
             self.weight.mul_(pattern[turn, 3:].T[kind] * share)
 
+    @override
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
-        """See `Scorer`."""
         drops = self.training and self.dropout > 0
         if not drops and available(head, relation, tail):
             from dicgrl.kernels.convkb import conv_score  # needs Triton
@@ -92,16 +94,18 @@ class ConvKB(Scorer, name="convkb"):
         seen = F.dropout(total.relu(), self.dropout, drops)
         return (seen * self.weight).sum((-1, -2))
 
+    @override
     def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
-        """See `Scorer`; as in TransE, whose distance its filters start from."""
+        """As in TransE, whose distance its filters start from."""
         return given + relation if side == "tail" else given - relation
 
+    @override
     def place_relation(self, head: Tensor, tail: Tensor) -> Tensor:
-        """See `Scorer`."""
         return tail - head
 
+    @override
     def pair_bytes(self) -> int:
-        """See `Scorer`; the kernel keeps nothing but the score."""
+        """The kernel keeps nothing but the score."""
         if available(self.weight):
             return 4
         return 4 * 3 * self.dim * self.kernel.shape[1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from dicgrl.common.options import Section, option
 from dicgrl.models.components import Components
 
@@ -34,7 +36,8 @@ class DivisionSettings(Section):
             return None
         return Components(self.components, self.top, attention="nodes", routing=self.routing)
 
-    def check(self) -> None:  # noqa: D102 - see `Section`
+    @override
+    def check(self) -> None:
         self.division()
 
 
@@ -52,12 +55,14 @@ class VectorSettings(DivisionSettings):
         needs="components",
     )
 
-    def division(self) -> Components | None:  # noqa: D102 - see `DivisionSettings`
+    @override
+    def division(self) -> Components | None:
         if not self.components:
             return None
         return Components(self.components, self.top, self.attention, self.routing, self.order)
 
-    def check(self) -> None:  # noqa: D102 - see `Section`
+    @override
+    def check(self) -> None:
         divided = self.division()
         if divided is not None:
             divided.size(self.dim)

@@ -9,15 +9,17 @@ file of one's own, such as `dicgrl sweep` writes, may say at its top which `mode
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from dicgrl.datasets import datasets, registered
 from dicgrl.errors import DataError, UserError, unknown_name
-from dicgrl.settings import Settings
+from dicgrl.settings import Settings, check_use
 from dicgrl.strategies import strategy_named
-from dicgrl.tasks import DEFAULT_STRATEGY
+from dicgrl.tasks import DEFAULT_STRATEGY, LinkPrediction
 
 NAMES = ("paper", "best")
 SECTIONS = ("settings", "disentangled", "continual", "strategies", "published")
@@ -132,3 +134,46 @@ def default_settings(model: str, strategy: str, dataset: str = "") -> Settings:
     """
     divided = strategy_named(strategy).divided
     return load_recipe("best", dataset, model, disentangled=divided, strategy=strategy).settings
+
+
+def chosen_settings(
+    settings: Settings | None,
+    model: str | None,
+    strategy: str | None,
+    dataset: str,
+    changes: Mapping[str, Any],
+) -> Settings:
+    """The settings that a learner is asked for.
+
+    Args:
+        settings: Complete ones; then nothing else is given.
+        model: Name of the model; transe unless given.
+        strategy: Name of the strategy; dicgrl unless given.
+        dataset: Name of a known dataset, whose recipe is taken; empty for none.
+        changes: Settings that differ from the recipe.
+
+    Raises:
+        UserError: A name or setting is unknown, of no use, or out of bounds.
+    """
+    named = {"dataset": dataset, "model": model, "strategy": strategy}
+    for name, value in named.items():
+        if not isinstance(value, str | None):
+            raise UserError(f"{name}={value!r}: expected a name")
+    if settings is not None:
+        if not isinstance(settings, Settings):
+            raise UserError(f"settings={settings!r}: expected Settings")
+        given = [*(name for name, value in named.items() if value), *changes]
+        if given:
+            raise UserError(
+                f"settings are complete; change them instead of giving {', '.join(given)}"
+            )
+        return settings
+    if dataset and not registered(dataset):
+        raise unknown_name("dataset", dataset, [known.name for known in datasets()])
+    model, strategy = model or LinkPrediction.default_model, strategy or DEFAULT_STRATEGY
+    settings = default_settings(model, strategy, dataset)
+    for name in changes:
+        settings.check_effect(name)
+    settings = settings.changed(changes)
+    check_use(changes, settings.task, [settings.form])
+    return settings

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import singledispatch
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from dicgrl.errors import UserError
-from dicgrl.graph import SPLITS, KnowledgePart, NetworkPart
+from dicgrl.graph import SPLITS, KnowledgePart, NetworkPart, Part
 from dicgrl.graph.arrays import IntArray, ids_in
 from dicgrl.graph.knowledge import triple_keys
+from dicgrl.store.content import part_content, same_content
 from dicgrl.store.run_folder import RunFolder
 
 
@@ -55,28 +58,60 @@ def _held_out_differently(first: Path, other: Path, parts: int) -> bool:
     seen = (none, none)
     differs = False
     for number, (mine, theirs) in enumerate(pairs):
-        same = False
-        if isinstance(mine, KnowledgePart) and isinstance(theirs, KnowledgePart):
-            ours = {split: _in_terms_of(mine, theirs, split) for split in SPLITS}
-            # What one part holds out is left out of later ones: all facts so far are compared.
-            own = {split: triple_keys(getattr(mine, split)) for split in SPLITS}
-            seen = _together(seen[0], own), _together(seen[1], ours)
-            same = np.array_equal(*seen)
-            differs |= any(not _same(own[split], ours[split]) for split in SPLITS)
-        elif isinstance(mine, NetworkPart) and isinstance(theirs, NetworkPart):
-            same = _same_network(mine, theirs)
-            differs |= any(
-                not _same(
-                    getattr(mine, split), mine.nodes.found(theirs.nodes, getattr(theirs, split))
-                )
-                for split in SPLITS
-            )
-        if not same:
+        found = None
+        if type(mine) is type(theirs):
+            found = _compared(mine, theirs, seen)
+            seen = found.seen
+        if found is None or not found.same:
             raise UserError(
                 f"{first} and {other} have learned different graphs: part {number} differs; "
                 "compare runs of one graph"
             )
+        differs |= found.held_out_otherwise
     return differs
+
+
+Seen = tuple[IntArray, IntArray]
+"""Keys of all facts so far, of either run."""
+
+
+class Compared(NamedTuple):
+    """How two parts compare.
+
+    Attributes:
+        same: Whether they bring the same facts.
+        held_out_otherwise: Whether their sets are divided otherwise.
+        seen: Keys of all facts so far, where they are needed for later parts.
+    """
+
+    same: bool
+    held_out_otherwise: bool
+    seen: Seen
+
+
+@singledispatch
+def _compared(mine: Part, theirs: Part, seen: Seen) -> Compared:
+    """Compare two parts of one kind; a kind of its own is compared as it stands."""
+    return Compared(same_content(part_content(mine), part_content(theirs)), False, seen)
+
+
+@_compared.register
+def _(mine: KnowledgePart, theirs: KnowledgePart, seen: Seen) -> Compared:
+    ours = {split: _in_terms_of(mine, theirs, split) for split in SPLITS}
+    # What one part holds out is left out of later ones: all facts so far are compared.
+    own = {split: triple_keys(getattr(mine, split)) for split in SPLITS}
+    seen = _together(seen[0], own), _together(seen[1], ours)
+    otherwise = any(not _same(own[split], ours[split]) for split in SPLITS)
+    return Compared(np.array_equal(*seen), otherwise, seen)
+
+
+@_compared.register
+def _(mine: NetworkPart, theirs: NetworkPart, seen: Seen) -> Compared:
+    otherwise = any(
+        not _same(getattr(mine, split), mine.nodes.found(theirs.nodes, getattr(theirs, split)))
+        for split in SPLITS
+    )
+    return Compared(_same_network(mine, theirs), otherwise, seen)
 
 
 def _in_terms_of(mine: KnowledgePart, theirs: KnowledgePart, split: str) -> IntArray:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from typing_extensions import override
+
 from dicgrl.report.results_text import SHOWN
 from dicgrl.research.cells import Cell, Finished, Results
 from dicgrl.research.figures import CostPlot, Line, Plot, Priced, draw_costs, draw_plots
@@ -41,12 +43,12 @@ class PartsTable(Target):
     groups: Mapping[str, Sequence[Cell]]
     metric: str
 
+    @override
     def templates(self) -> list[Cell]:
-        """See `Target`."""
         return [cell for cells in self.groups.values() for cell in cells]
 
+    @override
     def content(self, options: Options, found: Found) -> Content:
-        """See `Target`."""
         content = Content()
         reached: list[bool] = []
         priced: dict[str, list[Priced]] = {}  # by the title of their plot
@@ -125,12 +127,12 @@ class WholeTable(Target):
     rows: Sequence[Cell]
     metrics: Sequence[str]
 
+    @override
     def templates(self) -> list[Cell]:
-        """See `Target`."""
         return list(self.rows)
 
+    @override
     def content(self, options: Options, found: Found) -> Content:
-        """See `Target`."""
         header = ["dataset", "model", "form"]
         for metric in self.metrics:
             header += [SHOWN[metric], "paper", "difference"]
@@ -214,12 +216,12 @@ class Curves(Target):
     panels: Sequence[Panel]
     columns: int = 2
 
+    @override
     def templates(self) -> list[Cell]:
-        """See `Target`."""
         return [cell for panel in self.panels for cell in panel.lines.values()]
 
+    @override
     def content(self, options: Options, found: Found) -> Content:
-        """See `Target`."""
         content = Content()
         plots: dict[str, list[Plot]] = {}
         costs: list[CostPlot] = []

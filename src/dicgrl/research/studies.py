@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from dicgrl.datasets import load_stream
 from dicgrl.datasets.paper import PaperDataset
 from dicgrl.graph import describe
@@ -25,8 +27,8 @@ class Statistics(Target):
 
     datasets: Sequence[PaperDataset]
 
+    @override
     def content(self, options: Options, found: Found) -> Content:
-        """See `Target`."""
         del options, found
         content = Content()
         wrong = 0
@@ -73,12 +75,12 @@ class CaseStudy(Target):
     cell: Cell
     one_seed: ClassVar[bool] = True
 
+    @override
     def templates(self) -> list[Cell]:
-        """See `Target`."""
         return [self.cell]
 
+    @override
     def content(self, options: Options, found: Found) -> Content:
-        """See `Target`."""
         runs = options.found(self.cell, found)
         if not runs:
             return Content()

@@ -94,7 +94,7 @@ class LinkActivator(Activator):
 
     @override
     def shield(self, examples: Tensor) -> ExampleGroup | None:
-        """See `Activator`: old triples are compared with new entities only."""
+        """Old triples are compared with new entities only."""
         trainer, new = self._trainer, self._part.new_entities
         model, attention = trainer.model, trainer.attention_before
         if not len(new) or not len(examples):

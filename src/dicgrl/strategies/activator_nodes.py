@@ -44,7 +44,7 @@ class NodeActivator(Activator):
 
     @override
     def activate(self, budget: int, used: IntArray | None = None) -> ActivatedExamples:
-        """See `Activator`; an activated edge speaks of the training nodes at its ends."""
+        """An activated edge speaks of the training nodes at its ends."""
         settings, trainer = self.settings, self._trainer
         links = self._links()
         new = np.arange(links.old, len(self._graph.edges))
@@ -66,7 +66,7 @@ class NodeActivator(Activator):
 
     @override
     def unfreeze_concerned(self, activated: ActivatedExamples) -> None:
-        """See `Activator`; it decides which components of which nodes gradients reach."""
+        """It decides which components of which nodes gradients reach."""
         links, found = self._links(), activated.concerned
         new = np.arange(links.old, len(self._graph.edges))
         ends = np.concatenate([links.ends(new), links.ends(found.rows)])
@@ -94,7 +94,7 @@ class NodeActivator(Activator):
 
     @override
     def shield(self, examples: Tensor) -> ExampleGroup | None:
-        """See `Activator`: old nodes keep the class probabilities of the previous model.
+        """Old nodes keep the class probabilities of the previous model.
 
         Each counts as much as a node that is learned from, and together no more than all those
         that the previous model has learned from. In batches their number says how much they count:
@@ -133,7 +133,7 @@ class NodeActivator(Activator):
 
     @override
     def draw_shield(self) -> tuple[Tensor, IntArray]:
-        """See `Activator`; any old node may be drawn, as no label is learned from.
+        """Any old node may be drawn, as no label is learned from.
 
         Where classes arrive, an old node whose class is not known may be of one of them: then the
         nodes that were learned from are drawn alone.
@@ -148,8 +148,9 @@ class NodeActivator(Activator):
 
     @override
     @torch.no_grad()
+    @override
     def drift(self) -> dict[str, float]:
-        """See `Activator`: how far class probabilities of old nodes moved, how many changed class.
+        """How far class probabilities of old nodes moved, how many changed class.
 
         In batches it is not known: the whole network would have to be passed.
         """
@@ -167,7 +168,7 @@ class NodeActivator(Activator):
 
     @override
     def old_weights(self) -> dict[str, int]:
-        """See `Activator`: the layer of classes has a row for each."""
+        """The layer of classes has a row for each."""
         return dict.fromkeys(("class_weight", "class_bias"), self._part.new_classes.start)
 
 

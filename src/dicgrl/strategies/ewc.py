@@ -103,7 +103,7 @@ class Penalty(Ingredient):
 
     @override
     def state(self) -> dict[str, Tensor]:
-        """See `Ingredient`; what concerns tables lives in them."""
+        """What concerns tables lives in them."""
         return dict(self._dense)
 
     @override

@@ -212,7 +212,7 @@ class LinkTrainer(Trainer):
 
     @override
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
-        """See `Trainer`; an answer is found when it is among the first ten.
+        """An answer is found when it is among the first ten.
 
         The entities' vectors are gathered once for all of them.
         """

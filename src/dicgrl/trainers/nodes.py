@@ -189,7 +189,7 @@ class NodeTrainer(Trainer):
 
     @override
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
-        """See `Trainer`; a question is answered when the true class scores highest.
+        """A question is answered when the true class scores highest.
 
         The network is passed once for all of them.
         """

@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from typing_extensions import override
 
 from dicgrl.common.options import Section, option
 from dicgrl.errors import unknown_name
@@ -76,7 +77,7 @@ class _PairLoss:
         raise NotImplementedError
 
     def level(self, positive: Tensor) -> Tensor:
-        """See `Loss`."""
+        """Score that the negatives of each example should stay below, [b, 1]."""
         return torch.full_like(positive, -self.margin)[:, None]
 
 
@@ -91,8 +92,8 @@ class SoftMargin(_PairLoss):
     margin: float = 0.0
     name: ClassVar[str] = "softmargin"
 
+    @override
     def each(self, positive: Tensor, negative: Tensor, mask: Tensor | None) -> Tensor:
-        """See `_PairLoss`."""
         wrong = _masked(F.softplus(negative + self.margin), mask)
         both = F.softplus(-positive - self.margin) + wrong.sum(-1)
         return both / (1 + negative.shape[-1])
@@ -109,14 +110,14 @@ class MarginRanking(_PairLoss):
     margin: float = 5.0
     name: ClassVar[str] = "margin"
 
+    @override
     def each(self, positive: Tensor, negative: Tensor, mask: Tensor | None) -> Tensor:
-        """See `_PairLoss`."""
         wrong = _masked(F.relu(self.margin - positive[:, None] + negative), mask)
         exist = wrong.shape[-1] if mask is None else mask.sum(-1).clamp(min=1)
         return wrong.sum(-1) / exist
 
+    @override
     def level(self, positive: Tensor) -> Tensor:
-        """See `Loss`."""
         return positive[:, None] - self.margin
 
 
@@ -134,8 +135,8 @@ class SelfAdversarial(_PairLoss):
     name: ClassVar[str] = "selfadversarial"
     Settings: ClassVar[type[LossSettings]] = AdversarialSettings
 
+    @override
     def each(self, positive: Tensor, negative: Tensor, mask: Tensor | None) -> Tensor:
-        """See `_PairLoss`."""
         logits = negative.detach() * self.temperature
         if mask is not None:
             logits = logits.masked_fill(~mask, -1e30)

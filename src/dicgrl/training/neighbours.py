@@ -51,7 +51,7 @@ class WholeNetwork:
         self.x, self.edges = x, edges
 
     def __call__(self, nodes: Tensor) -> BatchView:
-        """See `Neighbourhood`."""
+        """What the nodes see: everything."""
         return BatchView(self.x, self.edges, nodes, slice(None))
 
 
@@ -90,7 +90,7 @@ class SampledNeighbourhood:
         self._position = torch.full((len(x),), -1, dtype=torch.long, device=x.device)
 
     def __call__(self, nodes: Tensor) -> BatchView:
-        """See `Neighbourhood`; a node may stand in the batch more than once."""
+        """What the nodes see: a node may stand in the batch more than once."""
         batch, positions = torch.unique(nodes, return_inverse=True)
         seen, frontier = batch, batch
         sources, targets = [], []

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from dicgrl.kernels import available
 from dicgrl.kernels.batch import Batch, Pace
@@ -51,18 +52,19 @@ class TranslationBatch(FastBatch):
         return cls(p, kernels, kernels or not rows.is_cuda)
 
     @property
+    @override
     def negative_bytes(self) -> int | None:
-        """See `FastBatch`."""
         return 20 if self.blocks else None  # its id twice and its score
 
+    @override
     def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """See `FastBatch`."""
         if self.kernels:
             from dicgrl.kernels import transe_batch  # needs Triton
 
             return transe_batch.scores(batch, self.p)
         return _scores(batch, self.p)
 
+    @override
     def add_gradients(
         self,
         batch: Batch,
@@ -71,7 +73,6 @@ class TranslationBatch(FastBatch):
         into: tuple[Tensor, Tensor | None],
         gated: bool,
     ) -> Tensor | None:
-        """See `FastBatch`."""
         if self.kernels:
             from dicgrl.kernels import transe_batch  # needs Triton
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from dicgrl.models.fast import FastCounts, Questions
 
@@ -24,10 +25,10 @@ class TranslationCounts(FastCounts):
 
     p: int
 
+    @override
     def count(
         self, questions: Questions, candidates: Sequence[range]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """See `FastCounts`."""
         from dicgrl.kernels import ranking, transe_ranks  # need Triton
 
         entities, answers, chosen = questions.entities, questions.answers, questions.chosen

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from dicgrl.common.options import option
 from dicgrl.kernels import available
@@ -40,8 +41,8 @@ class TransE(Scorer, name="transe"):
         super().__init__(dim)
         self.p = self.Settings(p).p
 
+    @override
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
-        """See `Scorer`."""
         difference = head + relation - tail
         if self.p == 1:
             return difference.abs().sum(-1).neg()
@@ -49,12 +50,12 @@ class TransE(Scorer, name="transe"):
         distance: Tensor = torch.linalg.vector_norm(difference, dim=-1)
         return distance.neg()
 
+    @override
     def score_tails(self, head: Tensor, relation: Tensor, tails: Tensor) -> Tensor:
-        """See `Scorer`."""
         return self._distances(head + relation, tails)
 
+    @override
     def score_heads(self, heads: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
-        """See `Scorer`."""
         return self._distances(tail - relation, heads)
 
     def _distances(self, queries: Tensor, candidates: Tensor) -> Tensor:
@@ -75,22 +76,23 @@ class TransE(Scorer, name="transe"):
                 torch.sum(difference.abs_() if self.p == 1 else difference.square_(), 1, out=found)
         return (distances if self.p == 1 else distances.sqrt_()).neg_()
 
+    @override
     def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
-        """See `Scorer`."""
         return given + relation if side == "tail" else given - relation
 
+    @override
     def place_relation(self, head: Tensor, tail: Tensor) -> Tensor:
-        """See `Scorer`."""
         return tail - head
 
+    @override
     def pair_bytes(self) -> int:
-        """See `Scorer`; the distances themselves are all that is kept."""
+        """The distances themselves are all that is kept."""
         return 4
 
+    @override
     def fast_batch(self, rows: Tensor) -> TranslationBatch:
-        """See `Scorer`."""
         return TranslationBatch.on(rows, self.p)
 
+    @override
     def fast_counts(self, rows: Tensor) -> TranslationCounts | None:
-        """See `Scorer`."""
         return TranslationCounts(self.p) if available(rows) else None

@@ -1,0 +1,96 @@
+"""The usual questions to a learner, as methods of its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from dicgrl.ask.asking import Asking, Prediction
+from dicgrl.ask.explain import Explanation
+from dicgrl.ask.links import Question
+from dicgrl.graph.labels import Triples
+
+
+class Questions(ABC):
+    """Passes questions on to what answers them."""
+
+    @property
+    @abstractmethod
+    def ask(self) -> Asking:
+        """Answers all questions that the task has; the methods below are the usual ones."""
+
+    def predict(
+        self, *given: str | None, k: int = 10, new: bool = False, **named: str | None
+    ) -> list[Prediction]:
+        """Answer a question, best first.
+
+        Exactly one of head, relation and tail is left out and asked for; for a network, `node` asks
+        for its class. Labels and readable names are understood. The entity of the question is an
+        answer only where some entity is known to have the relation to itself.
+
+        Args:
+            *given: Head, relation and tail, or a node.
+            k: How many answers, at most.
+            new: Leave out facts that are known, learned or held out.
+            **named: The same by name: head, relation, tail; node.
+        """
+        return self.ask.predict(*given, k=k, new=new, **named)
+
+    def predict_links(
+        self, questions: Iterable[Question], *, k: int = 10, new: bool = False
+    ) -> list[list[Prediction]]:
+        """Answer many questions about a knowledge graph, as `predict` does one.
+
+        Args:
+            questions: Head, relation and tail, with None in place of what is asked for.
+            k: How many answers to each, at most.
+            new: Leave out facts that are known, learned or held out.
+
+        Example:
+            >>> learner = Learner("transe", "lower", dim=8, epochs=50, lr=0.1, device="cpu")
+            >>> _ = learner.learn([("Alien", "genre", "horror"), ("Brazil", "genre", "satire")])
+            >>> asked = [("Alien", "genre", None), (None, "genre", "satire")]
+            >>> [answers[0].label for answers in learner.predict_links(asked, k=1)]
+            ['horror', 'Brazil']
+        """
+        asking = self.ask.for_links("a question of head, relation and tail")
+        found: list[list[Prediction]] = asking.predict_links(questions, k=k, new=new)
+        return found
+
+    def predict_classes(self, nodes: Sequence[str], *, k: int = 10) -> list[list[Prediction]]:
+        """The classes of many nodes of a network, as `predict` gives those of one, in one pass."""
+        found: list[list[Prediction]] = self.ask.for_nodes().predict_classes(nodes, k=k)
+        return found
+
+    def score(self, triples: Triples) -> list[float]:
+        """Scores of labelled triples, as `learn` takes them; higher means more likely."""
+        scores: list[float] = self.ask.for_links("score").score(triples)
+        return scores
+
+    def measure(self, triples: Triples, *, by_relation: bool = False) -> dict[str, Any]:
+        """How well the answers of labelled triples are found; see `LinkAsking.measure`."""
+        asking = self.ask.for_links("measure")
+        found: dict[str, Any] = asking.measure(triples, by_relation=by_relation)
+        return found
+
+    def explain(self, head: str, relation: str, tail: str, *, k: int = 10) -> Explanation:
+        """Why a triple matters: its components and what it would activate.
+
+        Args:
+            head: Label or name of the head.
+            relation: Label or name of the relation.
+            tail: Label or name of the tail.
+            k: How many old triples to list.
+        """
+        found: Explanation = self.ask.for_links("explain").explain(head, relation, tail, k=k)
+        return found
+
+    def similar(self, label: str, *, k: int = 10, component: int | None = None) -> list[Prediction]:
+        """Entities or nodes whose vectors point in the same direction; see `Asking.similar`."""
+        return self.ask.similar(label, k=k, component=component)
+
+    def export(self, folder: str | Path) -> list[str]:
+        """Write vectors and labels for other programs to a new folder; see `Asking.export`."""
+        return self.ask.export(folder)
