@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dicgrl.ask.names import Names
-from dicgrl.errors import UserError
+from dicgrl.errors import DataWarning, UserError, shown
 from dicgrl.graph import SPLITS, Graph, Part, Stream
 from dicgrl.graph.labels import Triples
 from dicgrl.readers import NetworkFacts
@@ -45,6 +46,19 @@ class Intake:
     named_alike: tuple[str, ...] = ()
     is_empty: bool = False
     is_repeated: bool = False
+
+    def warn(self, part: int) -> None:
+        """Tell the caller of `Learner.learn` what is odd about the facts.
+
+        Args:
+            part: Number of the part that they become.
+        """
+        if self.is_repeated:
+            known = DataWarning(f"part {part}", "learned before: nothing in it is new")
+            warnings.warn(known, stacklevel=3)
+        if alike := self.named_alike:
+            some = ", ".join(map(shown, alike[:3])) + (", ..." if len(alike) > 3 else "")
+            warnings.warn(f"new, though they are the names of others: {some}", stacklevel=3)
 
 
 def take_in(task: Task, graph: Graph | None, names: Names, facts: Any) -> Intake:

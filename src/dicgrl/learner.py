@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +17,7 @@ from dicgrl.ask.names import Names
 from dicgrl.ask.questions import Questions
 from dicgrl.common.devices import pick_device
 from dicgrl.common.numbers import whole_number
-from dicgrl.errors import DataWarning, UserError, shown
+from dicgrl.errors import UserError
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation, evaluations
 from dicgrl.evaluation.part_report import PartReport
 from dicgrl.intake import Facts, Intake, take_in
@@ -26,8 +25,6 @@ from dicgrl.recipes import chosen_settings
 from dicgrl.settings import Settings
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.state import LearnerState
-from dicgrl.strategies import Learned, Strategy, strategy_named
-from dicgrl.strategies.base import StrategySettings
 from dicgrl.tasks import Task
 from dicgrl.training.loop import Monitor
 
@@ -80,7 +77,7 @@ class Learner(Questions):
         self.identity = secrets.token_hex(8)
         self.stored: dict[Path, int] = {}  # how many of its parts lie in a folder
         self.trainer = self.task.trainer(self.settings, self.seed, pick_device(device))
-        self.strategy = _strategy(self.settings)
+        self.strategy = self.settings.make_strategy()
         self.reports: list[PartReport] = []
         self.tests: list[list[Tested]] = []
         self.before: list[float | None] = []
@@ -90,7 +87,7 @@ class Learner(Questions):
 
     def __repr__(self) -> str:
         kinds = self.task.part_type.vocabularies
-        known = {"seed": self.seed, "parts": self.num_parts} | {k: self._count(k) for k in kinds}
+        known = {"seed": self.seed, "parts": self.num_parts} | {k: self.count(k) for k in kinds}
         listed = ", ".join(f"{name}={value}" for name, value in known.items())
         return f"Learner({self.settings.model}, {self.settings.strategy}, {listed})"
 
@@ -113,27 +110,8 @@ class Learner(Questions):
         """Parts learned so far."""
         return self.trainer.num_parts
 
-    @property
-    def num_entities(self) -> int:
-        """Entities of the knowledge graph so far."""
-        return self._count("entities")
-
-    @property
-    def num_relations(self) -> int:
-        """Relations of the knowledge graph so far."""
-        return self._count("relations")
-
-    @property
-    def num_nodes(self) -> int:
-        """Nodes of the network so far."""
-        return self._count("nodes")
-
-    @property
-    def num_classes(self) -> int:
-        """Classes of the network so far."""
-        return self._count("classes")
-
-    def _count(self, kind: str) -> int:
+    @override
+    def count(self, kind: str) -> int:
         if kind not in self.task.part_type.vocabularies:
             raise UserError(f"a {self.task.graph_is} has no {kind}")
         graph = self.trainer.graph
@@ -176,7 +154,7 @@ class Learner(Questions):
             self.check_usable()
         else:
             arrived = self.intake(facts)
-            _warn_of(arrived, self.num_parts)
+            arrived.warn(self.num_parts)
         named = Names(arrived.names) | Names(names)
         if arrived.is_empty:
             self.names.update(named)
@@ -206,28 +184,12 @@ class Learner(Questions):
             torch.cuda.synchronize(trainer.device)
         took += time.perf_counter() - started
         self._half_learned = False
-        report = self._report(learned, took)
+        report = learned.report(trainer, took)
         self.reports.append(report)
         self.before.append(before)
         self.tests.append([])
         self.retention.append(None)
         return report
-
-    def _report(self, learned: Learned, took: float) -> PartReport:
-        trainer, fits = self.trainer, learned.fits
-        bests = [fit.best for fit in fits if fit.best is not None]
-        return PartReport(
-            trainer.newest,
-            took - sum(fit.validate_seconds for fit in fits),
-            trainer.count("train", trainer.newest),
-            learned.replayed,
-            learned.candidates,
-            learned.activated,
-            sum(fit.epochs for fit in fits),
-            validation=bests[-1] if bests else None,
-            best_epoch=fits[-1].best_epoch if fits else 0,
-            details=learned.details | {"arrived": trainer.taken[-1].arrived()},
-        )
 
     def evaluate(self) -> Evaluation:
         """Measure on the test sets of all parts so far."""
@@ -291,7 +253,7 @@ class Learner(Questions):
         differs = [key for key in theirs if key not in later and mine.get(key) != theirs[key]]
         if differs or self.strategy.keeps_state:
             raise UserError(f"the first part cannot be shared: {', '.join(differs) or 'its state'}")
-        strategy = _strategy(settings)  # before anything changes: it may refuse
+        strategy = settings.make_strategy()  # before anything changes: it may refuse
         self.strategy = strategy
         self.settings = self.trainer.settings = settings
         self.identity = secrets.token_hex(8)
@@ -416,19 +378,3 @@ class Learner(Questions):
         if self.first_answers is None or not self.first_answers.any():
             return None
         return answered[self.first_answers].double().mean().item()
-
-
-def _strategy(settings: Settings) -> Strategy:
-    kind = strategy_named(settings.strategy)
-    kind.check_model(divided=settings.form.divided)
-    return kind(settings.of(StrategySettings))
-
-
-def _warn_of(arrived: Intake, part: int) -> None:
-    """Say what is odd about facts; the caller of `learn` is warned."""
-    if arrived.is_repeated:
-        known = DataWarning(f"part {part}", "learned before: nothing in it is new")
-        warnings.warn(known, stacklevel=3)
-    if alike := arrived.named_alike:
-        some = ", ".join(map(shown, alike[:3])) + (", ..." if len(alike) > 3 else "")
-        warnings.warn(f"new, though they are the names of others: {some}", stacklevel=3)

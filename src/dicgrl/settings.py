@@ -198,10 +198,20 @@ class Settings(Sections):
                 "no rows of their own"
             )
 
+    def make_strategy(self) -> Strategy:
+        """The strategy with its settings.
+
+        Raises:
+            UserError: It cannot work with the model.
+        """
+        kind = strategy_named(self.strategy)
+        kind.check_model(divided=self.form.divided)
+        return kind(self.of(StrategySettings))
+
     @property
     def form(self) -> Form:
         """What `check_use` asks about."""
-        return Form(self.strategy, self.components > 0)
+        return Form(self.strategy, "components" in self and self.components > 0)
 
     @property
     def later_names(self) -> set[str]:

@@ -21,6 +21,34 @@ class Questions(ABC):
     def ask(self) -> Asking:
         """Answers all questions that the task has; the methods below are the usual ones."""
 
+    @property
+    def num_entities(self) -> int:
+        """Entities of the knowledge graph so far."""
+        return self.count("entities")
+
+    @property
+    def num_relations(self) -> int:
+        """Relations of the knowledge graph so far."""
+        return self.count("relations")
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes of the network so far."""
+        return self.count("nodes")
+
+    @property
+    def num_classes(self) -> int:
+        """Classes of the network so far."""
+        return self.count("classes")
+
+    @abstractmethod
+    def count(self, kind: str) -> int:
+        """How many labels of a kind there are so far, such as entities.
+
+        Raises:
+            UserError: The task has no such kind.
+        """
+
     def predict(
         self, *given: str | None, k: int = 10, new: bool = False, **named: str | None
     ) -> list[Prediction]:

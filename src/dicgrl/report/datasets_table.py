@@ -67,7 +67,7 @@ def statistics_tables(description: dict[str, Any]) -> list[Table]:
         extra = f", {description['classes']} classes, {description['features']:,} features"
     title = f"{description['name']} ({description['task']}{extra})"
     regular = [{k: v for k, v in p.items() if k != "irregular"} for p in description["parts"]]
-    irregular = [part["irregular"] for part in description["parts"]]
+    irregular = [part.get("irregular", {}) for part in description["parts"]]
     tables = [_parts_table(title, regular)]
     if any(value for part in irregular for value in part.values()):
         tables.append(_parts_table("Irregular, and what is done about it", irregular))

@@ -49,7 +49,7 @@ def overview_table(found: dict[str, Any]) -> Group:
 def _title(found: dict[str, Any]) -> str:
     settings = found["settings"]
     form = "plain"
-    if settings["components"]:
+    if settings.get("components"):
         form = f"{settings['top']} of {settings['components']} components"
     merged = ", all parts merged" if found["whole"] else ""
     return (

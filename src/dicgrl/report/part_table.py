@@ -8,10 +8,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dicgrl.report.results_text import SHOWN, Results, run_title, seconds_text
+from dicgrl.report.results_text import SHOWN, Results, metric_order, run_title, seconds_text
 from dicgrl.report.terminal import counted, titled
 
-_ONE = {"entities": "entity", "relations": "relation", "nodes": "node", "classes": "class"}
+_ONE = {"entities": "entity", "classes": "class"}  # where it is not the word without its s
 
 
 def part_table(results: Results) -> Group:
@@ -23,7 +23,7 @@ def part_table(results: Results) -> Group:
     table = Table()
     table.add_column("test set")
     table.add_column("count", justify="right")
-    columns = [name for name in SHOWN if name in newest["whole"]]
+    columns = sorted(newest["whole"], key=metric_order)
     for name in columns:
         table.add_column(SHOWN[name], justify="right")
     for test in newest["tests"]:
@@ -47,7 +47,7 @@ def _caption(part: dict[str, Any]) -> str:
     if new and not part["epochs"]:
         text = f"learned nothing of {counted(new, 'new example')}"
     arrived = [
-        f"1 {_ONE[kind]}" if count == 1 else f"{count:,} {kind}"
+        f"1 {_ONE.get(kind, kind.removesuffix('s'))}" if count == 1 else f"{count:,} {kind}"
         for kind, count in part.get("arrived", {}).items()
         if count
     ]

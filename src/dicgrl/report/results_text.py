@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-SHOWN = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10", "accuracy": "accuracy"}
+
+class _MetricNames(dict[str, str]):
+    """Names of metrics in tables; one that is not known is called what it is."""
+
+    def __missing__(self, metric: str) -> str:
+        return metric
+
+
+SHOWN = _MetricNames({"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10"})
+_ORDER = [*SHOWN, "accuracy"]
 _MAIN = ("hits@10", "mrr", "accuracy")
 
 Results = dict[str, Any]
@@ -15,7 +24,12 @@ Results = dict[str, Any]
 def main_metrics(runs: Sequence[Results]) -> list[str]:
     """The metrics that curves and comparisons show, the most important first."""
     measured = {name for run in runs for part in run["parts"] for name in part["whole"]}
-    return [name for name in _MAIN if name in measured]
+    return [name for name in _MAIN if name in measured] or sorted(measured)[:2]
+
+
+def metric_order(metric: str) -> tuple[int, str]:
+    """Where a metric stands in a table: known ones first."""
+    return (_ORDER.index(metric) if metric in _ORDER else len(_ORDER)), metric
 
 
 def run_title(run: Results, with_strategy: bool = True) -> str:
@@ -59,7 +73,7 @@ def _differing_settings(runs: Sequence[Results]) -> list[str]:
 
 
 def _components(run: Results) -> int:
-    return int(run["settings"]["components"])
+    return int(run["settings"].get("components", 0))
 
 
 def seconds_text(value: float) -> str:

@@ -11,6 +11,7 @@ from torch import Tensor
 from dicgrl.common.options import Section, option
 from dicgrl.common.registry import register
 from dicgrl.errors import UserError
+from dicgrl.evaluation.part_report import PartReport
 from dicgrl.strategies.start import start_from_neighbours
 from dicgrl.trainers import Trainer
 from dicgrl.training import FitReport, Schedule, TrainingSet
@@ -34,6 +35,28 @@ class Learned:
     candidates: int = 0
     activated: int = 0
     details: dict[str, Any] = field(default_factory=dict)
+
+    def report(self, trainer: Trainer, seconds: float) -> PartReport:
+        """The report of the newest part.
+
+        Args:
+            trainer: Has learned it.
+            seconds: How long that took, validation included.
+        """
+        fits = self.fits
+        bests = [fit.best for fit in fits if fit.best is not None]
+        return PartReport(
+            trainer.newest,
+            seconds - sum(fit.validate_seconds for fit in fits),
+            trainer.count("train", trainer.newest),
+            self.replayed,
+            self.candidates,
+            self.activated,
+            sum(fit.epochs for fit in fits),
+            validation=bests[-1] if bests else None,
+            best_epoch=fits[-1].best_epoch if fits else 0,
+            details=self.details | {"arrived": trainer.taken[-1].arrived()},
+        )
 
 
 @dataclass(frozen=True)
