@@ -159,19 +159,19 @@ def to_pyg(stream: NetworkStream) -> Data:
     torch = _import("torch")
     data_class = _import("torch_geometric.data").Data
     to_undirected = _import("torch_geometric.utils").to_undirected
-    whole = stream.merged()[0]
-    edges = whole.edges[whole.edges[:, 0] != whole.edges[:, 1]]
+    merged = stream.merged()[0]
+    edges = merged.edges[merged.edges[:, 0] != merged.edges[:, 1]]
     masks = {}
     for mask, split in zip(_MASKS, SPLITS, strict=True):
-        masks[mask] = torch.zeros(whole.num_nodes, dtype=torch.bool)
-        masks[mask][torch.from_numpy(getattr(whole, split).copy())] = True
+        masks[mask] = torch.zeros(merged.num_nodes, dtype=torch.bool)
+        masks[mask][torch.from_numpy(getattr(merged, split).copy())] = True
     sizes = [len(part.new_nodes) for part in stream]
     return data_class(
-        x=torch.from_numpy(whole.features.copy()),
-        edge_index=to_undirected(torch.from_numpy(edges.T.copy()), num_nodes=whole.num_nodes),
-        y=torch.from_numpy(whole.labels.copy()),
+        x=torch.from_numpy(merged.features.copy()),
+        edge_index=to_undirected(torch.from_numpy(edges.T.copy()), num_nodes=merged.num_nodes),
+        y=torch.from_numpy(merged.labels.copy()),
         part=torch.from_numpy(np.repeat(np.arange(len(stream)), sizes)),
-        node_labels=whole.nodes.labels(whole.new_nodes),
+        node_labels=merged.nodes.labels(merged.new_nodes),
         **masks,
     )
 

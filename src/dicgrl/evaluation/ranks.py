@@ -107,10 +107,10 @@ class Ranker:
         answers = triples[:, column]
         among = (answers >= candidates.start) & (answers < candidates.stop)
         left = (~among).long()
-        whole = len(candidates) <= width and bool(among.all())
+        fits = len(candidates) <= width and bool(among.all())
         for rows in row_blocks(triples, height, model.one_relation_per_block):
             block, answer = triples[rows], answers[rows]
-            if whole:  # one block holds all candidates and the true answer: score it once
+            if fits:  # one block holds all candidates and the true answer: score it once
                 blocks = {candidates.start: self._scores(model, block, side, candidates)}
                 at = (answer - candidates.start)[:, None]
                 truth = blocks[candidates.start].gather(1, at)[:, 0]

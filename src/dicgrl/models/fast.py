@@ -130,7 +130,7 @@ class _Scores(torch.autograd.Function):
     ) -> tuple[None, Tensor | None, None, None, None, None]:
         batch: Batch = ctx.batch
         entities, relations = ctx.tables
-        into = (entities.gradient, None if relations.closed else relations.gradient)
+        into = (entities.gradient, None if relations.frozen else relations.gradient)
         d_gate = ctx.path.add_gradients(
             batch, ctx.saved_tensors, (d_positive, d_negative), into, ctx.gated
         )

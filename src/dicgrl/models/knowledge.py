@@ -206,7 +206,7 @@ class KnowledgeModel(nn.Module):
         if self.attention is not None:
             if self._kept is not None:
                 return self.components.route(self._kept[relations])
-            if self.attention.closed:  # nothing to learn
+            if self.attention.frozen:  # nothing to learn
                 return self.components.route(self.attention.rows[relations])
             return self.components.route(self.attention.gather(relations))
         kept = self.attention_weight if self._kept is None else self._kept

@@ -45,7 +45,7 @@ class Table:
             "gradient": torch.zeros(0, width, device=device, dtype=dtype),
         }
         self._touched: list[Tensor] = []
-        self._open: Tensor | None = None
+        self._movable: Tensor | None = None
         self._claims: Tensor | None = None
         #: Autograd calls our backward only if some input asks for a gradient.
         self.anchor = torch.zeros((), device=device, dtype=dtype, requires_grad=True)
@@ -78,15 +78,15 @@ class Table:
             pace: Learning rate of each of these rows as a multiple of the others', above 0; 1
                 unless given.
         """
-        if self._open is not None:
-            self._paces().index_fill_(0, self._open, 0)
-        self._open = ids
+        if self._movable is not None:
+            self._paces().index_fill_(0, self._movable, 0)
+        self._movable = ids
         if ids is not None:
             self._paces()[ids, 0] = 1.0 if pace is None else pace
 
     def pace(self, ids: Tensor | None = None) -> Tensor | None:
         """How fast rows (all for None) may change, [m, 1], 0 for not at all; None where all may."""
-        if self._open is None:
+        if self._movable is None:
             return None
         return self._paces() if ids is None else self._paces()[ids]
 
@@ -182,14 +182,14 @@ class Table:
                 buffer[rows] = 0
 
     @property
-    def open(self) -> Tensor | None:
+    def movable(self) -> Tensor | None:
         """Rows that may change; None for all."""
-        return self._open
+        return self._movable
 
     @property
-    def closed(self) -> bool:
+    def frozen(self) -> bool:
         """Whether no row may change."""
-        return self._open is not None and not len(self._open)
+        return self._movable is not None and not len(self._movable)
 
     @property
     def rows(self) -> Tensor:
@@ -198,7 +198,7 @@ class Table:
 
     @property
     def gradient(self) -> Tensor:
-        """Gradients of all rows so far in this step, [n, width]; of closed rows not to be used."""
+        """Gradients of all rows so far in this step, [n, width]; of frozen rows not to be used."""
         return self._buffers["gradient"][: self._length]
 
     def __len__(self) -> int:
@@ -208,7 +208,7 @@ class Table:
 class RowCopies:
     """Copies of the rows of a table that may change, taken before they do.
 
-    Call `cover` whenever rows were opened: until then they could not have changed.
+    Call `cover` whenever more rows may move: until then they could not have changed.
 
     Args:
         table: The table.
@@ -219,16 +219,16 @@ class RowCopies:
         self.table = table
         self._state = state
         self._none = torch.empty(0, dtype=torch.long, device=table.rows.device)
-        self._open: Tensor | None = self._none
+        self._movable: Tensor | None = self._none
         self.copies: list[tuple[Tensor, dict[str, Tensor]]] = []
 
     def cover(self) -> None:
         """Copy the rows that may change now and were not copied before."""
         table = self.table
-        if table.open is self._open:
+        if table.movable is self._movable:
             return
-        self._open = table.open
-        ids = table.open
+        self._movable = table.movable
+        ids = table.movable
         if ids is None:
             ids = torch.arange(len(table), device=self._none.device)
         if self.copies:
@@ -237,7 +237,7 @@ class RowCopies:
 
     def retake(self) -> None:
         """Forget the copies and copy the rows that may change as they are now."""
-        self._open, self.copies = self._none, []
+        self._movable, self.copies = self._none, []
         self.cover()
 
     def restore(self) -> None:

@@ -124,18 +124,18 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def _write_npz(stream: NetworkStream, path: Path) -> None:
-    whole = stream.merged()[0]
-    split = np.full(whole.num_nodes, -1, dtype=np.int8)
+    merged = stream.merged()[0]
+    split = np.full(merged.num_nodes, -1, dtype=np.int8)
     for number, name in enumerate(SPLITS):
-        split[getattr(whole, name)] = number
+        split[getattr(merged, name)] = number
     with path.open("wb") as file:
         np.savez_compressed(
             file,
-            nodes=_texts(whole.nodes.labels(whole.new_nodes)),
-            edges=whole.edges.astype(np.int32),
-            features=whole.features,
-            classes=whole.labels.astype(np.int32),
-            class_names=_texts(whole.classes.labels(whole.new_classes)),
+            nodes=_texts(merged.nodes.labels(merged.new_nodes)),
+            edges=merged.edges.astype(np.int32),
+            features=merged.features,
+            classes=merged.labels.astype(np.int32),
+            class_names=_texts(merged.classes.labels(merged.new_classes)),
             part=np.repeat(np.arange(len(stream)), [len(part.new_nodes) for part in stream]),
             edge_part=np.repeat(np.arange(len(stream)), [len(part.edges) for part in stream]),
             split=split,

@@ -43,16 +43,16 @@ class Stepper:
         self._seen: dict[tuple[object, ...], int] = {}
         self._records: dict[tuple[object, ...], _Record] = {}
         self._used: set[tuple[object, ...]] = set()  # kinds of steps since `end_epoch`
-        self._open: tuple[Tensor | None, ...] = ()
+        self._movable: tuple[Tensor | None, ...] = ()
 
     def __call__(self, objective: Objective, examples: Tensor, weight: Tensor) -> Tensor:
         """Take a step; its loss is a number of its own, without history."""
         if not examples.is_cuda or self._generator is None:
             return self._step(objective, examples, weight)
-        opened = tuple(table.open for table in self._optimiser.tables)
-        if any(now is not then for now, then in zip(opened, self._open, strict=False)):
+        movable = tuple(table.movable for table in self._optimiser.tables)
+        if any(now is not then for now, then in zip(movable, self._movable, strict=False)):
             self._seen, self._records = {}, {}  # never needed again, and each holds memory
-        self._open = opened
+        self._movable = movable
         key = (objective, examples.shape)
         self._used.add(key)
         self._seen[key] = self._seen.get(key, 0) + 1
