@@ -87,7 +87,7 @@ def _adam(  # type: ignore[no-untyped-def]
     at = row[:, None] * width + dims[None, :]
     both = mine[:, None] & (dims < width)[None, :]
     cleared = both
-    if RESTRICTED:  # closed rows are only cleared
+    if RESTRICTED:  # frozen rows are only cleared
         share = tl.load(pace + row, mask=mine, other=0.0)
         mine = mine & (share > 0.0)
         both = mine[:, None] & (dims < width)[None, :]

@@ -6,7 +6,7 @@ part, and of old rows only the common components may change. Where a step passes
 it learns from both.
 
 Two additions make it bounded. New rows may start from what the graph says about them and first
-learn alone, while all old rows are closed (`arrive_epochs`). Meanwhile a shield protects old
+learn alone, while all old rows are frozen (`arrive_epochs`). Meanwhile a shield protects old
 answers from newcomers: some old examples are compared with the new entities only, which teaches
 the newcomers to keep out of places that are taken, behind a given rank in each question
 (`shield_rank`); they may be those that the part activates (`shield=activated`), so that one budget

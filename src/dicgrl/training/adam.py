@@ -151,7 +151,7 @@ class RowAdam:
         rate = self._rate_on(rows.device) if rows.is_cuda else self.lr
         rows.sub_(change.mul_(rate if pace is None else rate * pace))
         for buffer, new in zip(buffers, moved, strict=True):
-            if pace is not None and ids.is_cuda:  # closed rows may be among them
+            if pace is not None and ids.is_cuda:  # frozen rows may be among them
                 new = torch.where(pace > 0, new, buffer[ids])
             buffer[ids] = new
 

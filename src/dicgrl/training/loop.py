@@ -322,7 +322,9 @@ def _unsound(tables: list[Table], parameters: list[nn.Parameter]) -> str:
 
     Read from the device once.
     """
-    weights = [table.rows if table.movable is None else table.rows[table.movable] for table in tables]
+    weights = [
+        table.rows if table.movable is None else table.rows[table.movable] for table in tables
+    ]
     weights += [parameter.detach() for parameter in parameters]
     ends = [torch.stack(w.aminmax()).double() for w in weights if w.numel()]  # NaN, if there is one
     largest = torch.stack(ends).abs().max().item() if ends else 0.0
@@ -345,7 +347,7 @@ class _Snapshot:
         self._dense = [parameter.detach().clone() for parameter in self._parameters]
 
     def cover(self) -> None:
-        """Add rows that were opened since."""
+        """Add rows that may move since."""
         for rows in self._rows:
             rows.cover()
 
