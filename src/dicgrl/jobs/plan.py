@@ -174,7 +174,8 @@ def plan_runs(
     if out is not None and not merged:
         check_layout(out, several=several)
     runs = []
-    for name in names or [None]:
+    each: Sequence[str | None] = [None] if merged else names
+    for name in each:
         chosen = chosen_recipe(
             stream,
             source,
