@@ -173,7 +173,8 @@ def plan_runs(
     if out is not None and not merged:
         RunFolder(out).check_layout(several=several)
     runs = []
-    for name in [None] if merged else names:
+    each: Sequence[str | None] = [None] if merged else names
+    for name in each:
         chosen = chosen_recipe(
             stream,
             source,
