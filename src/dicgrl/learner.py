@@ -600,8 +600,8 @@ class Learner:
 
         Raises:
             BusyError: Another process is writing to the folder.
-            UserError: The folder holds another learner, folders of runs or parts without their
-                config.json, or is a file; or the last part was not learned to its end.
+            UserError: The folder holds another learner, folders of runs or a damaged run, or is a
+                file; or the last part was not learned to its end.
         """
         self.check_usable()
         place = Path(folder).resolve()
@@ -851,7 +851,7 @@ def _whole_number(name: str, value: Any, least: int, most: int | None = None) ->
 
 
 def part_results(report: PartReport, found: Evaluation) -> dict[str, Any]:
-    """The entry of a part in `results.json`."""
+    """The entry of a part in the results."""
     took = asdict(report)
     details = took.pop("details")
     return {
