@@ -22,7 +22,7 @@ from tests.children import ended, start
 from tests.local_server import serving
 from tests.tiny import learner_of, taught, write_ring
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and signals")
 
 SMALL = ("--device", "cpu", "--set", "epochs=2", "--set", "dim=8", "--strategy", "lower")
 RUN = ("run", "ring", *SMALL, "--out", "run")
@@ -34,6 +34,22 @@ from dicgrl.common.locks import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
+"""
+COME_AND_GO = """
+import sys, time
+from pathlib import Path
+from dicgrl.common.locks import locked
+from dicgrl.errors import BusyError
+entered, until = 0, time.monotonic() + 1.5
+while time.monotonic() < until or not entered:
+    try:
+        with locked(Path(sys.argv[1])):
+            Path(sys.argv[2]).touch(exist_ok=False)
+            entered += 1
+            Path(sys.argv[2]).unlink()
+    except BusyError:
+        pass
+print(entered)
 """
 Hold = Callable[[Path | str], "subprocess.Popen[str]"]
 
@@ -149,6 +165,45 @@ def test_a_folder_that_stayed_empty_is_gone_again(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="expected a folder"), locked(tmp_path / "file"):
         pass
+
+
+def test_what_a_killed_process_left_is_in_nobodys_way(hold: Hold, tmp_path: Path) -> None:
+    """The lock is gone with the process; its file goes with the next lock."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "note").touch()
+    for name in ("run", "fresh"):
+        holder = hold(tmp_path / name)
+        with pytest.raises(BusyError):
+            _ask(tmp_path / name)
+        holder.kill()
+        holder.wait()
+        _ask(tmp_path / name)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["note"]
+    assert not (tmp_path / "fresh").exists()
+
+
+def test_of_processes_that_come_and_go_one_is_inside(tmp_path: Path) -> None:
+    """Also while the lock's file, and the folder, are removed and made again all the time."""
+    words = [sys.executable, "-c", COME_AND_GO, str(tmp_path / "run"), str(tmp_path / "inside")]
+    children = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    entered = [int(child.communicate()[0]) for child in children]
+    assert all(child.returncode == 0 for child in children) and all(entered)
+    assert not list((tmp_path / "run").glob("*")) and not (tmp_path / "inside").exists()
+
+
+def test_a_folder_that_cannot_be_written_to_can_be_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has nothing to write there needs no lock."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
+    with pytest.raises(PermissionError):
+        _ask(tmp_path)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    _ask(tmp_path)
 
 
 def test_a_thread_may_ask_again_and_others_may_not(tmp_path: Path) -> None:

@@ -278,8 +278,8 @@ class Learner(Questions):
 
         Raises:
             BusyError: Another process is writing to the folder.
-            UserError: The folder holds another learner, folders of runs or parts without their
-                config.json, or is a file; or the last part was not learned to its end.
+            UserError: The folder holds another learner, folders of runs or a damaged run, or is a
+                file; or the last part was not learned to its end.
         """
         self.check_usable()
         place = Path(folder).resolve()

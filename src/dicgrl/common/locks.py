@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from filelock import BaseFileLock, FileLock, Timeout
 from dicgrl.errors import BusyError, UserError
 
 LOCK = ".lock"  # in the folder, while somebody has it
+_NO_LOCKS = {errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP}  # of a file system
+_TRIES = 100
 
 
 @contextlib.contextmanager
@@ -36,12 +39,11 @@ def locked(folder: Path) -> Iterator[None]:
         yield
         return
     made = [each for each in (place, *place.parents) if not each.exists()]
-    if (place / LOCK).exists() and os.listdir(place) == [LOCK]:  # a killed process has made it
-        made = [place]
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise UserError(f"{folder}: is a file; expected a folder") from None
+    with contextlib.suppress(OSError):  # it may be removed at this moment
+        if (place / LOCK).exists() and os.listdir(place) == [LOCK]:  # a killed process made it
+            made = [place]
+    if place.exists() and not place.is_dir():
+        raise UserError(f"{folder}: is a file; expected a folder")
     try:
         _acquire(lock, place)
     except Timeout:
@@ -58,17 +60,25 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _acquire(lock: BaseFileLock, place: Path) -> None:
+    """Make the folder and lock it, if it can be locked at all."""
     try:
-        lock.acquire(blocking=False)
-    except FileNotFoundError:  # whoever had made the folder left it empty and removed it
-        place.mkdir(parents=True, exist_ok=True)
-        lock.acquire(blocking=False)
+        for tries in range(_TRIES, 0, -1):
+            try:
+                place.mkdir(parents=True, exist_ok=True)
+                lock.acquire(blocking=False)
+                return
+            except (FileExistsError, FileNotFoundError):
+                # Whoever had made the folder left it empty and has just removed it.
+                if tries == 1:
+                    raise
     except Timeout:
         raise
     except PermissionError:
-        if os.access(place, os.W_OK):  # the lock is there, and is another user's
+        if not place.is_dir() or os.access(place, os.W_OK):  # the lock there is another user's
             raise
-    except OSError:  # a file system without locks
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
         (place / LOCK).unlink(missing_ok=True)
 
 
