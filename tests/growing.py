@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -20,6 +21,7 @@ from dicgrl.strategies import Strategy, strategy_named
 from dicgrl.strategies.activator import Activator, activator_of
 from dicgrl.strategies.base import StrategySettings
 from dicgrl.trainers import LinkTrainer, NodeTrainer
+from dicgrl.training import FitReport, TrainingSet
 
 CPU = torch.device("cpu")
 STRATEGIES = ("frozen", "lower", "upper", "ewc", "emr", "gem", "dicgrl")
@@ -129,6 +131,21 @@ def strategy_of(settings: Settings) -> Strategy:
 def activator(trainer: LinkTrainer | NodeTrainer) -> Activator:
     """What the newest part of a trainer of dicgrl concerns."""
     return activator_of(trainer, trainer.settings.of(StrategySettings))
+
+
+def watch_fit(
+    trainer: LinkTrainer | NodeTrainer, monkeypatch: pytest.MonkeyPatch
+) -> list[TrainingSet]:
+    """The training sets that a trainer learns from now on."""
+    found: list[TrainingSet] = []
+    fit = trainer.fit
+
+    def watched(training_set: TrainingSet, *rest: Any, **named: Any) -> FitReport:
+        found.append(training_set)
+        return fit(training_set, *rest, **named)
+
+    monkeypatch.setattr(trainer, "fit", watched)
+    return found
 
 
 def weights(trainer: LinkTrainer | NodeTrainer) -> dict[str, Tensor]:
