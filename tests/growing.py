@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -15,8 +16,12 @@ from dicgrl.graph import (
     NetworkStreamBuilder,
 )
 from dicgrl.models import NetworkModel
-from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.settings import Settings
+from dicgrl.strategies import Strategy, strategy_named
+from dicgrl.strategies.activator import Activator, activator_of
+from dicgrl.strategies.base import StrategySettings
 from dicgrl.trainers import LinkTrainer, NodeTrainer
+from dicgrl.training import FitReport, TrainingSet
 
 CPU = torch.device("cpu")
 STRATEGIES = ("frozen", "lower", "upper", "ewc", "emr", "gem", "dicgrl")
@@ -26,11 +31,11 @@ LINK_FORMS: dict[str, dict[str, Any]] = {
     "transe-divided": {"model": "transe", **DIVIDED},
     "transe-published": {"model": "transe", **DIVIDED, "routing": "published", "order": "weight"},
     "transe-nodes": {"model": "transe", **DIVIDED, "attention": "nodes"},
-    "convkb": {"model": "convkb", "options": {"filters": 3}},
-    "convkb-divided": {"model": "convkb", "options": {"filters": 3}, **DIVIDED},
+    "convkb": {"model": "convkb", "filters": 3},
+    "convkb-divided": {"model": "convkb", "filters": 3, **DIVIDED},
     "convkb-triple": {
         "model": "convkb",
-        "options": {"filters": 3},
+        "filters": 3,
         **DIVIDED,
         "attention": "triple",
     },
@@ -98,33 +103,59 @@ def network_stream(seed: int = 0) -> NetworkStream:
     return builder.build()
 
 
-def settings_of(form: str, strategy: str, **changes: Any) -> LinkSettings | NodeSettings:
+def settings_of(form: str, strategy: str, **changes: Any) -> Settings:
+    """Settings of a small model; those that only other strategies have are left out."""
     small: dict[str, Any] = {"epochs": 3, "lr": 0.05, "strategy": strategy, "budget": "6"}
     if form in LINK_FORMS:
         small |= {"dim": 8, "negatives": 4, "batch": 8, "margin": 2.0, "validate_every": 2}
-        return LinkSettings(**(small | LINK_FORMS[form] | changes))
+        return Settings().changed(small | LINK_FORMS[form] | changes)
     small |= {"hidden": 4, "heads": 2, "dropout": 0.2}
-    return NodeSettings(**(small | NODE_FORMS[form] | changes))
+    return Settings("gat").changed(small | NODE_FORMS[form] | changes)
 
 
 def stream_of(form: str, seed: int = 0) -> KnowledgeStream | NetworkStream:
     return knowledge_stream(seed) if form in LINK_FORMS else network_stream(seed)
 
 
-def run_of(settings: LinkSettings | NodeSettings, seed: int = 0) -> LinkTrainer | NodeTrainer:
-    if isinstance(settings, LinkSettings):
+def trainer_of(settings: Settings, seed: int = 0) -> LinkTrainer | NodeTrainer:
+    if settings.task.name == "link-prediction":
         return LinkTrainer(settings, seed, CPU)
     return NodeTrainer(settings, seed, CPU)
 
 
-def weights(run: LinkTrainer | NodeTrainer) -> dict[str, Tensor]:
+def strategy_of(settings: Settings) -> Strategy:
+    """The strategy that settings name, with its own section of them."""
+    return strategy_named(settings.strategy)(settings.of(StrategySettings))
+
+
+def activator(trainer: LinkTrainer | NodeTrainer) -> Activator:
+    """What the newest part of a trainer of dicgrl concerns."""
+    return activator_of(trainer, trainer.settings.of(StrategySettings))
+
+
+def watch_fit(
+    trainer: LinkTrainer | NodeTrainer, monkeypatch: pytest.MonkeyPatch
+) -> list[TrainingSet]:
+    """The training sets that a trainer learns from now on."""
+    found: list[TrainingSet] = []
+    fit = trainer.fit
+
+    def watched(training_set: TrainingSet, *rest: Any, **named: Any) -> FitReport:
+        found.append(training_set)
+        return fit(training_set, *rest, **named)
+
+    monkeypatch.setattr(trainer, "fit", watched)
+    return found
+
+
+def weights(trainer: LinkTrainer | NodeTrainer) -> dict[str, Tensor]:
     """Copies of all that a model is: rows of tables with the optimiser's state, parameters."""
     found = {
         f"{name}/{key}": values
-        for name, table in run.model.tables().items()
+        for name, table in trainer.model.tables().items()
         for key, values in table.snapshot().items()
     }
-    dense = {name: p.detach().clone() for name, p in run.model.named_parameters()}
+    dense = {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
     return found | dense
 
 

@@ -10,44 +10,52 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dicgrl.models import KnowledgeModel
-from dicgrl.settings import LinkSettings, examples_within
-from dicgrl.strategies import ewc, strategy
-from dicgrl.strategies.bounds import Lower, Upper
-from dicgrl.strategies.emr import EMR
+from dicgrl.models.division import VectorSettings
+from dicgrl.strategies import ewc
+from dicgrl.strategies.bounds import Lower
+from dicgrl.strategies.budget import examples_within
 from dicgrl.strategies.ewc import EWC
 from dicgrl.trainers import LinkTrainer, NodeTrainer
-from dicgrl.training import LinkObjective, NegativeSampler, TrainingSet, fit, make_loss
+from dicgrl.training import (
+    LinkObjective,
+    NegativeSampler,
+    Schedule,
+    TrainingSet,
+    fit,
+    make_loss,
+)
 from dicgrl.training.gradients import take_gradients
-from tests.growing import run_of, same, settings_of, stream_of, weights
+from dicgrl.training.losses import LossSettings
+from tests.growing import same, settings_of, strategy_of, stream_of, trainer_of, weights
 
 
-def lesson_of(
-    run: LinkTrainer | NodeTrainer, learner: Any, monkeypatch: pytest.MonkeyPatch
+def training_set_of(
+    trainer: LinkTrainer | NodeTrainer, learner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> TrainingSet:
     """What a strategy gives to learn for the newest part, unlearned."""
-    lessons: list[TrainingSet] = []
+    training_sets: list[TrainingSet] = []
 
-    def catch(lesson: TrainingSet, *rest: Any) -> Any:
-        lessons.append(lesson)
+    def catch(training_set: TrainingSet, *rest: Any, **named: Any) -> Any:
+        training_sets.append(training_set)
 
     with monkeypatch.context() as patch:
-        patch.setattr(run, "fit", catch)
-        learner.later(run, None)
-    (lesson,) = lessons
-    return lesson
+        patch.setattr(trainer, "fit", catch)
+        learner.later(trainer, None)
+    (training_set,) = training_sets
+    return training_set
 
 
 def begun(
     form: str, name: str, parts: int, **changes: Any
 ) -> tuple[LinkTrainer | NodeTrainer, Any]:
-    """A run that has learned all parts but the last one, which it has taken in."""
+    """A trainer that has learned all parts but the last one, which it has taken in."""
     settings = settings_of(form, name, **changes)
-    run, learner = run_of(settings), strategy(settings)
+    trainer, learner = trainer_of(settings), strategy_of(settings)
     for number, part in enumerate(stream_of(form)[:parts]):
-        run.take(part)
+        trainer.take(part)
         if number < parts - 1:
-            learner.learn(run)
-    return run, learner
+            learner.learn(trainer)
+    return trainer, learner
 
 
 def as_set(examples: Tensor) -> set[Any]:
@@ -62,23 +70,23 @@ def as_set(examples: Tensor) -> set[Any]:
 def test_a_memory_is_a_part_of_the_history_without_repeats(
     form: str, budget: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, _ = begun(form, "lower", 3, budget=budget, epochs=1)
-    history, new = run.examples("train", 0, 2), run.examples("train", 2)
-    lesson = lesson_of(run, EMR(run.settings), monkeypatch)
-    assert torch.equal(lesson.examples[: len(new)], new)
-    memory = lesson.examples[len(new) :]
+    trainer, learner = begun(form, "emr", 3, budget=budget, epochs=1)
+    history, new = trainer.examples("train", 0, 2), trainer.examples("train", 2)
+    training_set = training_set_of(trainer, learner, monkeypatch)
+    assert torch.equal(training_set.examples[: len(new)], new)
+    memory = training_set.examples[len(new) :]
     assert len(memory) == len(as_set(memory)) == examples_within(budget, len(history), len(new))
     assert as_set(memory) <= as_set(history)
-    assert (lesson.weight == 1).all()
+    assert (training_set.weight == 1).all()
 
 
 def test_a_memory_is_drawn_from_all_of_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, _ = begun("transe", "lower", 3, budget="5", epochs=1)
+    trainer, learner = begun("transe", "emr", 3, budget="5", epochs=1)
     found: set[Any] = set()
     for _ in range(60):
-        lesson = lesson_of(run, EMR(run.settings), monkeypatch)
-        found |= as_set(lesson.examples[run.count("train", 2) :])
-    assert found == as_set(run.examples("train", 0, 2))
+        training_set = training_set_of(trainer, learner, monkeypatch)
+        found |= as_set(training_set.examples[trainer.count("train", 2) :])
+    assert found == as_set(trainer.examples("train", 0, 2))
 
 
 # Bounds.
@@ -88,9 +96,9 @@ def test_a_memory_is_drawn_from_all_of_the_history(monkeypatch: pytest.MonkeyPat
 def test_the_lower_bound_learns_the_new_part_alone(
     form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, learner = begun(form, "lower", 3)
-    lesson = lesson_of(run, learner, monkeypatch)
-    assert torch.equal(lesson.examples, run.examples("train", 2))
+    trainer, learner = begun(form, "lower", 3)
+    training_set = training_set_of(trainer, learner, monkeypatch)
+    assert torch.equal(training_set.examples, trainer.examples("train", 2))
 
 
 @pytest.mark.parametrize("form", ["transe-divided", "convkb", "gat", "sage-divided"])
@@ -99,31 +107,33 @@ def test_the_upper_bound_does_not_remember_how_it_got_there(form: str) -> None:
     learned, learner = begun(form, "upper", 3, later_epochs=1)
     report = learner.learn(learned)
     assert report.fits[0].epochs == 3
-    fresh = run_of(learned.settings)
+    fresh = trainer_of(learned.settings)
     for part in stream_of(form):
         fresh.take(part)
-    Upper(fresh.settings).learn(fresh)
+    strategy_of(fresh.settings).learn(fresh)
     assert same(weights(learned), weights(fresh))
 
 
 @pytest.mark.parametrize("form", ["transe", "transe-divided"])
 def test_the_upper_bound_is_training_from_scratch_on_all_triples(form: str) -> None:
-    run, learner = begun(form, "upper", 3, validate_every=100)
-    assert isinstance(run, LinkTrainer) and isinstance(run.settings, LinkSettings)
-    settings = run.settings
-    learner.learn(run)
-    train = torch.from_numpy(run.graph.train.copy())
+    trainer, learner = begun(form, "upper", 3, validate_every=100)
+    assert isinstance(trainer, LinkTrainer)
+    settings = trainer.settings
+    learner.learn(trainer)
+    train = torch.from_numpy(trainer.graph.train.copy())
     assert as_set(train) == {tuple(r) for part in stream_of(form) for r in part.train.tolist()}
-    model = KnowledgeModel(settings.model, settings.dim, settings.division(), seed=run.seed + 3)
+    model = KnowledgeModel(
+        settings.model, settings.dim, settings.of(VectorSettings).division(), seed=trainer.seed + 3
+    )
     model.grow(16, 4)
-    generator = torch.Generator().manual_seed(run.seed + 2 * 1_000_003)
+    generator = torch.Generator().manual_seed(trainer.seed + 2 * 1_000_003)
     sampler = NegativeSampler(train, 16, 4, generator)
-    loss = make_loss(settings.loss, settings.margin, settings.temperature)
+    loss = make_loss(settings.loss, **settings.of(LossSettings).as_dict())
     objective = LinkObjective(sampler, loss, settings.negatives, settings.beta)
-    lesson = TrainingSet(lambda rows, weight: objective(model, rows, weight), train)
-    fit(model, lesson, settings.schedule(), generator)
+    training_set = TrainingSet(lambda rows, weight: objective(model, rows, weight), train)
+    fit(model, training_set, settings.of(Schedule), generator)
     for name, table in model.tables().items():
-        assert torch.equal(table.rows, run.model.tables()[name].rows)
+        assert torch.equal(table.rows, trainer.model.tables()[name].rows)
 
 
 # Elastic weight consolidation.
@@ -133,12 +143,12 @@ def test_the_upper_bound_is_training_from_scratch_on_all_triples(form: str) -> N
 def test_what_is_added_to_a_step_is_the_gradient_of_the_penalty(
     form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, learner = (
+    trainer, learner = (
         begun(form, "ewc", 2, strength=3.5, dropout=0.0)
         if form == "gat"
         else begun(form, "ewc", 2, strength=3.5)
     )
-    model = run.model
+    model = trainer.model
     anchor = {n: t.state("anchor").clone() for n, t in model.tables().items()}
     fisher = {n: t.state("fisher").clone() for n, t in model.tables().items()}
     state = learner.state()
@@ -148,18 +158,18 @@ def test_what_is_added_to_a_step_is_the_gradient_of_the_penalty(
             assert number < 3
         for parameter in model.parameters():
             parameter += 0.1
-    lesson = lesson_of(run, learner, monkeypatch)
-    chosen = lesson.examples[:3]
+    training_set = training_set_of(trainer, learner, monkeypatch)
+    chosen = training_set.examples[:3]
 
     def backward() -> None:
-        run.generator.manual_seed(1)  # the same negatives
-        lesson.objective(chosen, torch.ones(3)).backward()
+        trainer.generator.manual_seed(1)  # the same negatives
+        training_set.objective(chosen, torch.ones(3)).backward()
 
     backward()
     touched = {n: t.touched() for n, t in model.tables().items()}
     plain = take_gradients(model)
     backward()
-    lesson.adjust()
+    training_set.adjust()
     held = take_gradients(model)
     for name, table in model.tables().items():
         ids = touched[name]
@@ -188,42 +198,44 @@ def test_importance_is_the_mean_squared_gradient_and_adds_up_over_parts(
 ) -> None:
     monkeypatch.setattr(ewc, "_BATCH", 1)
     settings = settings_of("sage", "ewc", dropout=0.0)
-    run, learner = run_of(settings), EWC(settings)
-    assert isinstance(run, NodeTrainer)
+    trainer, learner = trainer_of(settings), strategy_of(settings)
+    assert isinstance(trainer, NodeTrainer)
     total: dict[str, Tensor] = {}
     for number, part in enumerate(stream_of("sage")):
-        run.take(part)
-        learner.learn(run)
-        run.model.eval()
-        nodes = run.examples("train", number, number + 1)
-        own: dict[str, Tensor] = {n: torch.zeros_like(p) for n, p in run.model.named_parameters()}
+        trainer.take(part)
+        learner.learn(trainer)
+        trainer.model.eval()
+        nodes = trainer.examples("train", number, number + 1)
+        own: dict[str, Tensor] = {
+            n: torch.zeros_like(p) for n, p in trainer.model.named_parameters()
+        }
         for node in nodes:
-            run.model.zero_grad()
-            scores = run.model(run.x, run.edges)[node]
-            F.cross_entropy(scores[None], run.labels[node][None]).backward()
-            for name, parameter in run.model.named_parameters():
+            trainer.model.zero_grad()
+            scores = trainer.model(trainer.x, trainer.edges)[node]
+            F.cross_entropy(scores[None], trainer.labels[node][None]).backward()
+            for name, parameter in trainer.model.named_parameters():
                 if parameter.grad is not None:
                     own[name] += parameter.grad**2 / len(nodes)
-        run.model.zero_grad(set_to_none=True)
+        trainer.model.zero_grad(set_to_none=True)
         for name, values in own.items():
             if name in total:
                 values[: len(total[name])] += total[name]
             total[name] = values
         state = learner.state()
-        for name, parameter in run.model.named_parameters():
+        for name, parameter in trainer.model.named_parameters():
             assert torch.allclose(state[f"fisher/{name}"], total[name], rtol=1e-3, atol=1e-8)
             assert torch.equal(state[f"anchor/{name}"], parameter)
 
 
 @pytest.mark.parametrize("form", ["transe-divided", "convkb"])
 def test_importance_of_rows_never_falls_and_new_rows_start_without(form: str) -> None:
-    run, learner = begun(form, "ewc", 2)
-    tables = run.model.tables()
+    trainer, learner = begun(form, "ewc", 2)
+    tables = trainer.model.tables()
     before = {name: table.state("fisher").clone() for name, table in tables.items()}
-    for name, first in run.old_rows().items():
+    for name, first in trainer.old_rows().items():
         assert not before[name][first:].any()
         assert before[name][:first].any()
-    learner.learn(run)
+    learner.learn(trainer)
     for name, table in tables.items():
         after = table.state("fisher")
         assert (after >= before[name]).all() and (after > before[name]).any()
@@ -237,19 +249,23 @@ def test_a_strong_penalty_holds_what_is_important(form: str) -> None:
         settings = settings_of(
             form, "ewc", strength=strength, epochs=20, lr=0.02, validate_every=100, patience=0
         )
-        run, learner = run_of(settings), EWC(settings)
+        trainer, learner = trainer_of(settings), strategy_of(settings)
         stream = stream_of(form)
-        run.take(stream[0])
-        learner.learn(run)
-        if isinstance(run, LinkTrainer):
-            fisher = run.model.entities.state("fisher").clone()
-            before = run.model.entities.rows.clone()
+        trainer.take(stream[0])
+        learner.learn(trainer)
+        if isinstance(trainer, LinkTrainer):
+            fisher = trainer.model.entities.state("fisher").clone()
+            before = trainer.model.entities.rows.clone()
         else:
             fisher = learner.state()["fisher/class_weight"].clone()
-            before = run.model.class_weight.detach().clone()
-        run.take(stream[1])
-        learner.learn(run)
-        now = run.model.entities.rows if isinstance(run, LinkTrainer) else run.model.class_weight
+            before = trainer.model.class_weight.detach().clone()
+        trainer.take(stream[1])
+        learner.learn(trainer)
+        now = (
+            trainer.model.entities.rows
+            if isinstance(trainer, LinkTrainer)
+            else trainer.model.class_weight
+        )
         important = fisher > fisher.median()
         change = (now.detach()[: len(before)] - before).abs()[important]
         moved[strength] = change.mean().item()
@@ -258,13 +274,11 @@ def test_a_strong_penalty_holds_what_is_important(form: str) -> None:
 
 def test_without_strength_it_is_fine_tuning() -> None:
     found = []
-    for name in ("ewc", "lower"):
-        run, _ = begun("transe", "lower", 2)
-        learner = EWC(run.settings.changed({"strength": 0.0})) if name == "ewc" else None
-        if learner is not None:
-            for table in run.model.tables().values():
-                table.state("fisher").fill_(7.0)
-        (learner or Lower(run.settings)).later(run, None)
-        found.append(run.model.entities.rows.clone() if isinstance(run, LinkTrainer) else None)
-    assert found[0] is not None and found[1] is not None
+    for learner in (EWC(EWC.Settings(strength=0.0)), Lower(Lower.Settings())):
+        trainer, _ = begun("transe", "lower", 2)
+        assert isinstance(trainer, LinkTrainer)
+        for table in trainer.model.tables().values():
+            table.state("fisher").fill_(7.0)
+        learner.later(trainer, None)
+        found.append(trainer.model.entities.rows.clone())
     assert torch.equal(found[0], found[1])

@@ -14,18 +14,19 @@ from torch import Tensor
 
 from dicgrl import UserError
 from dicgrl.graph import KnowledgePart
-from dicgrl.settings import examples_within
 from dicgrl.store.checkpoint import load_model, save_model
-from dicgrl.strategies import Learned, Strategy, strategy
+from dicgrl.strategies import Learned, Strategy, strategy_named
+from dicgrl.strategies.budget import examples_within
 from dicgrl.trainers import LinkTrainer, NodeTrainer
 from tests.growing import (
     FORMS,
     LINK_FORMS,
     STRATEGIES,
-    run_of,
     same,
     settings_of,
+    strategy_of,
     stream_of,
+    trainer_of,
     weights,
 )
 
@@ -43,9 +44,9 @@ every_form = pytest.mark.parametrize("form", FORMS)
 class Learning:
     """A stream that was learned: what was reported, and the weights around every part."""
 
-    run: LinkTrainer | NodeTrainer
+    trainer: LinkTrainer | NodeTrainer
     learned: list[Learned]
-    before: list[dict[str, Tensor]]  # the part was taken in, and nothing learned yet
+    before: list[dict[str, Tensor]]  # new rows have started, nothing is learned yet
     after: list[dict[str, Tensor]]
     states: list[dict[str, Tensor]]  # of the strategy, after every part
     saved: TemporaryDirectory[str]  # the model after two parts
@@ -53,20 +54,21 @@ class Learning:
 
 def learn_all(form: str, name: str, seed: int = 0, parts: int = 3, **changes: object) -> Learning:
     settings = settings_of(form, name, **changes)
-    run, learner = run_of(settings, seed), strategy(settings)
-    found = Learning(run, [], [], [], [], TemporaryDirectory())
+    trainer, learner = trainer_of(settings, seed), strategy_of(settings)
+    found = Learning(trainer, [], [], [], [], TemporaryDirectory())
     for part in stream_of(form)[:parts]:
-        run.take(part)
-        found.before.append(weights(run))
-        found.learned.append(learner.learn(run))
-        found.after.append(weights(run))
+        trainer.take(part)
+        learner.prepare(trainer)
+        found.before.append(weights(trainer))
+        found.learned.append(learner.learn(trainer))
+        found.after.append(weights(trainer))
         found.states.append({key: values.clone() for key, values in learner.state().items()})
-        if run.num_parts == 2:
-            save_model(run.model, Path(found.saved.name), {})
-        for table in run.model.tables().values():
+        if trainer.num_parts == 2:
+            save_model(trainer.model, Path(found.saved.name), {})
+        for table in trainer.model.tables().values():
             assert table.open is None and table.pace() is None  # everything is open again
             assert table.touched() is None and not table.gradient.any()
-        assert all(p.requires_grad for p in run.model.parameters())
+        assert all(p.requires_grad for p in trainer.model.parameters())
     return found
 
 
@@ -91,17 +93,17 @@ def test_a_stream_is_learned_to_its_end(form: str, name: str) -> None:
 
 @every_pair
 def test_what_is_new_has_its_rows(form: str, name: str) -> None:
-    run = learned_once(form, name).trainer
+    trainer = learned_once(form, name).trainer
     part = stream_of(form)[-1]
-    if isinstance(run, LinkTrainer):
+    if isinstance(trainer, LinkTrainer):
         assert isinstance(part, KnowledgePart)
-        assert run.model.num_entities == part.num_entities == 16
-        assert run.model.num_relations == part.num_relations == 4
+        assert trainer.model.num_entities == part.num_entities == 16
+        assert trainer.model.num_relations == part.num_relations == 4
         ids = torch.arange(16)
-        assert run.model.score(ids, ids % 4, ids.flip(0)).isfinite().all()
+        assert trainer.model.score(ids, ids % 4, ids.flip(0)).isfinite().all()
     else:
-        assert run.model.num_classes == 4
-        assert run.scores(torch.arange(30)).shape == (30, 4)
+        assert trainer.model.num_classes == 4
+        assert trainer.scores(torch.arange(30)).shape == (30, 4)
 
 
 @every_pair
@@ -116,9 +118,9 @@ def test_something_is_learned_of_every_part_unless_frozen(form: str, name: str) 
 def test_old_examples_are_counted_and_within_the_budget(form: str, name: str) -> None:
     found = learned_once(form, name)
     assert found.learned[0].replayed == 0
-    run = found.trainer
+    trainer = found.trainer
     for number in (1, 2):
-        old = run.count("train", 0, number)
+        old = trainer.count("train", 0, number)
         replayed = found.learned[number].replayed
         if name in ("frozen", "lower", "ewc"):
             assert replayed == 0
@@ -135,9 +137,9 @@ def test_old_examples_are_counted_and_within_the_budget(form: str, name: str) ->
 @pytest.mark.parametrize("form", ["transe-divided", "gat-divided"])
 def test_every_kind_of_budget_is_kept(form: str, name: str, budget: str) -> None:
     found = learn_all(form, name, budget=budget, epochs=1)
-    run = found.trainer
+    trainer = found.trainer
     for number in (1, 2):
-        old, new = run.count("train", 0, number), run.count("train", number, number + 1)
+        old, new = trainer.count("train", 0, number), trainer.count("train", number, number + 1)
         allowed = examples_within(budget, old, new)
         replayed = found.learned[number].replayed
         assert replayed <= allowed if name == "dicgrl" else replayed == allowed
@@ -170,7 +172,7 @@ def test_a_run_that_is_taken_up_again_goes_on_as_if_it_had_never_stopped(
     torch.manual_seed(99)  # the global generator has no say
     settings = settings_of(form, name)
     stream = stream_of(form)
-    again, other = run_of(settings), strategy(settings)
+    again, other = trainer_of(settings), strategy_of(settings)
     again.recall(stream[:2], load_model(Path(expected.saved.name))[0])
     other.restore(expected.states[1])
     again.take(stream[2])
@@ -182,7 +184,7 @@ def test_a_run_that_is_taken_up_again_goes_on_as_if_it_had_never_stopped(
 @pytest.mark.parametrize("form", [form for form in FORMS if "components" not in FORMS[form]])
 def test_a_plain_model_has_no_components_to_update(form: str) -> None:
     with pytest.raises(UserError, match="needs a disentangled model"):
-        strategy(settings_of(form, "dicgrl"))
+        strategy_named("dicgrl").check_model(divided=settings_of(form, "dicgrl").components > 0)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -191,12 +193,12 @@ def test_a_plain_model_has_no_components_to_update(form: str) -> None:
 def test_a_later_part_may_bring_nothing(form: str, name: str, empty: str) -> None:
     """No training examples (or none to validate with) are no reason to fail."""
     settings = settings_of(form, name, validate_on="part", arrive_epochs=1, later_epochs=2)
-    run, learner = run_of(settings), strategy(settings)
+    trainer, learner = trainer_of(settings), strategy_of(settings)
     for number, part in enumerate(stream_of(form)[:2]):
         rows = getattr(part, empty)
-        run.take(replace(part, **{empty: rows[:0]}) if number else part)
-        learner.learn(run)
-    assert all(values.isfinite().all() for values in weights(run).values())
+        trainer.take(replace(part, **{empty: rows[:0]}) if number else part)
+        learner.learn(trainer)
+    assert all(values.isfinite().all() for values in weights(trainer).values())
 
 
 @pytest.mark.parametrize("validate_on", ["seen", "part"])
@@ -205,35 +207,37 @@ def test_a_later_part_is_judged_by_what_the_settings_say(
     form: str, validate_on: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = settings_of(form, "lower", validate_on=validate_on, later_epochs=2)
-    run, learner = run_of(settings), strategy(settings)
-    run.take(stream_of(form)[0])
-    learner.learn(run)
-    run.take(stream_of(form)[1])
+    trainer, learner = trainer_of(settings), strategy_of(settings)
+    trainer.take(stream_of(form)[0])
+    learner.learn(trainer)
+    trainer.take(stream_of(form)[1])
     judged: list[list[Any]] = []
-    judge = run.judge
+    judge = trainer.judge
     monkeypatch.setattr(
-        run, "judge", lambda examples: (judged.append(examples.tolist()), judge(examples))[1]
+        trainer, "judge", lambda examples: (judged.append(examples.tolist()), judge(examples))[1]
     )
-    learner.learn(run)
-    watched = run.examples("valid", 1 if validate_on == "part" else 0).tolist()
+    learner.learn(trainer)
+    watched = trainer.examples("valid", 1 if validate_on == "part" else 0).tolist()
     assert judged and all(examples == watched for examples in judged)
-    assert len(run.examples("valid", 1)) < len(run.examples("valid"))
+    assert len(trainer.examples("valid", 1)) < len(trainer.examples("valid"))
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_part_without_new_entities_is_learned(name: str) -> None:
     shield: dict[str, Any] = {"shield": "all", "shield_rank": 2, "guard": True}
     settings = settings_of("transe-divided", name, arrive_epochs=1, later_epochs=1, **shield)
-    run, learner = run_of(settings), strategy(settings)
+    trainer, learner = trainer_of(settings), strategy_of(settings)
     stream = stream_of("transe-divided")
-    run.take(stream[0])
-    learner.learn(run)
+    trainer.take(stream[0])
+    learner.learn(trainer)
     first = stream[0]
     nothing = range(first.num_entities, first.num_entities)
     relations = range(first.num_relations, first.num_relations)
     flipped = first.train[:, ::-1].copy()
     flipped[:, 1] = first.train[:, 1]
-    run.take(replace(first, index=1, new_entities=nothing, new_relations=relations, train=flipped))
-    learner.learn(run)
-    assert run.model.num_entities == first.num_entities
-    assert all(values.isfinite().all() for values in weights(run).values())
+    trainer.take(
+        replace(first, index=1, new_entities=nothing, new_relations=relations, train=flipped)
+    )
+    learner.learn(trainer)
+    assert trainer.model.num_entities == first.num_entities
+    assert all(values.isfinite().all() for values in weights(trainer).values())

@@ -14,12 +14,22 @@ from torch import Tensor
 
 from dicgrl.graph import KnowledgePart
 from dicgrl.graph.arrays import IntArray
-from dicgrl.strategies import strategy
-from dicgrl.strategies.dicgrl import DiCGRL, _Mixed
-from dicgrl.trainers import ExampleGroup, LinkTrainer, Replay
-from dicgrl.training import TrainingSet
+from dicgrl.strategies.activator import ActivatedExamples
+from dicgrl.strategies.activator_links import LinkActivator
+from dicgrl.strategies.mixed import MixedSet
+from dicgrl.trainers import ExampleGroup, LinkTrainer
 from dicgrl.training.gradients import take_gradients
-from tests.growing import LINK_FORMS, knowledge_stream, run_of, same, settings_of, weights
+from tests.growing import (
+    LINK_FORMS,
+    activator,
+    knowledge_stream,
+    same,
+    settings_of,
+    strategy_of,
+    trainer_of,
+    watch_fit,
+    weights,
+)
 from tests.slow_activation import Active, Link, slow_activation, triple_link
 
 DIVIDED = [form for form in LINK_FORMS if "components" in LINK_FORMS[form]]
@@ -27,52 +37,59 @@ every_form = pytest.mark.parametrize("form", DIVIDED)
 
 
 def begun(form: str, seed: int = 0, news_only: bool = False, **changes: Any) -> LinkTrainer:
-    """A run that has learned one part and taken in the next, or what it says of new entities."""
+    """A trainer of one part that has taken in the next, or what it says of new entities."""
     settings = settings_of(form, "dicgrl", **changes)
-    run = run_of(settings, seed)
-    assert isinstance(run, LinkTrainer)
+    trainer = trainer_of(settings, seed)
+    assert isinstance(trainer, LinkTrainer)
     stream = knowledge_stream(seed)
-    run.take(stream[0])
-    strategy(settings).learn(run)
+    trainer.take(stream[0])
+    learner = strategy_of(settings)
+    learner.learn(trainer)
     part = stream[1]
     assert isinstance(part, KnowledgePart)
     if news_only:
         new = (part.train[:, [0, 2]] >= part.new_entities.start).any(1)
         part = replace(part, train=part.train[new])
-    run.take(part)
-    return run
+    trainer.take(part)
+    learner.prepare(trainer)
+    return trainer
 
 
-def watch_shield(run: LinkTrainer, monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
+def watch_shield(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
     """The triples of each shield that is raised from now on."""
     shielded: list[Tensor] = []
-    original = run.shield
-    monkeypatch.setattr(
-        run, "shield", lambda triples: (shielded.append(triples), original(triples))[1]
-    )
+    original = LinkActivator.shield
+
+    def watched(self: LinkActivator, triples: Tensor) -> ExampleGroup | None:
+        shielded.append(triples)
+        return original(self, triples)
+
+    monkeypatch.setattr(LinkActivator, "shield", watched)
     return shielded
 
 
-def links_of(run: LinkTrainer, attention: Tensor) -> tuple[list[Link], list[Link]]:
-    """Old triples by the attention of before the part, new ones by that of now."""
-    before = copy.deepcopy(run.model)
+def links_of(trainer: LinkTrainer, attention: Tensor) -> tuple[list[Link], list[Link]]:
+    """Old triples by the attention before the part, new ones by that of now."""
+    before = copy.deepcopy(trainer.model)
     if before.attention is not None:
         before.attention.rows[: len(attention)] = attention
     else:
         assert before.attention_weight is not None
         before.attention_weight.data.copy_(attention)
-    old = [triple_link(before, row) for row in run.examples("train", 0, 1).tolist()]
-    new = [triple_link(run.model, row) for row in run.examples("train", 1).tolist()]
+    old = [triple_link(before, row) for row in trainer.examples("train", 0, 1).tolist()]
+    new = [triple_link(trainer.model, row) for row in trainer.examples("train", 1).tolist()]
     return old, new
 
 
-def slow_open(run: LinkTrainer, old: list[Link], new: list[Link], chosen: dict[int, Active]) -> Any:
+def slow_open(
+    trainer: LinkTrainer, old: list[Link], new: list[Link], chosen: dict[int, Active]
+) -> Any:
     """Old rows that may change, by table: what new triples use, what chosen ones have in common."""
-    model, found = run.model, {"entities": set(), "relations": set(), "attention": set()}
-    history = run.examples("train", 0, 1).tolist()
+    model, found = trainer.model, {"entities": set(), "relations": set(), "attention": set()}
+    history = trainer.examples("train", 0, 1).tolist()
     speaking = [
         (row, link.components)
-        for row, link in zip(run.examples("train", 1).tolist(), new, strict=True)
+        for row, link in zip(trainer.examples("train", 1).tolist(), new, strict=True)
     ]
     found["attention"] |= {row[1] for row, _ in speaking}
     speaking += [(history[number], one.common) for number, one in chosen.items()]
@@ -88,21 +105,23 @@ def slow_open(run: LinkTrainer, old: list[Link], new: list[Link], chosen: dict[i
 class Watch:
     """Computes before every activation, slowly, what it should find and open."""
 
-    def __init__(self, run: LinkTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.run = run
-        self.may: dict[str, set[int]] = {name: set() for name in run.model.tables()}
+    def __init__(self, trainer: LinkTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.trainer = trainer
+        self.may: dict[str, set[int]] = {name: set() for name in trainer.model.tables()}
         self.used: set[int] = set()
         self.calls = 0
-        attention = run.model.attention_now()
+        attention = trainer.model.attention_now()
         assert attention is not None
-        original = run.activate
+        original = LinkActivator.activate
 
-        def watched(budget: int, used: IntArray | None = None) -> Replay:
+        def watched(
+            activating: LinkActivator, budget: int, used: IntArray | None = None
+        ) -> ActivatedExamples:
             used = np.empty(0, np.int64) if used is None else used
-            old, new = links_of(run, attention)
-            expected, looked = slow_activation(old, new, run.settings.orders)
-            replay = original(budget, used)
-            run.open_concerned(replay)  # as the strategy does next
+            old, new = links_of(trainer, attention)
+            expected, looked = slow_activation(old, new, trainer.settings.orders)
+            replay = original(activating, budget, used)
+            activating.unfreeze_concerned(replay)  # as the strategy does next
             numbers = replay.positions.tolist()
             assert set(numbers) <= expected.keys() and len(set(numbers)) == len(numbers)
             assert set(used.tolist()) == self.used
@@ -114,24 +133,24 @@ class Watch:
             assert len(self.used) <= budget
             assert (replay.candidates, replay.activated) == (len(looked), len(expected))
             chosen = {number: expected[number] for number in numbers}
-            if run.settings.selection == "top" and chosen:
+            if trainer.settings.selection == "top" and chosen:
                 left = [one.merit for n, one in expected.items() if n not in chosen]
                 bought = [one.merit for n, one in chosen.items() if n not in free]
                 assert min(bought, default=math.inf) >= max(left, default=0) - 1e-9
-            heavy = {1: run.settings.weight1, 2: run.settings.weight2}
+            heavy = {1: trainer.settings.weight1, 2: trainer.settings.weight2}
             assert replay.weight.tolist() == [heavy[chosen[n].order] for n in numbers]
-            history = run.examples("train", 0, 1)
+            history = trainer.examples("train", 0, 1)
             assert torch.equal(replay.examples, history[numbers])
-            rows = slow_open(run, old, new, chosen)
-            for name, table in run.model.tables().items():
-                fresh = set(range(run.old_rows()[name], len(table)))
+            rows = slow_open(trainer, new, chosen)
+            for name, table in trainer.model.tables().items():
+                fresh = set(range(trainer.old_rows()[name], len(table)))
                 assert table.open is not None
                 assert set(table.open.tolist()) == rows[name] | fresh
                 self.may[name] |= rows[name]
             self.calls += 1
             return replay
 
-        monkeypatch.setattr(run, "activate", watched)
+        monkeypatch.setattr(LinkActivator, "activate", watched)
 
 
 def changed_rows(before: dict[str, Tensor], after: dict[str, Tensor], name: str) -> set[int]:
@@ -157,19 +176,19 @@ def changed_rows(before: dict[str, Tensor], after: dict[str, Tensor], name: str)
 def test_of_old_rows_only_the_common_components_change(
     form: str, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = begun(form, later_epochs=4, start="random", **changes)
-    watch = Watch(run, monkeypatch)
-    before = weights(run)
-    old_rows = run.old_rows()
-    learned = DiCGRL(run.settings).learn(run)
-    after = weights(run)
-    assert watch.calls == {0: 1, 1: 4, 2: 2, 10: 1}[run.settings.refresh]
+    trainer = begun(form, later_epochs=4, start="random", **changes)
+    watch = Watch(trainer, monkeypatch)
+    before = weights(trainer)
+    old_rows = trainer.old_rows()
+    learned = strategy_of(trainer.settings).learn(trainer)
+    after = weights(trainer)
+    assert watch.calls == {0: 1, 1: 4, 2: 2, 10: 1}[trainer.settings.refresh]
     moved = 0
     for name, first_new in old_rows.items():
         old = {row for row in changed_rows(before, after, name) if row < first_new}
         assert old <= watch.may[name]
         moved += len(old)
-        assert run.model.tables()[name].open is None
+        assert trainer.model.tables()[name].open is None
     assert moved > 0  # the method does update old components
     entities = set(range(old_rows["entities"]))
     assert entities - changed_rows(before, after, "entities")  # and leaves others alone
@@ -179,16 +198,16 @@ def test_of_old_rows_only_the_common_components_change(
 
 @every_form
 def test_old_batches_do_not_train_attention(form: str) -> None:
-    run = begun(form, beta=0.5)
-    old = run.examples("train", 0, 1)
-    run.objective(old, old=True)(old, torch.ones(len(old))).backward()
-    found = take_gradients(run.model)
+    trainer = begun(form, beta=0.5)
+    old = trainer.examples("train", 0, 1)
+    activator(trainer).objective(old)(old, torch.ones(len(old))).backward()
+    found = take_gradients(trainer.model)
     assert found["table/entities"].any() and found["table/relations"].any()
     attention = found.get("table/attention", found.get("attention_weight"))
     assert attention is not None and not attention.any()
     # The same batch as new examples does, where attention learns at all.
-    run.objective(old)(old, torch.ones(len(old))).backward()
-    found = take_gradients(run.model)
+    trainer.objective(old)(old, torch.ones(len(old))).backward()
+    found = take_gradients(trainer.model)
     attention = found.get("table/attention", found.get("attention_weight"))
     assert attention is not None and attention.any()
 
@@ -196,18 +215,18 @@ def test_old_batches_do_not_train_attention(form: str) -> None:
 @pytest.mark.parametrize("form", ["transe-divided", "transe-published", "convkb-divided"])
 def test_attention_of_relations_in_old_triples_only_stays(form: str) -> None:
     settings = settings_of(form, "dicgrl", later_epochs=4, budget="all", beta=1.0)
-    run = run_of(settings)
-    assert isinstance(run, LinkTrainer)
+    trainer = trainer_of(settings)
+    assert isinstance(trainer, LinkTrainer)
     first, second, _ = knowledge_stream()
-    run.take(first)
-    strategy(settings).learn(run)
-    run.take(replace(second, train=second.train[second.train[:, 1] != 0]))
-    attention = run.model.attention
+    trainer.take(first)
+    strategy_of(settings).learn(trainer)
+    trainer.take(replace(second, train=second.train[second.train[:, 1] != 0]))
+    attention = trainer.model.attention
     assert attention is not None
     before = attention.snapshot()
-    learned = DiCGRL(settings).learn(run)
-    assert (run.old_examples(np.arange(run.count("train", 0, 1)))[:, 1] == 0).any()
-    assert learned.activated == run.count("train", 0, 1)  # triples of relation 0 among them
+    learned = strategy_of(settings).learn(trainer)
+    assert (trainer.old_examples(np.arange(trainer.count("train", 0, 1)))[:, 1] == 0).any()
+    assert learned.activated == trainer.count("train", 0, 1)  # triples of relation 0 among them
     after = attention.snapshot()
     assert all(torch.equal(after[key][0], values[0]) for key, values in before.items())
     assert not torch.equal(after["rows"][1:], before["rows"][1:])
@@ -217,12 +236,12 @@ def test_attention_of_relations_in_old_triples_only_stays(form: str) -> None:
 @pytest.mark.parametrize("shield", ["0", "5", "all"])
 def test_old_rows_and_weights_rest_while_new_ones_arrive(form: str, shield: str) -> None:
     changes: dict[str, Any] = {"shield": shield, "weight_decay": 0.1}
-    run = begun(form, news_only=True, arrive_epochs=3, later_epochs=0, **changes)
-    before, first_new = weights(run), run.old_rows()
-    learned = DiCGRL(run.settings).learn(run)
-    after = weights(run)
+    trainer = begun(form, news_only=True, arrive_epochs=3, later_epochs=0, **changes)
+    before, first_new = weights(trainer), trainer.old_rows()
+    learned = strategy_of(trainer.settings).learn(trainer)
+    after = weights(trainer)
     assert [fit.epochs for fit in learned.fits] == [3]
-    assert learned.replayed == {"0": 0, "5": 5, "all": run.count("train", 0, 1)}[shield]
+    assert learned.replayed == {"0": 0, "5": 5, "all": trainer.count("train", 0, 1)}[shield]
     for key, values in before.items():
         name = key.split("/")[0]
         old = values[: first_new[name]] if name in first_new else values
@@ -232,22 +251,22 @@ def test_old_rows_and_weights_rest_while_new_ones_arrive(form: str, shield: str)
 
 
 def test_a_shield_compares_old_triples_with_new_entities_only() -> None:
-    run = begun("transe-divided", negatives=30)
-    assert run.part is not None
-    old = run.examples("train", 0, 1)
+    trainer = begun("transe-divided", negatives=30)
+    assert trainer.part is not None
+    old = trainer.examples("train", 0, 1)
     ends = set(old[:, [0, 2]].flatten().tolist())
     # Without its own answers a triple touches what it is compared with, here a self loop.
     one = torch.tensor([[0, 0, 0]])
-    course = run.shield(one)
-    assert course is not None
+    group = activator(trainer).shield(one)
+    assert group is not None
     for shield, (objective, batch) in (
-        (True, course[:2]),
-        (False, (run.objective(old, old=True), one)),
+        (True, group[:2]),
+        (False, (activator(trainer).objective(old), one)),
     ):
         objective(batch, torch.ones(1)).backward()
-        touched = take_gradients(run.model)["table/entities"].any(1).view(-1, 4).any(1)
+        touched = take_gradients(trainer.model)["table/entities"].any(1).view(-1, 4).any(1)
         others = set(touched.nonzero()[:, 0].tolist()) - {0}
-        assert others & set(run.part.new_entities)
+        assert others & set(trainer.part.new_entities)
         assert bool(others & ends) != shield
 
 
@@ -255,10 +274,10 @@ def test_a_shield_compares_old_triples_with_new_entities_only() -> None:
 def test_old_components_move_no_farther_than_allowed(form: str) -> None:
     most, far = 0.05, []
     for bound in (0.0, most):
-        run = begun(form, later_epochs=6, budget="all", lr=0.2, max_drift=bound, refresh=2)
-        tables, first_new = run.model.tables(), run.old_rows()
+        trainer = begun(form, later_epochs=6, budget="all", lr=0.2, max_drift=bound, refresh=2)
+        tables, first_new = trainer.model.tables(), trainer.old_rows()
         before = {name: table.rows.clone() for name, table in tables.items()}
-        learned = DiCGRL(run.settings).learn(run)
+        learned = strategy_of(trainer.settings).learn(trainer)
         shares = []
         for name, table in tables.items():
             old = before[name][: first_new[name]]
@@ -280,21 +299,21 @@ def test_a_fan_bounds_the_old_neighbours_that_are_looked_at(form: str) -> None:
     wide = begun(form, orders=1, fan=100).activate(10**6)
     assert wide.positions.tolist() == every.positions.tolist()
     assert wide.candidates == every.candidates
-    run = begun(form, orders=1, fan=1)
-    narrow = run.activate(10**6)
+    trainer = begun(form, orders=1, fan=1)
+    narrow = activator(trainer).activate(10**6)
     assert set(narrow.positions.tolist()) <= set(every.positions.tolist())
-    speaking = set(run.examples("train", 1)[:, [0, 2]].flatten().tolist())
-    old_ends = set(run.examples("train", 0, 1)[:, [0, 2]].flatten().tolist())
+    speaking = set(trainer.examples("train", 1)[:, [0, 2]].flatten().tolist())
+    old_ends = set(trainer.examples("train", 0, 1)[:, [0, 2]].flatten().tolist())
     # Every node that a new triple mentions and that has an old triple shows one of them.
     assert len(speaking & old_ends) / 2 <= narrow.candidates <= len(speaking & old_ends)
     assert narrow.candidates < every.candidates
 
 
 def test_examples_that_shield_and_are_activated_count_once() -> None:
-    run = begun("transe-divided", arrive_epochs=1, later_epochs=1, shield="all", budget="all")
-    learned = DiCGRL(run.settings).learn(run)
+    trainer = begun("transe-divided", arrive_epochs=1, later_epochs=1, shield="all", budget="all")
+    learned = strategy_of(trainer.settings).learn(trainer)
     assert learned.activated > 0
-    assert learned.replayed == run.count("train", 0, 1)
+    assert learned.replayed == trainer.count("train", 0, 1)
 
 
 @pytest.mark.parametrize("guard", [False, True])
@@ -302,18 +321,14 @@ def test_the_activated_examples_may_shield_and_then_count_once(
     guard: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes: dict[str, Any] = {"shield": "activated", "budget": "6", "guard": guard, "fan": 2}
-    run = begun("transe-divided", arrive_epochs=2, later_epochs=2, **changes)
-    lessons: list[TrainingSet] = []
-    shielded = watch_shield(run, monkeypatch)
-    fit = run.fit
-    monkeypatch.setattr(
-        run, "fit", lambda lesson, *rest: (lessons.append(lesson), fit(lesson, *rest))[1]
-    )
-    learned = DiCGRL(run.settings).learn(run)
-    arrival, update = lessons
-    assert isinstance(arrival, _Mixed) and isinstance(update, _Mixed)
-    _, shield = arrival.courses
-    _, activated, *guards = update.courses
+    trainer = begun("transe-divided", arrive_epochs=2, later_epochs=2, **changes)
+    shielded = watch_shield(monkeypatch)
+    training_sets = watch_fit(trainer, monkeypatch)
+    learned = strategy_of(trainer.settings).learn(trainer)
+    arrival, update = training_sets
+    assert isinstance(arrival, MixedSet) and isinstance(update, MixedSet)
+    _, shield = arrival.groups
+    _, activated, *guards = update.groups
     rows = {tuple(row) for row in activated.examples.tolist()}
     assert len(rows) == 6 == learned.replayed
     assert [{tuple(row) for row in triples.tolist()} for triples in shielded] == [rows]
@@ -324,26 +339,28 @@ def test_the_activated_examples_may_shield_and_then_count_once(
 def test_a_shield_is_raised_for_newcomers_that_arrive_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = begun("transe-divided", arrive_epochs=0, later_epochs=1, shield="5", guard=True)
-    shielded = watch_shield(run, monkeypatch)
-    DiCGRL(run.settings).learn(run)
+    trainer = begun("transe-divided", arrive_epochs=0, later_epochs=1, shield="5", guard=True)
+    shielded = watch_shield(monkeypatch)
+    strategy_of(trainer.settings).learn(trainer)
     assert shielded == []
 
 
 def test_a_shield_of_activated_examples_says_what_was_activated() -> None:
-    run = begun("transe-divided", arrive_epochs=1, later_epochs=0, shield="activated", budget="3")
-    learned = DiCGRL(run.settings).learn(run)
+    trainer = begun(
+        "transe-divided", arrive_epochs=1, later_epochs=0, shield="activated", budget="3"
+    )
+    learned = strategy_of(trainer.settings).learn(trainer)
     assert learned.candidates >= learned.activated > 3 == learned.replayed
 
 
 @pytest.mark.parametrize("newcomers", [True, False])
 def test_facts_about_what_is_known_are_learned_where_there_is_no_update(newcomers: bool) -> None:
     settings = settings_of("transe-divided", "dicgrl", arrive_epochs=3, later_epochs=0, lr=0.05)
-    run = run_of(settings)
-    assert isinstance(run, LinkTrainer)
+    trainer = trainer_of(settings)
+    assert isinstance(trainer, LinkTrainer)
     first, second, _ = knowledge_stream()
-    run.take(first)
-    strategy(settings).learn(run)
+    trainer.take(first)
+    strategy_of(settings).learn(trainer)
     known = np.array([[1, 0, 2], [3, 1, 1]])
     train = np.concatenate([second.train, known]) if newcomers else known
     part = replace(second, train=train)
@@ -356,20 +373,21 @@ def test_facts_about_what_is_known_are_learned_where_there_is_no_update(newcomer
             valid=second.valid[:0],
             test=second.test[:0],
         )
-    run.take(part)
-    before = weights(run)
-    learned = DiCGRL(settings).learn(run)
+    trainer.take(part)
+    before = weights(trainer)
+    learned = strategy_of(settings).learn(trainer)
     assert [fit.epochs for fit in learned.fits] == ([3, 3] if newcomers else [3])
-    moved = changed_rows(before, weights(run), "entities")
-    assert {row // run.model.count for row in moved} >= {1, 2, 3}
+    moved = changed_rows(before, weights(trainer), "entities")
+    assert {row // trainer.model.count for row in moved} >= {1, 2, 3}
 
 
 @pytest.mark.parametrize("form", ["transe-divided", "transe-published"])
 def test_old_rows_learn_at_the_pace_of_what_is_new_about_them(form: str) -> None:
-    run = begun(form, pace=0.5, budget="all")
-    run.open_concerned(run.activate(10**6))
-    model, first_new = run.model, run.old_rows()
-    old, new = (run.examples("train", *span).tolist() for span in ((0, 1), (1,)))
+    trainer = begun(form, pace=0.5, budget="all")
+    concerns = activator(trainer)
+    concerns.unfreeze_concerned(concerns.activate(10**6))
+    model, first_new = trainer.model, trainer.old_rows()
+    old, new = (trainer.examples("train", *span).tolist() for span in ((0, 1), (1,)))
     seen = set()
     for name, table in model.tables().items():
         paces = table.pace()
@@ -393,13 +411,13 @@ def test_an_epoch_takes_every_example_once_and_mixes_old_and_new() -> None:
         raise AssertionError
 
     old_weight = torch.linspace(0, 1, 40)
-    lesson = _Mixed(
+    training_set = MixedSet(
         ExampleGroup(loss, torch.arange(10), torch.ones(10)),
         ExampleGroup(loss, torch.arange(100, 140), old_weight),
         at_once=False,
     )
     kinds, seen = [], []
-    for _, examples, weight in lesson.batches(1, 5, torch.Generator().manual_seed(0)):
+    for _, examples, weight in training_set.batches(1, 5, torch.Generator().manual_seed(0)):
         kinds.append("new" if examples[0] < 100 else "old")
         assert all((e < 100) == (kinds[-1] == "new") for e in examples.tolist())
         expected = old_weight[examples - 100] if kinds[-1] == "old" else torch.ones(5)
@@ -417,10 +435,10 @@ def test_a_course_may_take_a_few_others_of_its_examples_in_every_epoch() -> None
 
     new = ExampleGroup(loss, torch.arange(4), torch.ones(4))
     some = ExampleGroup(loss, torch.arange(100, 130), torch.arange(30.0), most=6)
-    lesson = _Mixed(new, some, at_once=False)
+    training_set = MixedSet(new, some, at_once=False)
     epochs = []
     for epoch in range(20):
-        taken = list(lesson.batches(epoch, 4, torch.Generator().manual_seed(epoch)))
+        taken = list(training_set.batches(epoch, 4, torch.Generator().manual_seed(epoch)))
         rows = torch.cat([examples for _, examples, _ in taken])
         weight = torch.cat([weight for _, _, weight in taken])
         few = rows[rows >= 100]
@@ -432,15 +450,15 @@ def test_a_course_may_take_a_few_others_of_its_examples_in_every_epoch() -> None
 
 
 def test_everything_is_open_again_when_learning_fails() -> None:
-    run = begun("convkb-divided", arrive_epochs=2)
+    trainer = begun("convkb-divided", arrive_epochs=2)
 
     def fail(report: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        DiCGRL(run.settings).learn(run, fail)
-    assert all(table.open is None for table in run.model.tables().values())
-    assert all(parameter.requires_grad for parameter in run.model.parameters())
+        strategy_of(trainer.settings).learn(trainer, fail)
+    assert all(table.open is None for table in trainer.model.tables().values())
+    assert all(parameter.requires_grad for parameter in trainer.model.parameters())
 
 
 def test_the_early_stop_gives_back_rows_that_were_opened_in_between(
@@ -448,30 +466,30 @@ def test_the_early_stop_gives_back_rows_that_were_opened_in_between(
 ) -> None:
     """Validation falls from the first epoch on, while every epoch activates other triples."""
     changes = {"budget": "all", "orders": 1, "fan": 1, "refresh": 1, "later_epochs": 6}
-    run = begun("transe-divided", validate_every=1, patience=0, **changes)
+    trainer = begun("transe-divided", validate_every=1, patience=0, **changes)
     kept: list[dict[str, Tensor]] = []
     opened: list[set[int]] = []
 
     def judge(examples: Tensor) -> float:
-        kept.append(weights(run))
-        found = run.model.entities.open
+        kept.append(weights(trainer))
+        found = trainer.model.entities.open
         assert found is not None
         opened.append(set(found.tolist()))
         return -float(len(kept))
 
-    monkeypatch.setattr(run, "judge", judge)
-    report = DiCGRL(run.settings).learn(run).fits[0]
+    monkeypatch.setattr(trainer, "judge", judge)
+    report = strategy_of(trainer.settings).learn(trainer).fits[0]
     assert report.best_epoch == 1 and report.epochs == 6
     assert set().union(*opened) > opened[0]  # rows that were closed in the best epoch
     assert not same(kept[0], kept[-1])
-    assert same(weights(run), kept[0])
+    assert same(weights(trainer), kept[0])
 
 
 def test_dense_weights_can_be_averaged_by_the_examples_behind_them() -> None:
     plain, mean = (begun("convkb-divided", later_epochs=3, average=a) for a in (False, True))
     before = weights(mean)
-    for run in (plain, mean):
-        DiCGRL(run.settings).learn(run)
+    for trainer in (plain, mean):
+        strategy_of(trainer.settings).learn(trainer)
     learned, averaged = weights(plain), weights(mean)
     old = mean.count("train", 0, 1) / mean.count("train")
     for name, _ in mean.model.named_parameters():
@@ -482,24 +500,17 @@ def test_dense_weights_can_be_averaged_by_the_examples_behind_them() -> None:
 
 
 def test_lessons_of_the_arrival_hold_the_shield_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = begun("transe-divided", news_only=True, arrive_epochs=1, later_epochs=0, shield="7")
-    lessons: list[TrainingSet] = []
-    shielded = watch_shield(run, monkeypatch)
-    original = run.fit
-
-    def fit(lesson: TrainingSet, *rest: Any) -> Any:
-        lessons.append(lesson)
-        return original(lesson, *rest)
-
-    monkeypatch.setattr(run, "fit", fit)
-    DiCGRL(run.settings).learn(run)
-    (lesson,) = lessons
-    assert isinstance(lesson, _Mixed)
-    history = {tuple(row) for row in run.examples("train", 0, 1).tolist()}
-    new, guarding = lesson.courses
+    trainer = begun("transe-divided", news_only=True, arrive_epochs=1, later_epochs=0, shield="7")
+    shielded = watch_shield(monkeypatch)
+    training_sets = watch_fit(trainer, monkeypatch)
+    strategy_of(trainer.settings).learn(trainer)
+    (training_set,) = training_sets
+    assert isinstance(training_set, MixedSet)
+    history = {tuple(row) for row in trainer.examples("train", 0, 1).tolist()}
+    new, guarding = training_set.groups
     (triples,) = shielded
     shield = [tuple(row) for row in triples.tolist()]
     assert len(set(shield)) == len(guarding.examples) == 7 and set(shield) <= history
-    assert torch.equal(new.examples, run.examples("train", 1))
-    assert torch.equal(lesson.examples, new.examples)
+    assert torch.equal(new.examples, trainer.examples("train", 1))
+    assert torch.equal(training_set.examples, new.examples)
     assert guarding.weight.tolist() == [1.0] * 7

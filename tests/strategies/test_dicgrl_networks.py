@@ -12,35 +12,47 @@ import pytest
 import torch
 from torch import Tensor
 
-from dicgrl.strategies import strategy
-from dicgrl.strategies.dicgrl import DiCGRL, _Mixed
+from dicgrl.strategies.activator import Activator
+from dicgrl.strategies.activator_nodes import NodeActivator
+from dicgrl.strategies.budget import BudgetSettings
+from dicgrl.strategies.mixed import MixedSet
 from dicgrl.trainers import NodeTrainer
-from dicgrl.training import TrainingSet
-from tests.growing import break_ties, network_stream, run_of, settings_of, weights
+from tests.growing import (
+    activator,
+    break_ties,
+    network_stream,
+    settings_of,
+    strategy_of,
+    trainer_of,
+    watch_fit,
+    weights,
+)
 from tests.slow_activation import Active, Link, edge_link, slow_activation
 
 every_form = pytest.mark.parametrize("form", ["gat-divided", "sage-divided"])
 
 
 def begun(form: str, labelled: bool = True, **changes: Any) -> NodeTrainer:
-    """A run that has learned a part and taken in the next, which may have nothing to learn from."""
+    """A trainer of one part that has taken in the next, which may have nothing to learn from."""
     settings = settings_of(form, "dicgrl", **({"dropout": 0.0} | changes))
-    run = run_of(settings)
-    assert isinstance(run, NodeTrainer)
+    trainer = trainer_of(settings)
+    assert isinstance(trainer, NodeTrainer)
     stream = network_stream()
-    run.take(stream[0])
-    strategy(settings).learn(run)
-    break_ties(run.model)
+    trainer.take(stream[0])
+    learner = strategy_of(settings)
+    learner.learn(trainer)
+    break_ties(trainer.model)
     part = stream[1]
-    run.take(part if labelled else replace(part, train=part.train[:0]))
-    return run
+    trainer.take(part if labelled else replace(part, train=part.train[:0]))
+    learner.prepare(trainer)
+    return trainer
 
 
-def slow_links(run: NodeTrainer, before: Any) -> tuple[list[Link], list[Link]]:
-    assert run.graph is not None and run.part is not None
-    x, edges, count = run.x.tolist(), run.graph.edges.tolist(), len(run.part.edges)
+def slow_links(trainer: NodeTrainer, before: Any) -> tuple[list[Link], list[Link]]:
+    assert trainer.graph is not None and trainer.part is not None
+    x, edges, count = trainer.x.tolist(), trainer.graph.edges.tolist(), len(trainer.part.edges)
     old = [edge_link(before, x, edge) for edge in edges[: len(edges) - count]]
-    return old, [edge_link(run.model, x, edge) for edge in edges[len(edges) - count :]]
+    return old, [edge_link(trainer.model, x, edge) for edge in edges[len(edges) - count :]]
 
 
 @every_form
@@ -48,33 +60,35 @@ def slow_links(run: NodeTrainer, before: Any) -> tuple[list[Link], list[Link]]:
 def test_activated_nodes_and_open_components_are_those_of_the_definition(
     form: str, orders: int
 ) -> None:
-    run = begun(form, orders=orders)
-    before = copy.deepcopy(run.model)
+    trainer = begun(form, orders=orders)
+    before = copy.deepcopy(trainer.model)
     with torch.no_grad():  # new edges are routed by the model of now, old ones by that of before
-        for parameter in run.model.routers.parameters():
+        for parameter in trainer.model.routers.parameters():
             parameter.copy_(parameter.flip(-1))
-    old, new = slow_links(run, before)
+    old, new = slow_links(trainer, before)
     expected, looked = slow_activation(old, new, orders)
     nodes: dict[int, list[Active]] = defaultdict(list)
     for number, one in expected.items():
         for end in old[number].ends:
             nodes[end].append(one)
-    train = set(run.examples("train", 0, 1).tolist())
+    train = set(trainer.examples("train", 0, 1).tolist())
 
-    replay = run.activate(10**6)
-    run.open_concerned(replay)
+    concerns = activator(trainer)
+    replay = concerns.activate(10**6)
+    concerns.unfreeze_concerned(replay)
     assert (replay.candidates, replay.activated) == (len(looked), len(expected))
     assert replay.examples.tolist() == replay.positions.tolist() == sorted(train & nodes.keys())
-    heavy = {1: run.settings.weight1, 2: run.settings.weight2}
+    heavy = {1: trainer.settings.weight1, 2: trainer.settings.weight2}
     assert replay.weight.tolist() == [
         heavy[min(one.order for one in nodes[node])] for node in replay.examples.tolist()
     ]
     merit = {node: sum(one.merit for one in nodes[node]) for node in train & nodes.keys()}
-    few = run.activate(2).examples.tolist()
+    few = concerns.activate(2).examples.tolist()
     assert len(few) == 2
     assert min(merit[n] for n in few) >= max(merit[n] for n in merit if n not in few) - 1e-9
 
-    assert run._open is not None and run.part is not None
+    movable = movable_of(concerns)
+    assert trainer.part is not None
     spoken: dict[int, set[int]] = defaultdict(set)
     for link in new:
         for end in link.ends:
@@ -82,14 +96,22 @@ def test_activated_nodes_and_open_components_are_those_of_the_definition(
     for number, one in expected.items():
         for end in old[number].ends:
             spoken[end] |= one.common
-    for node, row in enumerate(run._open.tolist()):
-        fresh = node >= run.part.new_nodes.start
-        assert {k for k, is_open in enumerate(row) if is_open} == (
+    for node, row in enumerate(movable.tolist()):
+        fresh = node >= trainer.part.new_nodes.start
+        assert {k for k, may_move in enumerate(row) if may_move} == (
             set(range(4)) if fresh else spoken[node]
         )
 
 
-def gradients_of(run: NodeTrainer, nodes: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+def movable_of(concerns: Activator) -> Tensor:
+    """Which components of which nodes gradients reach, [N, K]."""
+    assert isinstance(concerns, NodeActivator) and concerns._movable is not None
+    return concerns._movable
+
+
+def gradients_of(
+    trainer: NodeTrainer, concerns: Activator, nodes: Tensor
+) -> tuple[Tensor, dict[str, Tensor]]:
     """What the loss of old nodes sends to the components before the class layer, and to weights."""
     seen: list[Tensor] = []
 
@@ -97,27 +119,28 @@ def gradients_of(run: NodeTrainer, nodes: Tensor) -> tuple[Tensor, dict[str, Ten
         output[0].retain_grad()
         seen.append(output[0])
 
-    handle = run.model.stack[-1].register_forward_hook(keep)
-    run.model.train(False)
-    run.model.zero_grad()
-    run.objective(nodes, old=True)(nodes, torch.ones(len(nodes))).backward()
+    handle = trainer.model.stack[-1].register_forward_hook(keep)
+    trainer.model.train(False)
+    trainer.model.zero_grad()
+    concerns.objective(nodes)(nodes, torch.ones(len(nodes))).backward()
     handle.remove()
     (parts,) = seen
     found = torch.zeros_like(parts) if parts.grad is None else parts.grad
-    return found, {n: p.grad for n, p in run.model.named_parameters() if p.grad is not None}
+    return found, {n: p.grad for n, p in trainer.model.named_parameters() if p.grad is not None}
 
 
 @every_form
 def test_gradients_of_old_nodes_reach_open_components_alone(form: str) -> None:
-    run = begun(form)
-    old = run.examples("train", 0, 1)
-    replay = run.activate(10**6)
-    run.open_concerned(replay)
-    assert run._open is not None
-    run._open[:, 2] = False  # nobody's third component
-    found, dense = gradients_of(run, replay.examples)
+    trainer = begun(form)
+    old = trainer.examples("train", 0, 1)
+    concerns = activator(trainer)
+    replay = concerns.activate(10**6)
+    concerns.unfreeze_concerned(replay)
+    movable = movable_of(concerns)
+    movable[:, 2] = False  # nobody's third component
+    found, dense = gradients_of(trainer, concerns, replay.examples)
     reached = found.any(-1)  # [N, K]
-    closed = ~run._open
+    closed = ~movable
     assert reached.any() and closed[old].any()
     assert not reached[closed].any()
     # Components never mix before the class layer: weights of the closed one get nothing either.
@@ -132,38 +155,38 @@ def test_gradients_of_old_nodes_reach_open_components_alone(form: str) -> None:
 
 @every_form
 def test_scores_do_not_depend_on_what_is_open(form: str) -> None:
-    run = begun(form, beta=0.0)
-    old = run.examples("train", 0, 1)
-    run.model.train(False)
-    losses = []
+    trainer = begun(form, beta=0.0)
+    old = trainer.examples("train", 0, 1)
+    trainer.model.train(False)
+    losses, concerns = [], activator(trainer)
     for _ in range(2):
-        losses.append(run.objective(old, old=True)(old, torch.ones(len(old))).item())
-        run.open_concerned(run.activate(1))
-    run._open = torch.zeros(len(run.x), 4, dtype=torch.bool)
-    losses.append(run.objective(old, old=True)(old, torch.ones(len(old))).item())
+        losses.append(concerns.objective(old)(old, torch.ones(len(old))).item())
+        concerns.unfreeze_concerned(concerns.activate(1))
+    movable_of(concerns).zero_()
+    losses.append(concerns.objective(old)(old, torch.ones(len(old))).item())
     assert losses[0] == pytest.approx(losses[1]) == pytest.approx(losses[2])
 
 
 @every_form
 def test_old_nodes_are_scored_by_the_attention_of_before(form: str) -> None:
-    run = begun(form, beta=0.0)
-    old = run.examples("train", 0, 1)
-    run.model.train(False)
+    trainer = begun(form, beta=0.0)
+    old = trainer.examples("train", 0, 1)
+    trainer.model.train(False)
     ones = torch.ones(len(old))
-    before = run.objective(old, old=True)(old, ones).item()
+    before = activator(trainer).objective(old)(old, ones).item()
     with torch.no_grad():
-        for parameter in run.model.routers.parameters():
+        for parameter in trainer.model.routers.parameters():
             parameter.copy_(parameter.flip(-1))
-    assert run.objective(old, old=True)(old, ones).item() == pytest.approx(before)
-    assert run.objective(old)(old, ones).item() != pytest.approx(before)
+    assert activator(trainer).objective(old)(old, ones).item() == pytest.approx(before)
+    assert trainer.objective(old)(old, ones).item() != pytest.approx(before)
 
 
 @every_form
 def test_weights_are_averaged_by_training_nodes_and_new_classes_keep_theirs(form: str) -> None:
     plain, mean = (begun(form, later_epochs=3, average=a) for a in (False, True))
     before = weights(mean)
-    for run in (plain, mean):
-        DiCGRL(run.settings).learn(run)
+    for trainer in (plain, mean):
+        strategy_of(trainer.settings).learn(trainer)
     learned, averaged = weights(plain), weights(mean)
     share = 8 / (8 + 4)  # training nodes of the two parts
     assert share == mean.count("train", 0, 1) / mean.count("train")
@@ -175,11 +198,11 @@ def test_weights_are_averaged_by_training_nodes_and_new_classes_keep_theirs(form
     assert mean.model.num_classes == 3
 
 
-def probabilities(run: NodeTrainer, model: Any) -> list[list[float]]:
+def probabilities(trainer: NodeTrainer, model: Any) -> list[list[float]]:
     """Class probabilities of all nodes; nothing dropped."""
     model.train(False)
     with torch.no_grad():
-        found: list[list[float]] = model(run.inputs, run.edges).double().softmax(1).tolist()
+        found: list[list[float]] = model(trainer.inputs, trainer.edges).double().softmax(1).tolist()
     return found
 
 
@@ -192,87 +215,87 @@ def slow_divergence(before: list[float], now: list[float]) -> float:
 def test_a_shield_measures_how_far_old_nodes_are_from_what_they_were(
     form: str, beta: float
 ) -> None:
-    run = begun(form, dropout=0.5, beta=beta)
-    before = probabilities(run, copy.deepcopy(run._before))
+    trainer = begun(form, dropout=0.5, beta=beta)
+    before = probabilities(trainer, copy.deepcopy(trainer.model_before))
     nodes = torch.tensor([0, 3, 9, 11])
-    course = run.shield(nodes)
-    assert course is not None and course.examples is nodes
+    group = activator(trainer).shield(nodes)
+    assert group is not None and group.examples is nodes
     with torch.no_grad():
-        for parameter in run.model.parameters():
+        for parameter in trainer.model.parameters():
             parameter.add_(0.3 * torch.randn(parameter.shape, generator=torch.manual_seed(1)))
-    now = probabilities(run, run.model)
+    now = probabilities(trainer, trainer.model)
     assert len(now[0]) == len(before[0]) + 1  # a class came with the part
     each = [slow_divergence(before[node], now[node]) for node in nodes.tolist()]
     assert min(each) > 0
     weight = torch.tensor([1.0, 2.0, 0.0, 1.0])
     expected = sum(e * w for e, w in zip(each, weight.tolist(), strict=True)) / 4
-    expected += beta * run.model.take_concentration().item()  # of the pass that `now` comes from
-    run.model.train()  # nothing is dropped in training, either
-    assert course.objective(nodes, weight).item() == pytest.approx(expected, rel=1e-4)
+    expected += beta * trainer.model.take_concentration().item()  # of the pass of `now`
+    trainer.model.train()  # nothing is dropped in training, either
+    assert group.objective(nodes, weight).item() == pytest.approx(expected, rel=1e-4)
     # Together they count no more than the eight nodes that were learned from before.
     for count, each in ((4, 1.0), (14, 8 / 14)):
-        course = run.shield(torch.arange(count))
-        assert course is not None and course.weight.tolist() == pytest.approx([each] * count)
+        group = activator(trainer).shield(torch.arange(count))
+        assert group is not None and group.weight.tolist() == pytest.approx([each] * count)
 
 
 @every_form
 @pytest.mark.parametrize("batch", [0, 4])
 def test_a_shield_pulls_nowhere_as_long_as_nothing_has_changed(form: str, batch: int) -> None:
     """In batches both models see the same few neighbours."""
-    run = begun(form, dropout=0.5, beta=0.0, batch=batch, neighbours=1)
-    assert run._before is not None
+    trainer = begun(form, dropout=0.5, beta=0.0, batch=batch, neighbours=1)
+    assert trainer.model_before is not None
     with torch.no_grad():  # a new class that nobody is near
-        run.model.class_bias[2] = -50.0
+        trainer.model.class_bias[2] = -50.0
     nodes = torch.arange(14)
-    course = run.shield(nodes)
-    assert course is not None
-    loss = course.objective(nodes, course.weight)
+    group = activator(trainer).shield(nodes)
+    assert group is not None
+    loss = group.objective(nodes, group.weight)
     loss.backward()
     assert loss.item() == pytest.approx(0, abs=1e-6)
-    assert all(p.grad is None or p.grad.abs().max() < 1e-6 for p in run.model.parameters())
-    assert all(p.grad is None for p in run._before.parameters())
+    assert all(p.grad is None or p.grad.abs().max() < 1e-6 for p in trainer.model.parameters())
+    assert all(p.grad is None for p in trainer.model_before.parameters())
 
 
 def test_a_network_has_no_rows_that_could_bring_news_alone() -> None:
-    run = begun("gat-divided", arrive_epochs=2)
-    assert not run.has_rows and not run.old_rows()
-    assert not run.brings_news_only()
+    trainer = begun("gat-divided", arrive_epochs=2)
+    assert not trainer.has_rows and not trainer.old_rows()
+    assert not activator(trainer).is_about_newcomers_only()
 
 
-def without_new_classes(run: NodeTrainer) -> NodeTrainer:
-    """The same run, as if its newest part had brought none."""
-    assert run.part is not None
-    end = run.part.new_classes.stop
-    run.part = replace(run.part, new_classes=range(end, end))
-    return run
+def without_new_classes(trainer: NodeTrainer) -> NodeTrainer:
+    """The same trainer, as if its newest part had brought none."""
+    assert trainer.part is not None
+    end = trainer.part.new_classes.stop
+    trainer.part = replace(trainer.part, new_classes=range(end, end))
+    return trainer
 
 
 @pytest.mark.parametrize(
     ("shield", "count"), [("0", 0), ("50%", 7), ("0.5x", 4), ("3", 3), ("all", 14)]
 )
 def test_a_shield_is_drawn_from_all_old_nodes(shield: str, count: int) -> None:
-    run = without_new_classes(begun("gat-divided", shield=shield))
+    trainer = without_new_classes(begun("gat-divided", shield=shield))
     drawn: set[int] = set()
     for _ in range(30):
-        nodes, learned_from = run.draw_shield()
+        nodes, learned_from = activator(trainer).draw_shield()
         assert len(set(nodes.tolist())) == len(nodes) == count
         assert len(learned_from) == 0
         drawn |= set(nodes.tolist())
     assert drawn == (set(range(14)) if count else set())  # the second part begins there
-    assert (run.shield(nodes) is None) == (count == 0)
+    assert (activator(trainer).shield(nodes) is None) == (count == 0)
 
 
 def test_where_classes_arrive_nodes_of_unknown_class_are_free_to_be_of_one() -> None:
-    run = begun("gat-divided", shield="all")
-    assert run.part is not None and len(run.part.new_classes) == 1
-    assert run.draw_shield()[0].tolist() == run.examples("train", 0, 1).tolist()
+    trainer = begun("gat-divided", shield="all")
+    assert trainer.part is not None and len(trainer.part.new_classes) == 1
+    assert activator(trainer).draw_shield()[0].tolist() == trainer.examples("train", 0, 1).tolist()
 
 
 def test_in_batches_an_epoch_takes_some_old_nodes_for_each_new_one_that_is_learned_from() -> None:
-    run = begun("gat-divided", batch=4)
-    course = run.shield(torch.arange(14))
-    assert course is not None and run.part is not None
-    assert course.most == 10 * len(run.part.train) == 40
+    trainer = begun("gat-divided", batch=4)
+    group = activator(trainer).shield(torch.arange(14))
+    assert group is not None and trainer.part is not None
+    assert group.most == 10 * len(trainer.part.train) == 40
 
 
 @every_form
@@ -281,11 +304,11 @@ def test_a_new_class_starts_where_its_nodes_are(form: str) -> None:
     random, placed = (begun(form, start=start) for start in ("random", "auto"))
     assert torch.equal(random.model.class_weight[:2], placed.model.class_weight[:2])
     assert not torch.equal(random.model.class_weight[2], placed.model.class_weight[2])
-    run, old = placed, placed.examples("train", 0, 1)
-    new = run.examples("train", 1)
-    own = new[run.labels[new] == 2]
+    trainer, old = placed, placed.examples("train", 0, 1)
+    new = trainer.examples("train", 1)
+    own = new[trainer.labels[new] == 2]
     assert len(own) > 0
-    scores = run.scores(torch.arange(len(run.x)))
+    scores = trainer.scores(torch.arange(len(trainer.x)))
     assert scores[own, 2].mean().item() == pytest.approx(scores[own, :2].amax(1).mean().item())
     assert scores[old, 2].mean().item() == pytest.approx(scores[old, :2].mean().item(), abs=1e-5)
 
@@ -293,39 +316,42 @@ def test_a_new_class_starts_where_its_nodes_are(form: str) -> None:
 @pytest.mark.parametrize("batch", [0, 4])
 def test_where_there_is_nothing_to_learn_nothing_moves(batch: int) -> None:
     changes: dict[str, Any] = {"shield": "all", "budget": "0", "weight_decay": 0.1}
-    run = begun("gat-divided", labelled=False, later_epochs=5, batch=batch, **changes)
-    before = weights(run)
-    learned = DiCGRL(run.settings).learn(run)
+    trainer = begun("gat-divided", labelled=False, later_epochs=5, batch=batch, **changes)
+    before = weights(trainer)
+    learned = strategy_of(trainer.settings).learn(trainer)
     assert learned.fits == [] and learned.replayed == 0
-    assert all(torch.equal(values, before[name]) for name, values in weights(run).items())
+    assert all(torch.equal(values, before[name]) for name, values in weights(trainer).items())
 
 
 @pytest.mark.parametrize("batch", [0, 4])
 def test_a_part_without_examples_of_its_own_replays_what_it_activates(batch: int) -> None:
-    run = begun("gat-divided", labelled=False, shield="all", later_epochs=2, batch=batch)
-    before = weights(run)
-    learned = DiCGRL(run.settings).learn(run)
+    trainer = begun("gat-divided", labelled=False, shield="all", later_epochs=2, batch=batch)
+    before = weights(trainer)
+    learned = strategy_of(trainer.settings).learn(trainer)
     assert learned.replayed > 0 and len(learned.fits) == 1
-    assert not all(torch.equal(values, before[name]) for name, values in weights(run).items())
+    assert not all(torch.equal(values, before[name]) for name, values in weights(trainer).items())
 
 
 def test_examples_that_count_nothing_are_no_failure() -> None:
     changes: dict[str, Any] = {"budget": "all", "weight1": 0.0, "weight2": 0.0}
-    run = begun("gat-divided", labelled=False, later_epochs=2, **changes)
-    learned = DiCGRL(run.settings).learn(run)
+    trainer = begun("gat-divided", labelled=False, later_epochs=2, **changes)
+    learned = strategy_of(trainer.settings).learn(trainer)
     assert learned.replayed > 0 and len(learned.fits) == 1
 
 
 def test_in_batches_drift_is_not_known() -> None:
-    run = begun("gat-divided", batch=4, later_epochs=1)
-    assert "drift" not in DiCGRL(run.settings).learn(run).details
+    trainer = begun("gat-divided", batch=4, later_epochs=1)
+    assert "drift" not in strategy_of(trainer.settings).learn(trainer).details
 
 
 @every_form
 def test_drift_is_how_far_old_nodes_moved_and_how_many_changed_class(form: str) -> None:
-    run = begun(form, later_epochs=20, later_rate=5.0, validate_on="none")
-    drift = DiCGRL(run.settings).learn(run).details["drift"]
-    before, now = probabilities(run, run._before), probabilities(run, run.model)
+    trainer = begun(form, later_epochs=20, later_rate=5.0, validate_on="none")
+    drift = strategy_of(trainer.settings).learn(trainer).details["drift"]
+    before, now = (
+        probabilities(trainer, trainer.model_before),
+        probabilities(trainer, trainer.model),
+    )
     far = [
         sum(abs(p - q) for p, q in zip([*old, 0.0], new, strict=True)) / 2
         for old, new in zip(before[:14], now[:14], strict=True)
@@ -339,9 +365,12 @@ def test_drift_is_how_far_old_nodes_moved_and_how_many_changed_class(form: str) 
     assert drift["nodes"] == sum(changed) > 0
 
 
-def divergence(run: NodeTrainer) -> float:
-    """How far old nodes are on average from what the model of before says."""
-    before, now = probabilities(run, run._before), probabilities(run, run.model)
+def divergence(trainer: NodeTrainer) -> float:
+    """How far old nodes are on average from what the previous model says."""
+    before, now = (
+        probabilities(trainer, trainer.model_before),
+        probabilities(trainer, trainer.model),
+    )
     return sum(map(slow_divergence, before[:14], now[:14])) / 14
 
 
@@ -349,44 +378,47 @@ def divergence(run: NodeTrainer) -> float:
 def test_old_nodes_stay_nearer_to_what_they_were_behind_a_shield(batch: int) -> None:
     far = []
     for shield in ("0", "all"):
-        run = begun("gat-divided", shield=shield, later_epochs=20, batch=batch, validate_on="none")
-        learned = DiCGRL(run.settings).learn(run)
-        assert learned.replayed == len(run.activate(DiCGRL(run.settings).budget(run)).positions)
-        far.append(divergence(run))
+        trainer = begun(
+            "gat-divided", shield=shield, later_epochs=20, batch=batch, validate_on="none"
+        )
+        learned = strategy_of(trainer.settings).learn(trainer)
+        assert learned.replayed == len(
+            activator(trainer)
+            .activate(trainer.settings.of(BudgetSettings).allowed(trainer))
+            .positions
+        )
+        far.append(divergence(trainer))
     assert far[1] < 0.5 * far[0]
 
 
 def test_a_step_of_a_whole_network_takes_the_mean_over_examples_of_all_kinds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = begun("gat-divided", shield="7", budget="4", weight1=0.5, later_epochs=1, beta=0.0)
-    lessons: list[TrainingSet] = []
-    fit = run.fit
-    monkeypatch.setattr(
-        run, "fit", lambda lesson, *rest: (lessons.append(lesson), fit(lesson, *rest))[1]
-    )
-    DiCGRL(run.settings).learn(run)
-    (lesson,) = lessons
-    assert isinstance(lesson, _Mixed)
-    ((objective, examples, weight),) = lesson.batches(2, 3, torch.Generator())
-    new = run.examples("train", 1)
+    trainer = begun("gat-divided", shield="7", budget="4", weight1=0.5, later_epochs=1, beta=0.0)
+    training_sets = watch_fit(trainer, monkeypatch)
+    strategy_of(trainer.settings).learn(trainer)
+    (training_set,) = training_sets
+    assert isinstance(training_set, MixedSet)
+    ((objective, examples, weight),) = training_set.batches(2, 3, torch.Generator())
+    new = trainer.examples("train", 1)
     assert torch.equal(examples[: len(new)], new)
     replayed, shielded = torch.split(examples[len(new) :], [4, 7])
     assert weight.tolist() == pytest.approx([1.0] * len(new) + [0.5] * 4 + [1.0] * 7)
-    run.model.train(False)
-    course = run.shield(shielded)
-    assert course is not None
+    trainer.model.train(False)
+    group = activator(trainer).shield(shielded)
+    assert group is not None
     losses = (
-        run.objective(new)(new, torch.ones(len(new))).item() * len(new)
-        + run.objective(replayed, old=True)(replayed, torch.ones(4)).item() * 4 * 0.5
-        + course.objective(shielded, course.weight).item() * 7
+        trainer.objective(new)(new, torch.ones(len(new))).item() * len(new)
+        + activator(trainer).objective(replayed)(replayed, torch.ones(4)).item() * 4 * 0.5
+        + group.objective(shielded, group.weight).item() * 7
     )
     expected = losses / (len(new) + 2 + 7)
     assert objective(examples, weight).item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_later_part_may_be_learned_to_the_end() -> None:
-    run = begun("gat-divided", validate_on="none", later_epochs=5, patience=1)
-    learned = DiCGRL(run.settings).learn(run)
+    trainer = begun("gat-divided", validate_on="none", later_epochs=5, patience=1)
+    learned = strategy_of(trainer.settings).learn(trainer)
     assert [(fit.epochs, fit.best_epoch, fit.best) for fit in learned.fits] == [(5, 5, None)]
-    assert run.validator() is None and run.validator(anew=True) is not None
+    assert trainer.validator("none") is None
+    assert trainer.validator("none", from_scratch=True) is not None

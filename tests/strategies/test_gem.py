@@ -11,11 +11,11 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from dicgrl.graph import KnowledgeStream
-from dicgrl.strategies.gem import GEM, _Projected, project
+from dicgrl.strategies.gem import GEM, Projection, project
 from dicgrl.trainers import LinkTrainer
-from dicgrl.training import TrainingSet
 from dicgrl.training.gradients import inner, put_gradients, take_gradients
-from tests.growing import knowledge_stream, run_of, settings_of
+from dicgrl.training.stepper import Objective
+from tests.growing import knowledge_stream, settings_of, strategy_of, trainer_of
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 6))
@@ -69,47 +69,54 @@ def test_a_gradient_that_is_not_finite_is_left_to_the_loop() -> None:
 
 
 def started(form: str) -> LinkTrainer:
-    run = run_of(settings_of(form, "gem"))
-    assert isinstance(run, LinkTrainer)
+    trainer = trainer_of(settings_of(form, "gem"))
+    assert isinstance(trainer, LinkTrainer)
     for part in knowledge_stream():
-        run.take(part)
-    return run
+        trainer.take(part)
+    return trainer
 
 
-def shares(run: LinkTrainer, signs: tuple[float, ...]) -> Any:
+def shares(trainer: LinkTrainer, signs: tuple[float, ...]) -> Any:
     """A loss without randomness; the sign of a part's scores says what it wants."""
-    starts = [run.count("train", 0, number) for number in range(4)]
+    starts = [trainer.count("train", 0, number) for number in range(4)]
     part_of = {
         tuple(row): number
         for number in range(3)
-        for row in run.examples("train", number, number + 1).tolist()
+        for row in trainer.examples("train", number, number + 1).tolist()
     }
     assert starts[-1] == len(part_of)
 
     def loss(triples: Tensor, weight: Tensor) -> Tensor:
         sign = torch.tensor([signs[part_of[tuple(row)]] for row in triples.tolist()])
-        return (sign * weight * run.model.score(*triples.unbind(1))).sum()
+        return (sign * weight * trainer.model.score(*triples.unbind(1))).sum()
 
     return loss
+
+
+def adjust(trainer: LinkTrainer, objective: Objective, memories: list[Tensor]) -> None:
+    """Project a step on what these memories agree with."""
+    projection = Projection(Projection.Settings())
+    projection._memories = memories
+    projection.adjust(trainer, objective)
 
 
 @pytest.mark.parametrize("form", ["transe", "transe-divided", "convkb-divided"])
 @pytest.mark.parametrize("signs", [(1, 1, -1), (1, -1, -1), (-1, 1, 0.1)])
 def test_a_step_agrees_with_every_memory(form: str, signs: tuple[float, ...]) -> None:
-    run = started(form)
-    objective = shares(run, signs)
-    memories = [run.sample(5, part, part + 1) for part in (0, 1)]
+    trainer = started(form)
+    objective = shares(trainer, signs)
+    memories = [trainer.sample(5, part, part + 1) for part in (0, 1)]
     old = []
     for memory in memories:
         objective(memory, torch.ones(len(memory))).backward()
-        old.append(take_gradients(run.model))
-    new = run.examples("train", 2)
+        old.append(take_gradients(trainer.model))
+    new = trainer.examples("train", 2)
     objective(new, torch.ones(len(new))).backward()
-    given_gradient = take_gradients(run.model)
-    put_gradients(run.model, {name: values.clone() for name, values in given_gradient.items()})
+    given_gradient = take_gradients(trainer.model)
+    put_gradients(trainer.model, {name: values.clone() for name, values in given_gradient.items()})
     assert min(inner(gradient, given_gradient) for gradient in old) < 0  # something to correct
-    _Projected(run, objective, new, memories).adjust()
-    found = take_gradients(run.model)
+    adjust(trainer, objective, memories)
+    found = take_gradients(trainer.model)
     length = inner(found, found).sqrt()
     for gradient in old:
         assert inner(gradient, found) >= -1e-5 * length * inner(gradient, gradient).sqrt()
@@ -121,35 +128,37 @@ def test_a_step_agrees_with_every_memory(form: str, signs: tuple[float, ...]) ->
 
 @pytest.mark.parametrize("form", ["transe", "convkb-divided"])
 def test_a_step_that_nobody_minds_is_left_as_it_is(form: str) -> None:
-    run = started(form)
-    objective = shares(run, (1.0, 1.0, 1.0))
-    new = run.examples("train", 2)
+    trainer = started(form)
+    objective = shares(trainer, (1.0, 1.0, 1.0))
+    new = trainer.examples("train", 2)
     objective(new, torch.ones(len(new))).backward()
-    before = take_gradients(run.model)
-    put_gradients(run.model, {name: values.clone() for name, values in before.items()})
+    before = take_gradients(trainer.model)
+    put_gradients(trainer.model, {name: values.clone() for name, values in before.items()})
     # The new examples stand in for the memory: their gradient agrees with itself.
-    _Projected(run, objective, new, [new, new]).adjust()
-    after = take_gradients(run.model)
+    adjust(trainer, objective, [new, new])
+    after = take_gradients(trainer.model)
     assert all(torch.equal(after[name], values) for name, values in before.items())
 
 
 def test_gradients_are_taken_away_put_back_and_compared() -> None:
-    run = started("convkb-divided")
-    objective = shares(run, (1.0, 1.0, 1.0))
-    rows = run.examples("train", 2)
+    trainer = started("convkb-divided")
+    objective = shares(trainer, (1.0, 1.0, 1.0))
+    rows = trainer.examples("train", 2)
     objective(rows, torch.ones(len(rows))).backward()
-    expected = {f"table/{n}": t.gradient.clone() for n, t in run.model.tables().items()}
-    expected |= {n: p.grad.clone() for n, p in run.model.named_parameters() if p.grad is not None}
-    taken = take_gradients(run.model)
-    assert taken.keys() == expected.keys() | {n for n, _ in run.model.named_parameters()}
+    expected = {f"table/{n}": t.gradient.clone() for n, t in trainer.model.tables().items()}
+    expected |= {
+        n: p.grad.clone() for n, p in trainer.model.named_parameters() if p.grad is not None
+    }
+    taken = take_gradients(trainer.model)
+    assert taken.keys() == expected.keys() | dict(trainer.model.named_parameters()).keys()
     assert all(torch.equal(taken[name], values) for name, values in expected.items())
-    for table in run.model.tables().values():
+    for table in trainer.model.tables().values():
         assert not table.gradient.any() and table.touched() is None
-    assert all(p.grad is None for p in run.model.parameters())
+    assert all(p.grad is None for p in trainer.model.parameters())
     flat = torch.cat([values.flatten() for values in taken.values()])
     assert inner(taken, taken).item() == pytest.approx((flat @ flat).item(), rel=1e-5)
-    put_gradients(run.model, taken)
-    for name, table in run.model.tables().items():
+    put_gradients(trainer.model, taken)
+    for name, table in trainer.model.tables().items():
         assert torch.equal(table.gradient, taken[f"table/{name}"])
         ids = table.touched()
         assert ids is not None
@@ -162,23 +171,20 @@ def test_memories_of_all_parts_share_the_budget_by_size(
 ) -> None:
     """Three old parts of one size: what is rounded up in one is rounded down in another."""
     settings = settings_of("transe", "gem", budget=str(budget), epochs=1)
-    run = run_of(settings)
-    assert isinstance(run, LinkTrainer)
+    trainer = trainer_of(settings)
+    assert isinstance(trainer, LinkTrainer)
     lists = [[(f"{part} {i}", "r", f"{i}") for i in range(5)] for part in range(4)]
     for part in KnowledgeStream.from_labels("even", lists):
-        run.take(part)
-    lessons: list[TrainingSet] = []
-
-    def fit(lesson: TrainingSet, monitor: object) -> Any:
-        lessons.append(lesson)
-
-    monkeypatch.setattr(run, "fit", fit)
-    learned = GEM(settings).learn(run)
-    (lesson,) = lessons
-    assert isinstance(lesson, _Projected)
-    assert learned.replayed == sum(map(len, lesson._memories)) == budget
-    parts = [{tuple(r) for r in run.examples("train", i, i + 1).tolist()} for i in range(3)]
-    for memory in lesson._memories:
+        trainer.take(part)
+    learner = strategy_of(settings)
+    assert isinstance(learner, GEM)
+    monkeypatch.setattr(trainer, "fit", lambda *_, **__: None)
+    learned = learner.learn(trainer)
+    (projection,) = learner.parts
+    assert isinstance(projection, Projection)
+    assert learned.replayed == sum(map(len, projection._memories)) == budget
+    parts = [{tuple(r) for r in trainer.examples("train", i, i + 1).tolist()} for i in range(3)]
+    for memory in projection._memories:
         rows = {tuple(row) for row in memory.tolist()}
         assert len(rows) == len(memory)
         (home,) = [part for part in parts if rows <= part]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 import torch
 
 from dicgrl import UserError
-from dicgrl.strategies import strategy
 from dicgrl.trainers import LinkTrainer
-from dicgrl.training import TrainingSet
-from tests.growing import knowledge_stream, network_stream, run_of, settings_of
+from tests.growing import (
+    knowledge_stream,
+    network_stream,
+    settings_of,
+    strategy_of,
+    trainer_of,
+    watch_fit,
+)
 
 
 def slow_weights(triples: list[list[int]]) -> list[float]:
@@ -26,20 +30,20 @@ def slow_weights(triples: list[list[int]]) -> list[float]:
 
 
 def test_frequent_questions_count_less() -> None:
-    run = run_of(settings_of("transe", "upper", weighting="frequency"))
-    run.take(knowledge_stream()[0])
-    examples = run.examples("train")
-    found = run.weights(examples)
+    trainer = trainer_of(settings_of("transe", "upper", weighting="frequency"))
+    trainer.take(knowledge_stream()[0])
+    examples = trainer.examples("train")
+    found = trainer.weights(examples)
     assert found is not None
     assert found.tolist() == pytest.approx(slow_weights(examples.tolist()), rel=1e-5)
     assert found.max() > found.min()
 
 
 def test_all_count_alike_unless_asked_otherwise() -> None:
-    run = run_of(settings_of("transe", "upper"))
-    run.take(knowledge_stream()[0])
-    assert run.weights(run.examples("train")) is None
-    nodes = run_of(settings_of("gat", "upper"))
+    trainer = trainer_of(settings_of("transe", "upper"))
+    trainer.take(knowledge_stream()[0])
+    assert trainer.weights(trainer.examples("train")) is None
+    nodes = trainer_of(settings_of("gat", "upper"))
     nodes.take(network_stream()[0])
     assert nodes.weights(nodes.examples("train")) is None
 
@@ -49,25 +53,18 @@ def test_only_what_is_learned_from_the_start_is_weighted(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     form = "transe-divided" if name == "dicgrl" else "transe"
-    run = run_of(settings_of(form, name, weighting="frequency"))
-    assert isinstance(run, LinkTrainer)
-    learner = strategy(run.settings)
-    lessons: list[TrainingSet] = []
-    fit = run.fit
-
-    def watched(lesson: TrainingSet, *rest: Any, **named: Any) -> Any:
-        lessons.append(lesson)
-        return fit(lesson, *rest, **named)
-
-    monkeypatch.setattr(run, "fit", watched)
+    trainer = trainer_of(settings_of(form, name, weighting="frequency"))
+    assert isinstance(trainer, LinkTrainer)
+    learner = strategy_of(trainer.settings)
+    training_sets = watch_fit(trainer, monkeypatch)
     for part in knowledge_stream().parts[:2]:
-        run.take(part)
-        learner.learn(run)
-    first, second = lessons[0], lessons[-1]
+        trainer.take(part)
+        learner.learn(trainer)
+    first, second = training_sets[0], training_sets[-1]
     assert first.weight.unique().numel() > 1
     assert (second.weight.unique().numel() > 1) == (name == "upper")
     if name == "upper":
-        expected = run.weights(run.examples("train"))
+        expected = trainer.weights(trainer.examples("train"))
         assert expected is not None and torch.equal(second.weight, expected)
 
 

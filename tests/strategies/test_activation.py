@@ -11,10 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dicgrl.strategies import strategy
-from dicgrl.strategies.activation import Activation, _largest, activate, component_bits
-from dicgrl.trainers import LinkTrainer, NodeTrainer, link_prediction, node_classification
-from tests.growing import break_ties, run_of, settings_of, stream_of
+from dicgrl.strategies.activation import Activation, Links, _largest, activate, component_bits
+from dicgrl.strategies.activator_links import LinkActivator, would_activate
+from dicgrl.strategies.activator_nodes import NodeActivator
+from dicgrl.trainers import LinkTrainer, NodeTrainer
+from tests.growing import (
+    activator,
+    break_ties,
+    settings_of,
+    strategy_of,
+    stream_of,
+    trainer_of,
+)
 from tests.slow_activation import Link, edge_link, slow_activation, triple_link
 
 Ints = npt.NDArray[np.int64]
@@ -164,11 +172,11 @@ def test_a_budget_that_is_spent_allows_what_was_used_and_nothing_else() -> None:
 @pytest.mark.parametrize("selection", ["top", "sample"])
 def test_a_part_that_activates_anew_keeps_to_its_budget(form: str, selection: str) -> None:
     """A fan of one shows other neighbours each time, and would use up more and more of them."""
-    run = grown(form, fan=1, orders=1, selection=selection)
+    trainer = grown(form, fan=1, orders=1, selection=selection)
     unbounded, used = set(), np.empty(0, np.int64)
     for _ in range(20):
-        unbounded |= set(run.activate(3).positions.tolist())
-        used = np.union1d(used, run.activate(3, used).positions)
+        unbounded |= set(activator(trainer).activate(3).positions.tolist())
+        used = np.union1d(used, activator(trainer).activate(3, used).positions)
     assert len(used) == 3 < len(unbounded)
 
 
@@ -196,17 +204,24 @@ def test_two_random_choices_of_4_of_8_nearly_always_share_a_component() -> None:
 
 
 def grown(form: str, **changes: Any) -> LinkTrainer | NodeTrainer:
-    """A run that has learned two parts and taken in the third."""
-    settings = settings_of(form, "lower", **changes)
-    run, learner = run_of(settings), strategy(settings)
+    """A trainer that has learned two parts and taken in the third."""
+    settings = settings_of(form, "dicgrl", start="random", **changes)
+    trainer, learner = trainer_of(settings), strategy_of(settings)
     stream = stream_of(form)
     for part in stream[:2]:
-        run.take(part)
-        learner.learn(run)
-    if isinstance(run, NodeTrainer):
-        break_ties(run.model)
-    run.take(stream[2])
-    return run
+        trainer.take(part)
+        learner.learn(trainer)
+    if isinstance(trainer, NodeTrainer):
+        break_ties(trainer.model)
+    trainer.take(stream[2])
+    return trainer
+
+
+def links_of(trainer: LinkTrainer | NodeTrainer) -> Links:
+    """The old and new links that the newest part of a trainer speaks of."""
+    found = activator(trainer)
+    assert isinstance(found, LinkActivator | NodeActivator)
+    return found._links()
 
 
 def check(found: Activation, old: list[Link], new: list[Link], orders: int) -> None:
@@ -225,37 +240,38 @@ def check(found: Activation, old: list[Link], new: list[Link], orders: int) -> N
 def test_a_part_of_a_knowledge_graph_concerns_what_the_definition_says(
     form: str, orders: int
 ) -> None:
-    run = grown(form)
-    assert isinstance(run, LinkTrainer)
-    graph = link_prediction._Links(run)
-    rows = np.arange(graph.old, len(run.graph.train))
+    trainer = grown(form)
+    assert isinstance(trainer, LinkTrainer)
+    graph = links_of(trainer)
+    rows = np.arange(graph.old, len(trainer.graph.train))
     found = activate(graph, graph.ends(rows), graph.components(rows), orders)
-    old = [triple_link(run.model, row) for row in run.examples("train", 0, 2).tolist()]
-    new = [triple_link(run.model, row) for row in run.examples("train", 2).tolist()]
+    old = [triple_link(trainer.model, row) for row in trainer.examples("train", 0, 2).tolist()]
+    new = [triple_link(trainer.model, row) for row in trainer.examples("train", 2).tolist()]
     check(found, old, new, orders)
 
 
 @pytest.mark.parametrize("orders", [1, 2])
 @pytest.mark.parametrize("form", ["gat-divided", "sage-divided"])
 def test_a_part_of_a_network_concerns_what_the_definition_says(form: str, orders: int) -> None:
-    run = grown(form)
-    assert isinstance(run, NodeTrainer) and run.graph is not None and run.part is not None
-    graph = node_classification._Links(run)
-    rows = np.arange(graph.old, len(run.graph.edges))
+    trainer = grown(form)
+    assert (
+        isinstance(trainer, NodeTrainer) and trainer.graph is not None and trainer.part is not None
+    )
+    graph = links_of(trainer)
+    rows = np.arange(graph.old, len(trainer.graph.edges))
     found = activate(graph, graph.ends(rows), graph.components(rows), orders)
-    x = run.x.tolist()
-    new = [edge_link(run.model, x, edge) for edge in run.part.edges.tolist()]
-    before = run.graph.edges[: len(run.graph.edges) - len(new)].tolist()
-    check(found, [edge_link(run.model, x, edge) for edge in before], new, orders)
+    x = trainer.x.tolist()
+    new = [edge_link(trainer.model, x, edge) for edge in trainer.part.edges.tolist()]
+    before = trainer.graph.edges[: len(trainer.graph.edges) - len(new)].tolist()
+    check(found, [edge_link(trainer.model, x, edge) for edge in before], new, orders)
 
 
 @pytest.mark.parametrize("form", ["transe-divided", "gat-divided"])
 @pytest.mark.parametrize("fan", [1, 2])
 def test_a_fan_is_drawn_among_the_old_neighbours(form: str, fan: int) -> None:
     """Nodes with many new links still show as many old ones as they have, up to the fan."""
-    run = grown(form, fan=fan)
-    kind = link_prediction if isinstance(run, LinkTrainer) else node_classification
-    graph = kind._Links(run)  # type: ignore[arg-type]
+    trainer = grown(form, fan=fan)
+    graph = links_of(trainer)
     old = [set(ends) for ends in graph.ends(np.arange(graph.old)).tolist()]
     nodes = np.arange(16)
     degree = [sum(node in ends for ends in old) for node in range(16)]
@@ -280,7 +296,7 @@ def test_whoever_asks_about_one_triple_sees_all_its_neighbours() -> None:
     every, few = grown("transe-divided", fan=0), grown("transe-divided", fan=1)
     assert isinstance(every, LinkTrainer) and isinstance(few, LinkTrainer)
     triple = every.graph.train[-1]
-    expected, found = every.concerned(triple)[0], few.concerned(triple)[0]
+    expected, found = (would_activate(each, triple, orders=2)[0] for each in (every, few))
     assert len(expected) > 2
     assert found.rows.tolist() == expected.rows.tolist()
     assert found.candidates == expected.candidates

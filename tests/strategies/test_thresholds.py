@@ -1,4 +1,4 @@
-"""The bar of a question: the score of a rank among old entities that do not answer it."""
+"""The threshold of a question: the score of a rank among old entities that do not answer it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from torch import Tensor
 
 from dicgrl import UserError
 from dicgrl.models import Components, KnowledgeModel
-from dicgrl.strategies.dicgrl import DiCGRL
-from dicgrl.strategies.thresholds import bars
-from tests.growing import settings_of
+from dicgrl.strategies.thresholds import rank_thresholds
+from tests.growing import activator, settings_of, strategy_of
 from tests.slow import rows_of
 from tests.strategies.test_dicgrl import begun
 
@@ -28,7 +27,7 @@ def model_of(name: str, components: Components | None) -> KnowledgeModel:
     return model
 
 
-def slow_bar(model: KnowledgeModel, triple: list[int], side: int, rank: int) -> float:
+def slow_threshold(model: KnowledgeModel, triple: list[int], side: int, rank: int) -> float:
     """The score of that rank among old entities that do not answer; the last one's beyond."""
     scores = []
     for entity in range(ENTITIES):
@@ -39,9 +38,11 @@ def slow_bar(model: KnowledgeModel, triple: list[int], side: int, rank: int) -> 
     return sorted(scores, reverse=True)[min(rank, len(scores)) - 1]
 
 
-def bars_of(model: KnowledgeModel, triples: Tensor, rank: int, known: Tensor = KNOWN) -> Tensor:
+def thresholds_of(
+    model: KnowledgeModel, triples: Tensor, rank: int, known: Tensor = KNOWN
+) -> Tensor:
     generator = torch.Generator().manual_seed(1)
-    return bars(model, triples, known, ENTITIES, rank, generator)
+    return rank_thresholds(model, triples, known, ENTITIES, rank, generator)
 
 
 every_model = pytest.mark.parametrize("name", ["transe", "convkb"])
@@ -55,18 +56,20 @@ every_form = pytest.mark.parametrize(
 @every_model
 @every_form
 @pytest.mark.parametrize("rank", [1, 2, 5, 12])
-def test_bars_are_scores_of_that_rank_among_old_entities_that_do_not_answer(
+def test_thresholds_are_scores_of_that_rank_among_old_entities_that_do_not_answer(
     name: str, components: Components | None, rank: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = model_of(name, components).train()
-    found = bars_of(model, KNOWN, rank)
+    found = thresholds_of(model, KNOWN, rank)
     assert model.training and not found.requires_grad
-    expected = [[slow_bar(model, row, side, rank) for side in (0, 2)] for row in KNOWN.tolist()]
+    expected = [
+        [slow_threshold(model, row, side, rank) for side in (0, 2)] for row in KNOWN.tolist()
+    ]
     torch.testing.assert_close(found, torch.tensor(expected))
-    monkeypatch.setattr("dicgrl.tasks.thresholds.MEMORY_BOUND", 1)  # one triple at a time
-    torch.testing.assert_close(bars_of(model, KNOWN, rank), found)
-    monkeypatch.setattr("dicgrl.tasks.thresholds._RELATIONS", 1)  # one relation at a time
-    torch.testing.assert_close(bars_of(model, KNOWN, rank), found)
+    monkeypatch.setattr("dicgrl.strategies.thresholds.MEMORY_BOUND", 1)  # one triple at a time
+    torch.testing.assert_close(thresholds_of(model, KNOWN, rank), found)
+    monkeypatch.setattr("dicgrl.strategies.thresholds._RELATIONS", 1)  # one relation at a time
+    torch.testing.assert_close(thresholds_of(model, KNOWN, rank), found)
 
 
 @pytest.mark.parametrize("rank", [5, 60])
@@ -81,14 +84,14 @@ def test_ranks_are_met_on_average_when_few_of_the_entities_are_drawn(
     ends = torch.randint(entities, (2, 100), generator=generator)
     known = torch.stack([ends[0], torch.arange(100) % 2, ends[1]], 1)
     asked = known[:1]
-    monkeypatch.setattr("dicgrl.tasks.thresholds._DRAWN", 40)
+    monkeypatch.setattr("dicgrl.strategies.thresholds._DRAWN", 40)
     scores = model.candidate_scores(asked, "tail", 0, entities)[0]
     same = (known[:, :2] == asked[:, :2]).all(1)
     scores[known[same, 2]] = -torch.inf
     ranks = []
     for _ in range(draws):
-        bar = bars(model, asked, known, entities, rank, generator)[0, 1]
-        ranks.append(int((scores >= bar).sum()))
+        threshold = rank_thresholds(model, asked, known, entities, rank, generator)[0, 1]
+        ranks.append(int((scores >= threshold).sum()))
     spread = statistics.stdev(ranks) / draws**0.5
     step = entities / 40  # what one of the drawn stands for
     assert abs(statistics.mean(ranks) - rank) < step / 2 + 4 * spread
@@ -107,10 +110,12 @@ def test_first_ranks_are_told_apart_among_entities_that_a_relation_is_known_to_h
     with torch.no_grad():  # these come first in every question for a tail
         model.entities.rows[100:120] = model.entities.rows[0] + model.relations.rows[0]
         model.entities.rows[100:120] += torch.linspace(0, 0.1, 20)[:, None]
-    monkeypatch.setattr("dicgrl.tasks.thresholds._DRAWN", 30)
+    monkeypatch.setattr("dicgrl.strategies.thresholds._DRAWN", 30)
     scores = model.candidate_scores(asked, "tail", 101, 120)[0].sort(descending=True).values
     for rank in (1, 2, 7, 19):
-        found = bars(model, asked, known, entities, rank, torch.Generator().manual_seed(rank))
+        found = rank_thresholds(
+            model, asked, known, entities, rank, torch.Generator().manual_seed(rank)
+        )
         torch.testing.assert_close(found[0, 1], scores[rank - 1])
 
 
@@ -132,10 +137,12 @@ def test_blocks_keep_to_the_memory_bound(
         return score(triples, *others)
 
     monkeypatch.setattr(model, "score_links", watched)
-    monkeypatch.setattr("dicgrl.tasks.thresholds.MEMORY_BOUND", 1 << 23)  # a CPU takes a sixteenth
+    monkeypatch.setattr(
+        "dicgrl.strategies.thresholds.MEMORY_BOUND", 1 << 23
+    )  # a CPU takes a sixteenth
     questions = 2 * ENTITIES  # of each side
     many = rows_of([(i, r, (i + r) % ENTITIES) for i in range(ENTITIES) for r in range(2)])
-    bars_of(model, many.repeat(20, 1), 3)
+    thresholds_of(model, many.repeat(20, 1), 3)
     assert sum(heights) == 2 * questions  # one that is asked often is ranked once
     assert 1 < max(heights) <= (1 << 19) / ((512 + ENTITIES) * needed)
 
@@ -143,19 +150,19 @@ def test_blocks_keep_to_the_memory_bound(
 def test_what_every_old_entity_answers_is_open_to_newcomers() -> None:
     model = model_of("transe", None)
     known = rows_of([(0, 0, entity) for entity in range(ENTITIES)])
-    of_heads, of_tails = bars_of(model, known[:1], 3, known)[0].tolist()
+    of_heads, of_tails = thresholds_of(model, known[:1], 3, known)[0].tolist()
     assert of_heads < 0 < 1e6 < of_tails
 
 
 def test_without_old_triples_or_newcomers_there_is_no_shield() -> None:
-    run = begun("transe-divided", shield_rank=3)
-    assert run.part is not None
-    old = run.examples("train", 0, 1)
-    assert run.shield(old) is not None
-    assert run.shield(old[:0]) is None
-    nobody = range(run.part.new_entities.stop, run.part.new_entities.stop)
-    run.part = replace(run.part, new_entities=nobody)
-    assert run.shield(old) is None
+    trainer = begun("transe-divided", shield_rank=3)
+    assert trainer.part is not None
+    old = trainer.examples("train", 0, 1)
+    assert activator(trainer).shield(old) is not None
+    assert activator(trainer).shield(old[:0]) is None
+    nobody = range(trainer.part.new_entities.stop, trainer.part.new_entities.stop)
+    trainer.part = replace(trainer.part, new_entities=nobody)
+    assert activator(trainer).shield(old) is None
 
 
 @pytest.mark.parametrize("form", ["transe-divided", "convkb-divided"])
@@ -168,17 +175,19 @@ def test_newcomers_are_kept_behind_the_given_rank(form: str) -> None:
 
 
 def _intruders(form: str, seed: int, **changes: Any) -> int:
-    run = begun(
+    trainer = begun(
         form, seed, arrive_epochs=40, later_epochs=0, shield="all", margin=0.0, lr=0.05,
         news_only=True, **changes,
     )  # fmt: skip
-    assert run.part is not None
-    DiCGRL(run.settings).learn(run)
-    old, first = run.examples("train", 0, 1), run.part.new_entities.start
+    assert trainer.part is not None
+    strategy_of(trainer.settings).learn(trainer)
+    old, first = trainer.examples("train", 0, 1), trainer.part.new_entities.start
     above = 0
     for side in ("head", "tail"):
         for triple in old:
-            scores = run.model.candidate_scores(triple[None], side, 0, run.model.num_entities)
+            scores = trainer.model.candidate_scores(
+                triple[None], side, 0, trainer.model.num_entities
+            )
             rest = scores[0, :first].sort(descending=True).values
             above += int((scores[0, first:] > rest[3]).sum())
     return above

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl.models import Components, KnowledgeModel, Scorer
-from dicgrl.strategies.start import start_from_neighbours
+from dicgrl.strategies.start import place_newcomers
 from dicgrl.trainers import LinkTrainer
-from tests.growing import knowledge_stream, run_of, settings_of
+from tests.growing import knowledge_stream, settings_of, strategy_of, trainer_of
 from tests.slow import entity_parts, relation_parts, rows_of, slow_chosen
 
 OLD, NEW = 4, 3  # entities
@@ -78,7 +78,7 @@ def test_a_new_entity_is_the_mean_of_what_its_triples_say(
             if h >= OLD:
                 said[h, k].append(torch.tensor(entity_parts(model, t)[k]) - shift)
     relations = model.relations.rows.clone()
-    start_from_neighbours(model, rows_of(triples), OLD, 2)
+    place_newcomers(model, rows_of(triples), OLD, 2)
     for entity in range(OLD + NEW):
         for k in range(model.count):
             row = model.entities.rows[entity * model.count + k]
@@ -93,7 +93,7 @@ def test_a_new_entity_is_the_mean_of_what_its_triples_say(
 def test_chains_of_new_entities_are_reached_one_by_one(components: Components | None) -> None:
     """old - r -> 4 - r -> 5 - r -> 6: each lies one translation farther."""
     model = grown(components)
-    start_from_neighbours(model, rows_of([(5, 0, 6), (4, 0, 5), (0, 0, 4)]), OLD, 2)
+    place_newcomers(model, rows_of([(5, 0, 6), (4, 0, 5), (0, 0, 4)]), OLD, 2)
     for k in chosen_of(model, (0, 0, 4)):
         shift = relation_part(model, (0, 0, 4), k)
         first = torch.tensor(entity_parts(model, 0)[k])
@@ -109,7 +109,7 @@ def test_a_new_relation_is_the_mean_of_what_fits_between_its_ends(
     model = grown(components, relations=4)
     triples = [(0, 2, 1), (1, 2, 3), (2, 3, 5)]  # of relation 3 one end is not known yet
     before = model.relations.rows.clone()
-    start_from_neighbours(model, rows_of(triples), OLD, 2)
+    place_newcomers(model, rows_of(triples), OLD, 2)
     for k in chosen_of(model, (0, 2, 1)):
         ends = [torch.tensor(entity_parts(model, e)[k]) for e in (0, 1, 1, 3)]
         expected = ((ends[1] - ends[0]) + (ends[3] - ends[2])) / 2
@@ -121,7 +121,7 @@ def test_a_new_relation_is_the_mean_of_what_fits_between_its_ends(
 
 def test_a_new_relation_places_new_entities_once_it_is_known() -> None:
     model = grown(None, relations=3)
-    start_from_neighbours(model, rows_of([(0, 2, 1), (3, 2, 4)]), OLD, 2)
+    place_newcomers(model, rows_of([(0, 2, 1), (3, 2, 4)]), OLD, 2)
     rows = model.entities.rows
     assert torch.allclose(rows[4], rows[3] + rows[1] - rows[0], atol=1e-6)
 
@@ -129,7 +129,7 @@ def test_a_new_relation_places_new_entities_once_it_is_known() -> None:
 def test_two_new_ends_that_know_only_each_other_keep_their_random_start() -> None:
     model = grown(None)
     before = model.entities.rows.clone()
-    start_from_neighbours(model, rows_of([(4, 0, 5), (5, 1, 4), (6, 0, 6)]), OLD, 2)
+    place_newcomers(model, rows_of([(4, 0, 5), (5, 1, 4), (6, 0, 6)]), OLD, 2)
     assert torch.equal(model.entities.rows, before)
 
 
@@ -144,7 +144,7 @@ def test_a_scorer_that_cannot_say_keeps_the_random_start(components: Components 
     try:
         model = grown(components, "silent-of-the-tests", relations=3)
         before = [table.rows.clone() for table in model.tables().values()]
-        start_from_neighbours(model, rows_of([(0, 0, 4), (0, 2, 1), (4, 1, 1)]), OLD, 2)
+        place_newcomers(model, rows_of([(0, 0, 4), (0, 2, 1), (4, 1, 1)]), OLD, 2)
         after = [table.rows for table in model.tables().values()]
         assert all(torch.equal(a, b) for a, b in zip(after, before, strict=True))
     finally:
@@ -157,17 +157,20 @@ def test_a_scorer_that_cannot_say_keeps_the_random_start(components: Components 
 def test_a_run_starts_new_rows_as_asked_and_leaves_old_ones(
     form: str, strategy: str, start: str
 ) -> None:
-    run = run_of(settings_of(form, strategy, start=start))
-    other = run_of(settings_of(form, strategy, start="random"))
+    trainer = trainer_of(settings_of(form, strategy, start=start))
+    other = trainer_of(settings_of(form, strategy, start="random"))
     stream = knowledge_stream()
-    for each in (run, other):
+    for each in (trainer, other):
         assert isinstance(each, LinkTrainer)
         each.take(stream[0])
-    assert isinstance(run, LinkTrainer) and isinstance(other, LinkTrainer)
-    assert torch.equal(run.model.entities.rows, other.model.entities.rows)  # the first is random
-    before = run.model.entities.rows.clone()
-    run.take(stream[1])
-    other.take(stream[1])
-    assert torch.equal(run.model.entities.rows[: len(before)], before)
+    assert isinstance(trainer, LinkTrainer) and isinstance(other, LinkTrainer)
+    assert torch.equal(
+        trainer.model.entities.rows, other.model.entities.rows
+    )  # the first is random
+    before = trainer.model.entities.rows.clone()
+    for each in (trainer, other):
+        each.take(stream[1])
+        strategy_of(each.settings).prepare(each)
+    assert torch.equal(trainer.model.entities.rows[: len(before)], before)
     placed = start == "neighbours" or (start == "auto" and strategy == "dicgrl")
-    assert torch.equal(run.model.entities.rows, other.model.entities.rows) != placed
+    assert torch.equal(trainer.model.entities.rows, other.model.entities.rows) != placed

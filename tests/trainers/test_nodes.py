@@ -19,9 +19,10 @@ from dicgrl.graph import KnowledgeStream, NetworkPart, NetworkStream, NetworkStr
 from dicgrl.jobs.merged import run_merged
 from dicgrl.models import NetworkModel
 from dicgrl.recipes import Recipe
-from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.settings import Settings
 from dicgrl.store.checkpoint import load_model
 from dicgrl.strategies.bounds import Lower
+from dicgrl.tasks import task_named
 from dicgrl.trainers import LinkTrainer, NodeTrainer
 from dicgrl.trainers.nodes import scaled
 from dicgrl.training import EpochReport, FitReport
@@ -48,7 +49,7 @@ every_kind = pytest.mark.parametrize(
 
 
 def recipe_of(**changes: Any) -> Recipe:
-    return Recipe("best", NodeSettings().changed(SMALL | changes), {"accuracy": 80.0})
+    return Recipe("best", Settings("gat").changed(SMALL | changes), {"accuracy": 80.0})
 
 
 def clusters(each: int = 20, parts: int = 1, extra: int = 0, seed: int = 0) -> NetworkStream:
@@ -103,24 +104,24 @@ def rebuilt(
 
 
 def part_run(part: NetworkPart, seed: int = 0, **changes: Any) -> NodeTrainer:
-    run = NodeTrainer(recipe_of(**changes).settings, seed, CPU)
-    run.take(part)
-    return run
+    trainer = NodeTrainer(recipe_of(**changes).settings, seed, CPU)
+    trainer.take(part)
+    return trainer
 
 
 def node_run(stream: NetworkStream, seed: int = 0, **changes: Any) -> NodeTrainer:
     return part_run(stream.merged()[0], seed, **changes)
 
 
-def learn(run: NodeTrainer, monitor: Monitor | None = None) -> FitReport:
-    (report,) = Lower(run.settings).learn(run, monitor).fits
+def learn(trainer: NodeTrainer, monitor: Monitor | None = None) -> FitReport:
+    (report,) = Lower(Lower.Settings()).learn(trainer, monitor).fits
     return report
 
 
-def scores_of(model: NetworkModel, run: NodeTrainer) -> Tensor:
+def scores_of(model: NetworkModel, trainer: NodeTrainer) -> Tensor:
     model.eval()
     with torch.no_grad():
-        scores: Tensor = model(run.x, run.edges)
+        scores: Tensor = model(trainer.x, trainer.edges)
     return scores
 
 
@@ -162,8 +163,8 @@ def test_rows_of_zeros_and_of_no_length_stay(how: str) -> None:
 @pytest.mark.parametrize("how", ["l2", "row", "none"])
 def test_a_run_scales_its_features_as_asked(how: str) -> None:
     stream = clusters(extra=1)
-    run = node_run(stream, features=how)
-    assert torch.equal(run.x, scaled(torch.from_numpy(stream[0].features), how))
+    trainer = node_run(stream, features=how)
+    assert torch.equal(trainer.x, scaled(torch.from_numpy(stream[0].features), how))
 
 
 # Learning.
@@ -171,10 +172,10 @@ def test_a_run_scales_its_features_as_asked(how: str) -> None:
 
 @every_kind
 def test_two_clusters_are_told_apart(changes: dict[str, Any]) -> None:
-    run = node_run(clusters(each=40), hidden=8, **changes)
-    before = run.measure(run.examples("test"))
-    learn(run)
-    after = run.measure(run.examples("test"))
+    trainer = node_run(clusters(each=40), hidden=8, **changes)
+    before = trainer.measure(trainer.examples("test"))
+    learn(trainer)
+    after = trainer.measure(trainer.examples("test"))
     assert after["accuracy"] >= 0.9
     assert after["loss"] < before["loss"]
 
@@ -186,9 +187,9 @@ def test_the_network_helps() -> None:
     noisy = part.features - 1.1 * part.labels[:, None].astype(np.float32)
     results = []
     for edges in (part.edges, part.edges[:0]):
-        run = node_run(rebuilt(stream, edges, noisy), model="sage", features="none")
-        learn(run)
-        results.append(run.measure(run.examples("test"))["accuracy"])
+        trainer = node_run(rebuilt(stream, edges, noisy), model="sage", features="none")
+        learn(trainer)
+        results.append(trainer.measure(trainer.examples("test"))["accuracy"])
     assert results[0] > results[1] + 0.1
 
 
@@ -198,33 +199,33 @@ def test_the_same_seed_gives_the_same_result(changes: dict[str, Any]) -> None:
     found = []
     for seed, outside in ((1, 10), (1, 20), (2, 10)):
         torch.manual_seed(outside)
-        run = node_run(stream, seed, epochs=4, **changes)
-        history = learn(run).history
-        found.append(([entry.loss for entry in history], scores_of(run.model, run)))
+        trainer = node_run(stream, seed, epochs=4, **changes)
+        history = learn(trainer).history
+        found.append(([entry.loss for entry in history], scores_of(trainer.model, trainer)))
     assert found[0][0] == found[1][0] and torch.equal(found[0][1], found[1][1])
     assert found[0][0] != found[2][0] and not torch.equal(found[0][1], found[2][1])
 
 
 @pytest.mark.parametrize("batch", [0, 8])
 def test_learning_leaves_the_global_generator_as_it_was(batch: int) -> None:
-    run = node_run(clusters(each=8), batch=batch, epochs=2)
+    trainer = node_run(clusters(each=8), batch=batch, epochs=2)
     torch.manual_seed(5)
     state = torch.get_rng_state()
-    learn(run)
-    run.measure(run.examples("test"))
+    learn(trainer)
+    trainer.measure(trainer.examples("test"))
     assert torch.equal(torch.get_rng_state(), state)
 
 
 @pytest.mark.parametrize("batch", [0, 8])
 def test_the_weights_of_the_smallest_validation_loss_are_kept(batch: int) -> None:
     # So large a learning rate goes up and down; training ends 3 validations after the best one.
-    run = node_run(clusters(), lr=0.3, epochs=60, patience=3, batch=batch, features="none")
+    trainer = node_run(clusters(), lr=0.3, epochs=60, patience=3, batch=batch, features="none")
     heard: list[EpochReport] = []
-    report = learn(run, heard.append)
+    report = learn(trainer, heard.append)
     losses = [-entry.validation for entry in heard if entry.validation is not None]
     assert len(losses) == report.epochs == report.best_epoch + 3 < 60
     assert min(losses) == losses[report.best_epoch - 1]
-    assert run.measure(run.examples("valid"))["loss"] == pytest.approx(min(losses))
+    assert trainer.measure(trainer.examples("valid"))["loss"] == pytest.approx(min(losses))
     assert report.best == pytest.approx(-min(losses))
 
 
@@ -240,8 +241,8 @@ def test_validation_does_not_look_at_the_test_nodes() -> None:
 
 def test_without_validation_nodes_training_goes_to_the_end() -> None:
     part = clusters(each=8)[0]
-    run = part_run(replace(part, valid=part.valid[:0]), epochs=6, patience=1)
-    report = learn(run)
+    trainer = part_run(replace(part, valid=part.valid[:0]), epochs=6, patience=1)
+    report = learn(trainer)
     assert report.epochs == report.best_epoch == 6 and report.best is None
 
 
@@ -249,12 +250,12 @@ def test_without_validation_nodes_training_goes_to_the_end() -> None:
 def test_a_full_batch_is_one_step_and_a_mini_batch_several(batch: int, steps: int) -> None:
     part = clusters(each=40)[0]
     part = replace(part, train=part.train[:20])
-    run = part_run(part, batch=batch, neighbours=1, epochs=1)
+    trainer = part_run(part, batch=batch, neighbours=1, epochs=1)
     seen: list[int] = []
-    run.model.register_forward_pre_hook(
+    trainer.model.register_forward_pre_hook(
         lambda model, inputs: seen.append(len(inputs[0])) if model.training else None
     )
-    learn(run)
+    learn(trainer)
     assert len(seen) == steps
     if batch:
         # Eight nodes, a neighbour of each, and a neighbour of each of those.
@@ -264,16 +265,16 @@ def test_a_full_batch_is_one_step_and_a_mini_batch_several(batch: int, steps: in
 
 
 def test_nodes_without_class_are_never_trained_on_or_measured() -> None:
-    run = node_run(clusters(extra=4), batch=8, epochs=2)
-    assert (run.labels < 0).sum() == 4
-    for nodes in (run.examples("train"), run.examples("valid"), run.examples("test")):
-        assert (run.labels[nodes] >= 0).all()
+    trainer = node_run(clusters(extra=4), batch=8, epochs=2)
+    assert (trainer.labels < 0).sum() == 4
+    for nodes in (trainer.examples("train"), trainer.examples("valid"), trainer.examples("test")):
+        assert (trainer.labels[nodes] >= 0).all()
     # What stands in place of the missing class makes no difference.
     other = node_run(clusters(extra=4), batch=8, epochs=2)
     other.labels[other.labels < 0] = 10**6
-    learn(run)
+    learn(trainer)
     learn(other)
-    assert torch.equal(scores_of(run.model, run), scores_of(other.model, other))
+    assert torch.equal(scores_of(trainer.model, trainer), scores_of(other.model, other))
 
 
 @every_kind
@@ -282,19 +283,19 @@ def test_isolated_and_featureless_nodes_give_numbers(changes: dict[str, Any], ho
     part = clusters(each=8, extra=3)[0]
     train = np.concatenate([part.train, [16, 18]])
     part = replace(part, train=train, labels=np.maximum(part.labels, 0))
-    run = part_run(part, features=how, epochs=3, **changes)
-    learn(run)
-    assert scores_of(run.model, run).isfinite().all()
-    assert all(parameter.isfinite().all() for parameter in run.model.parameters())
+    trainer = part_run(part, features=how, epochs=3, **changes)
+    learn(trainer)
+    assert scores_of(trainer.model, trainer).isfinite().all()
+    assert all(parameter.isfinite().all() for parameter in trainer.model.parameters())
 
 
 @every_kind
 def test_a_network_without_any_edge(changes: dict[str, Any]) -> None:
     stream = clusters(each=8)
-    run = node_run(rebuilt(stream, stream[0].edges[:0]), epochs=3, **changes)
-    assert run.edges.index.shape == (2, 16)  # the self loops
-    learn(run)
-    assert scores_of(run.model, run).isfinite().all()
+    trainer = node_run(rebuilt(stream, stream[0].edges[:0]), epochs=3, **changes)
+    assert trainer.edges.index.shape == (2, 16)  # the self loops
+    learn(trainer)
+    assert scores_of(trainer.model, trainer).isfinite().all()
 
 
 def test_self_loops_and_repeated_edges_are_one_self_loop_and_one_edge() -> None:
@@ -305,26 +306,26 @@ def test_self_loops_and_repeated_edges_are_one_self_loop_and_one_edge() -> None:
 
 
 def test_measuring_does_not_train() -> None:
-    run = node_run(clusters(each=8))
-    before = scores_of(run.model, run)
-    assert run.measure(run.examples("test")) == run.measure(run.examples("test"))
+    trainer = node_run(clusters(each=8))
+    before = scores_of(trainer.model, trainer)
+    assert trainer.measure(trainer.examples("test")) == trainer.measure(trainer.examples("test"))
     expected = (
-        (before[run.examples("test")].argmax(1) == run.labels[run.examples("test")])
+        (before[trainer.examples("test")].argmax(1) == trainer.labels[trainer.examples("test")])
         .double()
         .mean()
         .item()
     )
-    assert run.measure(run.examples("test"))["accuracy"] == expected
-    assert torch.equal(scores_of(run.model, run), before)
-    assert all(parameter.grad is None for parameter in run.model.parameters())
+    assert trainer.measure(trainer.examples("test"))["accuracy"] == expected
+    assert torch.equal(scores_of(trainer.model, trainer), before)
+    assert all(parameter.grad is None for parameter in trainer.model.parameters())
 
 
 @every_kind
 def test_a_network_without_training_nodes(changes: dict[str, Any]) -> None:
     part = clusters(each=8)[0]
-    run = part_run(replace(part, train=part.train[:0]), epochs=2, **changes)
-    learn(run)
-    assert scores_of(run.model, run).isfinite().all()
+    trainer = part_run(replace(part, train=part.train[:0]), epochs=2, **changes)
+    learn(trainer)
+    assert scores_of(trainer.model, trainer).isfinite().all()
 
 
 @pytest.mark.parametrize("model", ["gat", "sage"])
@@ -339,22 +340,22 @@ def test_a_network_without_features_is_refused(model: str) -> None:
 
 @pytest.mark.parametrize("model", ["transe", "convkb"])
 def test_a_model_of_links_is_refused_for_a_network(model: str) -> None:
-    with pytest.raises(UserError, match=f"{model} predicts links.*use gat or sage"):
-        NodeTrainer(Settings(model=model), 0, CPU)
+    with pytest.raises(UserError, match=f"{model} predicts links, but clusters.*use gat or sage"):
+        task_named("node-classification").check_model(model, "clusters")
 
 
 @pytest.mark.parametrize("model", ["gat", "sage"])
 def test_a_model_of_nodes_is_refused_for_a_knowledge_graph(model: str) -> None:
     with pytest.raises(UserError, match=f"{model} classifies nodes.*knowledge graph"):
-        LinkTrainer(Settings(model=model), 0, CPU)
+        task_named("link-prediction").check_model(model, "films")
 
 
 def test_parts_of_the_other_kind_are_refused() -> None:
     links = KnowledgeStream.from_labels("tiny", [[("a", "r", "b")]])
     with pytest.raises(UserError, match="gat classifies nodes; this part is of a knowledge graph"):
-        NodeTrainer(NodeSettings(), 0, CPU).take(links[0])
+        NodeTrainer(Settings("gat"), 0, CPU).take(links[0])
     with pytest.raises(UserError, match="transe predicts links; this part is of a network"):
-        LinkTrainer(LinkSettings(), 0, CPU).take(clusters()[0])
+        LinkTrainer(Settings(), 0, CPU).take(clusters()[0])
 
 
 # The whole setting.
@@ -370,7 +371,7 @@ def test_results_say_what_was_done(graph: str) -> None:
     assert (results["dataset"], results["task"]) == ("clusters", "node-classification")
     assert (results["model"], results["seed"], results["setting"]) == ("gat", 4, "whole")
     assert results["count"] == {"train": 16, "valid": 8, "test": 8}  # both parts
-    assert NodeSettings(**results["settings"]) == recipe.settings
+    assert Settings.from_dict(results["settings"]) == recipe.settings
     assert set(results["validation"]) == {"accuracy", "loss"}
     assert set(results["test"]) == {"accuracy"}
     for split in ("validation", "test"):
