@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 import torch
 
 from dicgrl import UserError
+from dicgrl.common.options import option
 from dicgrl.models import Components, Scorer
 from dicgrl.models.division import EncoderSettings, VectorSettings
+from dicgrl.models.scorer import ScorerSettings
 from dicgrl.settings import Settings
 from dicgrl.strategies.base import LaterSettings
 from dicgrl.training import Schedule
@@ -96,7 +99,7 @@ def test_changing_leaves_the_original() -> None:
 
 
 def test_a_change_may_be_meant_for_another_strategy() -> None:
-    """`dicgrl run --strategy lower,ewc --set strength=2` gives it to both; `check_use` comes later."""
+    """As in `dicgrl run --strategy lower,ewc --set strength=2`; `check_use` comes later."""
     asked = {"strength": 2.0, "epochs": 3}
     assert Settings("transe", "lower").changed(asked) == Settings("transe", "lower", epochs=3)
     assert Settings("transe", "ewc").changed(asked).strength == 2.0
@@ -179,7 +182,21 @@ def test_settings_show_what_differs_from_the_defaults() -> None:
     assert eval(repr(Settings(p=2))) == Settings(p=2)
 
 
-def test_looking_at_settings_of_a_scorer_draws_no_random_numbers() -> None:
+def test_looking_at_settings_of_a_scorer_draws_no_random_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Scorer, "registry", dict(Scorer.registry))
+
+    class Drawn(Scorer, name="drawn-of-the-tests"):
+        @dataclass(frozen=True)
+        class Settings(ScorerSettings):
+            scale: float = option(1.0, "Scale of the scores.")
+
+        def __init__(self, dim: int, scale: float = 1.0) -> None:
+            super().__init__(dim)
+            self.layer = torch.nn.Linear(dim, 1)
+            self.scale = scale
+
     before = torch.get_rng_state()
-    Settings("convkb", filters=3)
+    assert Settings("drawn-of-the-tests", scale=2.0).scale == 2.0
     assert torch.equal(torch.get_rng_state(), before)
