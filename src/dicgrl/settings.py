@@ -6,7 +6,7 @@ their own (`common/options.py`). What can be set, who uses it and what is refuse
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from dicgrl.common.options import Option, Section, Sections
@@ -55,7 +55,7 @@ class Settings(Sections):
         known = {name for kind in kinds for name in kind.options()}
         for name in values:
             if name not in known:
-                raise self._refusal(name, known)
+                raise self._refusal(name)
         super().__init__(
             *(kind(**{k: v for k, v in values.items() if k in kind.options()}) for kind in kinds)
         )
@@ -70,7 +70,7 @@ class Settings(Sections):
             kinds.append(components[chosen])
         return [*kinds, strategy_named(self.strategy).Settings]
 
-    def _refusal(self, name: str, known: Collection[str]) -> UserError:
+    def _refusal(self, name: str) -> UserError:
         """Why a setting that no section here has cannot be set."""
         users = strategies_using(name)
         if users:
@@ -81,7 +81,7 @@ class Settings(Sections):
             users = [each for each, kind in components.items() if name in kind.options()]
             if users:
                 return _without_effect(name, choice, [], users)
-        return unknown_name("setting", name, known)
+        return unknown_name("setting", name, self.names())
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
@@ -114,12 +114,15 @@ class Settings(Sections):
         """
         given = dict(changes)
         model, strategy = given.pop("model", self.model), given.pop("strategy", self.strategy)
+        bare = type(self)(model, strategy)
+        models = self.task.models()
+        if model not in models:  # a task cannot be changed
+            raise unknown_name("model", model, models)
         inherited = self.as_dict()
         del inherited["model"], inherited["strategy"]
-        if model != self.model:
-            for name in self.task.models()[self.model].options():
+        if models[model] is not models[self.model]:
+            for name in models[self.model].options():
                 del inherited[name]
-        bare = type(self)(model, strategy)
         merged = inherited | given
         known = {name for kind in bare._kinds(merged) for name in kind.options()}
         for name in given.keys() - known:
@@ -127,7 +130,7 @@ class Settings(Sections):
             if carried:
                 elsewhere |= name in bare.known_somewhere()
             if not elsewhere:
-                raise bare._refusal(name, known | given.keys() - {name})
+                raise bare._refusal(name)
         return type(self)(model, strategy, **{k: v for k, v in merged.items() if k in known})
 
     def parsed(self, texts: Iterable[str]) -> Self:
@@ -161,8 +164,15 @@ class Settings(Sections):
         Raises:
             UserError: It is of another kind.
         """
-        known = self.known_somewhere().get(name)
+        known = self._option(name)
         return text if known is None else known.parsed(text)
+
+    def _option(self, name: str) -> Option | None:
+        """What is known of a setting: by the sections here, else by any other of the task."""
+        for section in self._sections:
+            if name in section.options():
+                return section.options()[name]
+        return self.known_somewhere().get(name)
 
     def known_somewhere(self) -> dict[str, Option]:
         """All settings that some model, loss or strategy of the task has, by name."""
@@ -191,7 +201,7 @@ class Settings(Sections):
         Raises:
             UserError: The task makes no use of it.
         """
-        known = self.known_somewhere().get(name)
+        known = self._option(name)
         if known is not None and known.needs == "rows" and not self.task.has_rows:
             raise UserError(
                 f"{name} has no effect on a {self.task.graph_is}, whose {self.task.examples} have "

@@ -210,6 +210,9 @@ class Sections:
     Args:
         sections: The sections; no two have a setting of the same name.
 
+    Raises:
+        UserError: Two of them have.
+
     Example:
         >>> @dataclass(frozen=True)
         ... class Pace(Section):
@@ -223,6 +226,7 @@ class Sections:
 
     def __init__(self, *sections: Section) -> None:
         self._sections = sections
+        _check_distinct(sections)
         self._flat: Mapping[str, Any] = {
             name: value for section in sections for name, value in section.as_dict().items()
         }
@@ -248,3 +252,14 @@ class Sections:
 
     def __hash__(self) -> int:
         return hash(tuple(self._flat.items()))
+
+
+def _check_distinct(sections: Iterable[Section]) -> None:
+    """Refuse sections that share a name, of which a reader could mean either."""
+    owners: dict[str, Section] = {}
+    for section in sections:
+        for name in section.options():
+            if name in owners:
+                both = " and ".join(type(each).__qualname__ for each in (owners[name], section))
+                raise UserError(f"{name} is a setting of both {both}: rename one of them")
+            owners[name] = section

@@ -5,17 +5,19 @@ ingredients (`dicgrl.strategies.ingredients`).
 """
 
 from dicgrl.errors import unknown_name
-from dicgrl.strategies import (  # each registers what it brings
+from dicgrl.strategies.base import Learned, Strategy
+from dicgrl.strategies.ingredients import Composed, Ingredient
+
+# Each registers what it brings, in the order in which messages and pages list them.
+from dicgrl.strategies import (  # isort: skip
     activator_links,
     activator_nodes,
     bounds,
-    dicgrl,
-    emr,
     ewc,
+    emr,
     gem,
+    dicgrl,
 )
-from dicgrl.strategies.base import Learned, Strategy
-from dicgrl.strategies.ingredients import Composed, Ingredient
 
 __all__ = [
     "Composed",

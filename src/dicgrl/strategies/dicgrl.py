@@ -27,6 +27,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.common.options import option
+from dicgrl.errors import UserError
 from dicgrl.graph.arrays import IntArray, distinct
 from dicgrl.strategies.activator import ActivatedExamples, Activator, activator_of
 from dicgrl.strategies.base import LaterSettings, Learned, Strategy
@@ -42,8 +43,12 @@ ACTIVATED = "activated"  # a shield of what the part activates
 
 
 def _check_shield(name: str, value: Any) -> None:
-    if value != ACTIVATED:
+    if value == ACTIVATED:
+        return
+    try:
         check_amount(name, value)
+    except UserError as error:
+        raise UserError(f"{error}, or {ACTIVATED}") from None
 
 
 @dataclass(frozen=True)

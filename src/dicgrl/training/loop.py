@@ -243,7 +243,7 @@ def _fit(
         [parameter for parameter in parameters if parameter.requires_grad],
         weight_decay=schedule.weight_decay,
         clip=schedule.clip,
-        dense_rate=schedule.dense_rate,
+        dense_rate=schedule.dense_rate if tables else 1.0,  # else there are no rows beside
     )
     good = _Snapshot(tables, parameters)
     recorded_by = generator if training_set.capturable else None
