@@ -90,7 +90,7 @@ def test_nothing_is_measured_by_what_is_learned_nor_twice(cli: Cli) -> None:
     graph = Learner.load("run", device="cpu").trainer.graph
     assert isinstance(graph, KnowledgeGraph)
     assert len(graph.rows("test", graph.num_parts - 1)) == 1
-    again = "nothing new: 7 facts, 6 known already, 1 set aside to measure with\n"
+    again = "nothing new: 7 facts, 6 known already, 1 held out to measure with\n"
     assert cli(*words) == (0, again, "")
 
 
@@ -108,19 +108,19 @@ def test_names_beside_facts_are_understood_also_where_nothing_else_is_new(cli: C
     refused(cli(*asked), "unknown entity 'Mr. Anderson'")
 
 
-def test_facts_that_were_set_aside_are_not_learned_later(cli: Cli) -> None:
+def test_facts_that_were_held_out_are_not_learned_later(cli: Cli) -> None:
     facts = [f"e{i}\tplus {k}\te{(i + k) % 20}" for i in range(20) for k in (1, 2, 5)]
     Path("facts.tsv").write_text("\n".join(facts) + "\n", encoding="utf-8")
     words = ("--valid", "0.1", "--test", "0.2", "--out", "mine", "--json")
     assert cli("run", "facts.tsv", *DICGRL, *words).code == 0
     before = files_in("mine")
-    told = "nothing new: 60 facts, 42 known already, 18 set aside to measure with\n"
+    told = "nothing new: 60 facts, 42 known already, 18 held out to measure with\n"
     assert cli("learn", "mine", "facts.tsv").out == told
     assert before == files_in("mine")
     Path("facts.tsv").write_text("\n".join([*facts, "e1\tplus 1\tnobody"]), encoding="utf-8")
     results = json.loads(cli("learn", "mine", "facts.tsv", "--json").out)
     assert results["parts"][1]["new_examples"] == 1 and "nothing_new" not in results
-    assert results["facts"] == {"given": 61, "known": 42, "set_aside": 18}
+    assert results["facts"] == {"given": 61, "known": 42, "held_out": 18}
     assert json.loads(cli("learn", "mine", "facts.tsv", "--json").out)["nothing_new"]
     learner = Learner.load("mine", device="cpu")
     assert learner.learn([tuple(line.split("\t")) for line in facts]).new_examples == 0

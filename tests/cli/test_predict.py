@@ -61,7 +61,7 @@ def test_questions_of_a_file_are_answered_like_each_alone(
     rows = [line.split("\t") for line in cli(*every, "--skip-unknown").out.splitlines()]
     best = learner.predict(head="e1", relation="plus 1", k=2)
     assert [row[:3] for row in rows[:2]] == [["e1", "plus 1", answer.label] for answer in best]
-    assert len(rows) == 6 and {row[4] for row in rows} <= {"known", "set aside", "new"}
+    assert len(rows) == 6 and {row[4] for row in rows} <= {"known", "held out", "new"}
     stopped = cli(*every)
     assert stopped.code == 2 and "asked.tsv:3: unknown entity 'e99'" in stopped.err
     refused(cli(*every, "--head", "e1"), "leave out the others")

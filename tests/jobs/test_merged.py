@@ -21,7 +21,7 @@ from dicgrl.graph import KnowledgeStreamBuilder
 from dicgrl.jobs.merged import run_merged
 from dicgrl.models import KnowledgeModel
 from dicgrl.recipes import Recipe
-from dicgrl.settings import LinkSettings
+from dicgrl.settings import Settings
 from dicgrl.store.checkpoint import load_model
 from dicgrl.trainers import LinkTrainer
 from dicgrl.training import DivergedError, EpochReport
@@ -44,11 +44,10 @@ def stream() -> KnowledgeStream:
 
 
 def recipe_of(**changes: Any) -> Recipe:
-    return Recipe("best", LinkSettings().changed(SMALL | changes), {"mrr": 30.5})
+    return Recipe("best", Settings().changed(SMALL | changes), {"mrr": 30.5})
 
 
 def link_run(stream: KnowledgeStream, recipe: Recipe) -> LinkTrainer:
-    assert isinstance(recipe.settings, LinkSettings)
     found = LinkTrainer(recipe.settings, 0, torch.device("cpu"))
     found.take(stream.merged()[0])
     return found
@@ -101,7 +100,7 @@ def test_results_say_what_was_done(stream: KnowledgeStream, tmp_path: Path) -> N
     assert results["dataset"] == "synthetic"
     assert (results["model"], results["recipe"], results["setting"]) == ("transe", "best", "whole")
     assert (results["seed"], results["device"]) == (7, "cpu")
-    assert LinkSettings(**results["settings"]) == recipe.settings
+    assert Settings(**results["settings"]) == recipe.settings
     assert results["published"] == {"mrr": 30.5}
     assert results["count"] == {
         "train": len(part.train),

@@ -26,11 +26,11 @@ from dicgrl.jobs.sweep_grid import parse_grid
 from dicgrl.jobs.sweep_recipe import recipe_text
 from dicgrl.jobs.sweep_study import Trial
 from dicgrl.recipes import Recipe, load_recipe
-from dicgrl.settings import LinkSettings, NodeSettings
+from dicgrl.settings import Settings
 from dicgrl.training import DivergedError
 
 GRID = {"lr": ["0.1", "0.2", "0.3"], "top": ["1", "2"]}
-BASE = Recipe("best", LinkSettings(strategy="lower", components=2, top=2, dim=4))
+BASE = Recipe("best", Settings(strategy="lower", components=2, top=2, dim=4))
 PARTS = ([("a", "r", "b"), ("b", "r", "a")], [("c", "r", "a"), ("c", "r", "b")])
 STREAM = KnowledgeStream.from_labels("two", PARTS, valid=0.5)
 UNJUDGED = KnowledgeStream.from_labels("two", PARTS)
@@ -45,7 +45,7 @@ class Objective:
         monkeypatch.setattr(dicgrl.jobs.sweep, "validation_value", self)
 
     def __call__(
-        self, stream: Stream, settings: LinkSettings, *, merged: bool, seed: int, device: str
+        self, stream: Stream, settings: Settings, *, merged: bool, seed: int, device: str
     ) -> float:
         del stream, merged, device
         self.asked.append((settings.lr, settings.top, seed))
@@ -143,7 +143,7 @@ def test_what_is_no_study_is_one_message(what: str, objective: Objective, tmp_pa
 
 
 def test_a_combination_that_a_strategy_refuses_is_impossible(objective: Objective) -> None:
-    base = Recipe("best", LinkSettings(strategy="dicgrl", components=2, top=2, dim=4))
+    base = Recipe("best", Settings(strategy="dicgrl", components=2, top=2, dim=4))
     found = run_sweep(STREAM, base, {"components": ["0", "2"]}, device="cpu")
     assert [trial.state for trial in found.trials] == ["complete", "impossible"]
 
@@ -159,13 +159,13 @@ def test_unknown_settings_are_refused_before_anything_is_learned(objective: Obje
 def test_values_with_commas_reach_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
-    def learn(stream: Stream, settings: LinkSettings, **named: object) -> float:
+    def learn(stream: Stream, settings: Settings, **named: object) -> float:
         del stream, named
         tried.append(settings.budget)
         return 1.0 if "," in settings.budget else 0.0
 
     monkeypatch.setattr(dicgrl.jobs.sweep, "validation_value", learn)
-    base = Recipe("best", LinkSettings(strategy="emr", dim=4))
+    base = Recipe("best", Settings(strategy="emr", dim=4))
     found = run_sweep(STREAM, base, parse_grid(["budget=5%,5x;10%"]), device="cpu")
     assert sorted(tried) == ["10%", "5%,5x"] and found.settings.budget == "5%,5x"
 
@@ -173,7 +173,7 @@ def test_values_with_commas_reach_the_settings(monkeypatch: pytest.MonkeyPatch) 
 def test_settings_that_no_trial_has_a_use_for_are_refused(objective: Objective) -> None:
     with pytest.raises(UserError, match="budget has no effect with strategy lower"):
         sweep(grid={"budget": ["5%", "10%"]})
-    plain = Recipe("best", LinkSettings(strategy="lower", dim=4))
+    plain = Recipe("best", Settings(strategy="lower", dim=4))
     with pytest.raises(UserError, match="top has no effect on a plain model"):
         run_sweep(STREAM, plain, {"top": ["1", "2"]}, device="cpu")
     assert not objective.asked
@@ -237,7 +237,7 @@ def test_the_test_sets_are_never_read(kind: str, whole: bool) -> None:
 def test_the_objective_is_the_mean_over_the_parts_after_the_last() -> None:
 
     stream = without_test(small_links())
-    settings = LinkSettings(strategy="lower", dim=8, epochs=3, lr=0.05)
+    settings = Settings(strategy="lower", dim=8, epochs=3, lr=0.05)
     learner = Learner(settings=settings, device="cpu")
     for part in stream:
         learner.learn(part)
@@ -249,7 +249,7 @@ def test_the_objective_is_the_mean_over_the_parts_after_the_last() -> None:
 
 def test_without_validation_data_there_is_nothing_to_choose_by() -> None:
     with pytest.raises(UserError, match="two: no validation data"):
-        validation_value(UNJUDGED, LinkSettings(dim=4, epochs=1), device="cpu")
+        validation_value(UNJUDGED, Settings(dim=4, epochs=1), device="cpu")
 
 
 def test_without_validation_data_nothing_is_tried(objective: Objective, tmp_path: Path) -> None:
@@ -258,15 +258,15 @@ def test_without_validation_data_nothing_is_tried(objective: Objective, tmp_path
     assert not objective.asked and not list(tmp_path.iterdir())
 
 
-def best(settings: LinkSettings | NodeSettings, merged: bool = False) -> Sweep:
+def best(settings: Settings, merged: bool = False) -> Sweep:
     return Sweep("films", "hits@10", merged, 1, [Trial({"lr": "0.2"}, 0.5, "complete")], settings)
 
 
 def test_the_chosen_settings_come_back_from_their_file(tmp_path: Path) -> None:
     path = tmp_path / "chosen.toml"
-    divided = LinkSettings(strategy="dicgrl", components=4, top=2, lr=1e-5, budget="20%")
+    divided = Settings(strategy="dicgrl", components=4, top=2, lr=1e-5, budget="20%")
     divided = divided.changed({"p": 2})
-    plain = NodeSettings(strategy="emr", model="sage", hidden=3, average=True)
+    plain = Settings("sage", "emr", hidden=3, average=True)
     for settings, has_parts in ((divided, True), (plain, False)):
         path.write_text(recipe_text(best(settings)), encoding="utf-8")
         loaded = load_recipe(

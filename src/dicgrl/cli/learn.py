@@ -58,7 +58,7 @@ def learn(
 def _show_as_json(outcome: LearnOutcome) -> None:
     intake = outcome.intake
     told = {"nothing_new": True} if intake.is_empty else {}
-    facts = {"given": intake.given, "known": intake.known, "set_aside": intake.held_out}
+    facts = {"given": intake.given, "known": intake.known, "held_out": intake.held_out}
     dropped = {"facts": facts} if intake.known or intake.held_out else {}
     show_json(outcome.results | told | dropped)
 
@@ -78,5 +78,5 @@ def _show_as_table(outcome: LearnOutcome) -> None:
 
 
 def _what_was_dropped(intake: Intake) -> str:
-    reasons = {"known already": intake.known, "set aside to measure with": intake.held_out}
+    reasons = {"known already": intake.known, "held out to measure with": intake.held_out}
     return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)

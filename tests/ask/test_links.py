@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from dicgrl import KnowledgeGraph, Learner, Prediction, UserError, answers
+from dicgrl import KnowledgeGraph, Learner, Prediction, UserError
+from dicgrl.ask import answers
 from tests.tiny import DIVIDED, LINKS, ring
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -33,7 +34,7 @@ def one_by_one(learner: Learner, question: tuple[str | None, ...], new: bool) ->
     asked = question.index(None)
     entities, relations = list(graph.entities), list(graph.relations)
     train = {tuple(row) for row in graph.train.tolist()}
-    aside = {tuple(row) for row in [*graph.valid.tolist(), *graph.test.tolist()]} - train
+    held_out = {tuple(row) for row in [*graph.valid.tolist(), *graph.test.tolist()]} - train
     loops = {r for h, r, t in train if h == t}
     found = []
     for number, label in enumerate(relations if asked == 1 else entities):
@@ -44,10 +45,12 @@ def one_by_one(learner: Learner, question: tuple[str | None, ...], new: bool) ->
             entities.index(triple[2]),
         )
         own = asked != 1 and ids[0] == ids[2] and ids[1] not in loops
-        if own or (new and (ids in train or ids in aside)):
+        if own or (new and (ids in train or ids in held_out)):
             continue
         (score,) = learner.score([tuple(triple)])
-        found.append((-score, number, Prediction(label, label, score, ids in train, ids in aside)))
+        found.append(
+            (-score, number, Prediction(label, label, score, ids in train, ids in held_out))
+        )
     return [prediction for *_, prediction in sorted(found, key=lambda each: each[:2])]
 
 

@@ -15,7 +15,7 @@ from tests.tiny import circles, learner_of, ring, taught
 def test_what_is_known_or_held_out_is_counted_and_dropped(tmp_path: Path) -> None:
     learner = taught(learner_of("links"), 1, evaluate=False)
     rows = {split: getattr(ring()[0], split)[:2] for split in ("train", "test")}
-    old = [learner.readable(row) for split in rows.values() for row in split]
+    old = [learner.ask.readable(row) for split in rows.values() for row in split]
     path = tmp_path / "facts.tsv"
     path.write_text("".join("\t".join(t) + "\n" for t in [*old, ("e0", "likes", "new")]))
     intake = learner.intake(path)
