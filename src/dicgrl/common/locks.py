@@ -42,7 +42,7 @@ def locked(folder: Path) -> Iterator[None]:
     with contextlib.suppress(OSError):  # it may be removed at this moment
         if (place / LOCK).exists() and os.listdir(place) == [LOCK]:  # a killed process made it
             made = [place]
-    if place.exists() and not place.is_dir():
+    if place.is_file():  # asked once: the folder may come and go
         raise UserError(f"{folder}: is a file; expected a folder")
     try:
         _acquire(lock, place)
