@@ -94,7 +94,7 @@ def learner_of(kind: str, strategy: str = "lower", seed: int = 0, **changes: Any
         "nodes": NODES | DIVIDED,
     }[kind] | changes
     if strategy == "dicgrl":  # whose recipe learns later parts in 50 epochs and more
-        brief = {"later_epochs": 3} if kind == "nodes" else {"arrive_epochs": 2, "later_epochs": 2}
+        brief = {"later_epochs": 4} if kind == "nodes" else {"arrive_epochs": 3, "later_epochs": 4}
         settings = brief | settings | DIVIDED
     model = "gat" if kind == "nodes" else "transe"
     return Learner(model, strategy, seed=seed, device="cpu", **settings)

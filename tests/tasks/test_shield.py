@@ -28,15 +28,15 @@ def model_of(name: str, components: Components | None) -> KnowledgeModel:
     return model
 
 
-def slow_bar(model: KnowledgeModel, triple: list[int], side: int, rank: int) -> float:
-    """The score of that rank among old entities that do not answer; the last one's beyond."""
+def slow_bars(model: KnowledgeModel, triple: list[int], side: int) -> list[float]:
+    """The scores of old entities that do not answer, the highest first."""
     scores = []
     for entity in range(ENTITIES):
         other = list(triple)
         other[side] = entity
         if other not in KNOWN.tolist():
             scores.append(model.score(*torch.tensor(other)[:, None]).item())
-    return sorted(scores, reverse=True)[min(rank, len(scores)) - 1]
+    return sorted(scores, reverse=True)
 
 
 def bars_of(model: KnowledgeModel, triples: Tensor, rank: int, known: Tensor = KNOWN) -> Tensor:
@@ -54,19 +54,22 @@ every_form = pytest.mark.parametrize(
 
 @every_model
 @every_form
-@pytest.mark.parametrize("rank", [1, 2, 5, 12])
 def test_bars_are_scores_of_that_rank_among_old_entities_that_do_not_answer(
-    name: str, components: Components | None, rank: int, monkeypatch: pytest.MonkeyPatch
+    name: str, components: Components | None
 ) -> None:
     model = model_of(name, components).train()
-    found = bars_of(model, KNOWN, rank)
-    assert model.training and not found.requires_grad
-    expected = [[slow_bar(model, row, side, rank) for side in (0, 2)] for row in KNOWN.tolist()]
-    torch.testing.assert_close(found, torch.tensor(expected))
-    monkeypatch.setattr("dicgrl.tasks.thresholds.MEMORY_BOUND", 1)  # one triple at a time
-    torch.testing.assert_close(bars_of(model, KNOWN, rank), found)
-    monkeypatch.setattr("dicgrl.tasks.thresholds._RELATIONS", 1)  # one relation at a time
-    torch.testing.assert_close(bars_of(model, KNOWN, rank), found)
+    scores = [[slow_bars(model, row, side) for side in (0, 2)] for row in KNOWN.tolist()]
+    for rank in (1, 2, 5, 12):
+        found = bars_of(model, KNOWN, rank)
+        assert model.training and not found.requires_grad
+        # There may be fewer of them: then it is the last one's.
+        expected = [[listed[min(rank, len(listed)) - 1] for listed in row] for row in scores]
+        torch.testing.assert_close(found, torch.tensor(expected))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("dicgrl.tasks.thresholds.MEMORY_BOUND", 1)  # one triple at a time
+            torch.testing.assert_close(bars_of(model, KNOWN, rank), found)
+            patch.setattr("dicgrl.tasks.thresholds._RELATIONS", 1)  # one relation at a time
+            torch.testing.assert_close(bars_of(model, KNOWN, rank), found)
 
 
 @pytest.mark.parametrize("rank", [5, 60])
@@ -74,7 +77,7 @@ def test_bars_are_scores_of_that_rank_among_old_entities_that_do_not_answer(
 def test_ranks_are_met_on_average_when_few_of_the_entities_are_drawn(
     rank: int, divided: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entities, draws = 600, 200
+    entities, draws = 600, 100
     model = KnowledgeModel("transe", 8, Components(4, 2) if divided else None, seed=5)
     model.grow(entities, 2)
     generator = torch.Generator().manual_seed(1)
@@ -169,7 +172,7 @@ def test_newcomers_are_kept_behind_the_given_rank(form: str) -> None:
 
 def _intruders(form: str, seed: int, **changes: Any) -> int:
     run = begun(
-        form, seed, arrive_epochs=40, later_epochs=0, shield="all", margin=0.0, lr=0.05,
+        form, seed, arrive_epochs=20, later_epochs=0, shield="all", margin=0.0, lr=0.05,
         news_only=True, **changes,
     )  # fmt: skip
     assert run.part is not None
@@ -177,10 +180,9 @@ def _intruders(form: str, seed: int, **changes: Any) -> int:
     old, first = run.examples("train", 0, 1), run.part.new_entities.start
     above = 0
     for side in ("head", "tail"):
-        for triple in old:
-            scores = run.model.candidate_scores(triple[None], side, 0, run.model.num_entities)
-            rest = scores[0, :first].sort(descending=True).values
-            above += int((scores[0, first:] > rest[3]).sum())
+        scores = run.model.candidate_scores(old, side, 0, run.model.num_entities)
+        fourth = scores[:, :first].sort(descending=True).values[:, 3:4]
+        above += int((scores[:, first:] > fourth).sum())
     return above
 
 
