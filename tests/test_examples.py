@@ -9,8 +9,16 @@ import pytest
 
 from dicgrl.models import Scorer
 from dicgrl.strategies import Strategy
+from tests.tiny import ring
 
+pytestmark = pytest.mark.usefixtures("_small_films")
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+@pytest.fixture
+def _small_films(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples learn a stream of 25 entities in place of the films."""
+    monkeypatch.setattr("dicgrl.load_stream", lambda _: ring())
 
 
 def test_distmult(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +34,7 @@ def test_distmult(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
 def test_newcomers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Strategy, "registry", dict(Strategy.registry))
     example = run_path(str(EXAMPLES / "newcomers.py"))
-    found = example["main"](epochs=1)
+    found = example["main"](epochs=50)
     assert list(found) == ["frozen", "lower", "newcomers"]
     assert found["newcomers"] not in (found["frozen"], found["lower"])  # it is another one
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == list(found)

@@ -93,8 +93,9 @@ def learner_of(kind: str, strategy: str = "lower", seed: int = 0, **changes: Any
         "divided": LINKS | DIVIDED,
         "nodes": NODES | DIVIDED,
     }[kind] | changes
-    if strategy == "dicgrl":
-        settings |= DIVIDED
+    if strategy == "dicgrl":  # whose recipe learns later parts in 50 epochs and more
+        brief = {"later_epochs": 4} if kind == "nodes" else {"arrive_epochs": 3, "later_epochs": 4}
+        settings = brief | settings | DIVIDED
     model = "gat" if kind == "nodes" else "transe"
     return Learner(model, strategy, seed=seed, device="cpu", **settings)
 

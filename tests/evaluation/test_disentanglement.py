@@ -118,9 +118,9 @@ def test_learned_routing_finds_the_aspects_and_published_routing_does_not() -> N
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        learned = np.mean([separation("learned", seed, 60) for seed in range(3)])
-        # Without a gradient the routing stays the random choice of the start: 2 epochs show it.
-        published = np.mean([separation("published", seed, 2) for seed in range(3)])
+        learned = np.mean([separation("learned", seed, 40) for seed in range(2)])
+        # Without a gradient the routing stays the random choice of the start: an epoch shows it.
+        published = np.mean([separation("published", seed, 1) for seed in range(2)])
     finally:
         torch.set_num_threads(threads)
     assert learned > published + 0.15

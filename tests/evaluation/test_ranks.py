@@ -45,14 +45,14 @@ def slow_side(
     for h, r, t in asked:
         truth = h if side == "head" else t
 
-        def score(entity: int, h: int = h, r: int = r, t: int = t) -> float:
-            triple = (entity, r, t) if side == "head" else (h, r, entity)
-            return model.score(*rows_of([triple]).unbind(1)).item()
-
         also_true = answers.get((r, t) if side == "head" else (h, r), set())
         others = [e for e in candidates if e != truth and e not in also_true]
-        result[0].append(sum(score(e) > score(truth) for e in others))
-        result[1].append(sum(score(e) == score(truth) for e in others))
+        own, *scores = (
+            model.score(*rows_of([(e, r, t) if side == "head" else (h, r, e)]).unbind(1)).item()
+            for e in (truth, *others)
+        )
+        result[0].append(sum(score > own for score in scores))
+        result[1].append(sum(score == own for score in scores))
         result[2].append(len(others) + 1)
     return result
 
@@ -219,9 +219,9 @@ def test_twins_tie_however_the_work_is_divided(
     rows[15:] = rows[:15]
     generator = torch.Generator().manual_seed(2)
     triples = torch.stack(
-        [torch.randint(high, (9,), generator=generator) for high in (15, 2, 15)], 1
+        [torch.randint(high, (5,), generator=generator) for high in (15, 2, 15)], 1
     )
-    triples[4:, [0, 2]] += 15
+    triples[2:, [0, 2]] += 15
     ranker = Ranker(triples[:0], 2, pairs * (model.pair_bytes() + 6))
     for candidates in (range(30), range(5), range(13, 22)):
         ranks = ranker.rank(model, triples, candidates)

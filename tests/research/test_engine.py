@@ -14,7 +14,7 @@ from dicgrl.research.engine import run_cells
 from tests import children
 from tests.research.conftest import SMALL
 
-DIM = ("dim=8", *SMALL)
+DIM = ("dim=8", "arrive_epochs=1", *SMALL)
 
 
 def record(folder: Path, cell: Cell, device: str, at_once: int) -> None:

@@ -172,7 +172,8 @@ def test_a_run_scales_its_features_as_asked(how: str) -> None:
 
 @every_kind
 def test_two_clusters_are_told_apart(changes: dict[str, Any]) -> None:
-    trainer = node_run(clusters(each=40), hidden=8, **changes)
+    epochs = 10 if "batch" in changes else 30  # of five steps or of one
+    trainer = node_run(clusters(each=40), hidden=8, epochs=epochs, **changes)
     before = trainer.measure(trainer.examples("test"))
     learn(trainer)
     after = trainer.measure(trainer.examples("test"))
