@@ -81,9 +81,7 @@ def links_of(trainer: LinkTrainer, attention: Tensor) -> tuple[list[Link], list[
     return old, new
 
 
-def slow_open(
-    trainer: LinkTrainer, old: list[Link], new: list[Link], chosen: dict[int, Active]
-) -> Any:
+def slow_open(trainer: LinkTrainer, new: list[Link], chosen: dict[int, Active]) -> Any:
     """Old rows that may change, by table: what new triples use, what chosen ones have in common."""
     model, found = trainer.model, {"entities": set(), "relations": set(), "attention": set()}
     history = trainer.examples("train", 0, 1).tolist()
@@ -295,8 +293,8 @@ def test_old_components_move_no_farther_than_allowed(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["transe-divided", "transe-nodes"])
 def test_a_fan_bounds_the_old_neighbours_that_are_looked_at(form: str) -> None:
-    every = begun(form, orders=1).activate(10**6)
-    wide = begun(form, orders=1, fan=100).activate(10**6)
+    every = activator(begun(form, orders=1)).activate(10**6)
+    wide = activator(begun(form, orders=1, fan=100)).activate(10**6)
     assert wide.positions.tolist() == every.positions.tolist()
     assert wide.candidates == every.candidates
     trainer = begun(form, orders=1, fan=1)
