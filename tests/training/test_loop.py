@@ -415,13 +415,13 @@ def test_a_lesson_is_asked_before_each_step_and_after_each_epoch() -> None:
             calls.append("adjust")
             model.table.gradient.neg_()
 
-        def settle(self, epoch: int) -> None:
-            calls.append(f"settle {epoch}")
+        def end_epoch(self, epoch: int) -> None:
+            calls.append(f"end {epoch}")
 
     model = Slope()
     schedule = Schedule(epochs=2, batch=5, lr=0.1)
     fit(model, Listening(model.loss, EXAMPLES), schedule, torch.Generator())
-    assert calls == ["adjust", "adjust", "settle 1", "adjust", "adjust", "settle 2"]
+    assert calls == ["adjust", "adjust", "end 1", "adjust", "adjust", "end 2"]
     assert model.weights()[0] > 0 > model.weights()[2]  # the gradient of the rows was turned round
 
 
