@@ -60,7 +60,7 @@ def test_activated_nodes_and_open_components_are_those_of_the_definition(
 ) -> None:
     trainer = begun(form, orders=orders)
     before = copy.deepcopy(trainer.model)
-    with torch.no_grad():  # new edges are routed by the model of now, old ones by that of before
+    with torch.no_grad():  # new edges are routed by the model, old ones by the previous one
         for parameter in trainer.model.routers.parameters():
             parameter.copy_(parameter.flip(-1))
     old, new = slow_links(trainer, before)
@@ -147,7 +147,7 @@ def test_gradients_of_old_nodes_reach_open_components_alone(form: str) -> None:
             assert not gradient[2].any() and gradient.any(), name
     assert not dense["projection.weight"].view(4, 4, -1)[2].any()
     assert dense["projection.weight"].any()
-    # The attention of old nodes is that of before and does not learn.
+    # The attention of old nodes is that before the part and does not learn.
     assert not any(name.startswith("routers") for name in dense)
 
 

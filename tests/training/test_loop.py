@@ -223,8 +223,8 @@ def trained(seed: int, epochs: int = 3, components: Components | None = None) ->
     sampler = NegativeSampler(triples, 12, 2, generator)
     objective = LinkObjective(sampler, make_loss("selfadversarial", 2.0, 1.0), 4)
     schedule = Schedule(epochs=epochs, batch=5, lr=0.01)
-    lesson = TrainingSet(lambda t, w: objective(model, t, w), triples)
-    fit(model, lesson, schedule, generator)
+    training_set = TrainingSet(lambda t, w: objective(model, t, w), triples)
+    fit(model, training_set, schedule, generator)
     return model
 
 
@@ -296,7 +296,7 @@ def test_rows_opened_in_the_middle_are_put_back_with_the_best_epoch(best: int) -
     assert model.weights() == seen[best - 1]
 
 
-def test_a_lesson_is_asked_before_each_step_and_after_each_epoch() -> None:
+def test_a_training_set_is_asked_before_each_step_and_after_each_epoch() -> None:
     calls: list[str] = []
 
     class Listening(TrainingSet):
