@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from dicgrl import devices
+from dicgrl.common import devices
 from dicgrl.common.devices import check_memory, free_memory, pick_device
 from dicgrl.errors import UserError
 from tests.tiny import learner_of, taught

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dicgrl.datasets.synthetic import aspect_graph
 from dicgrl.evaluation.disentanglement import adjusted_rand, overlap, recovery
-from dicgrl.settings import LinkSettings
+from dicgrl.settings import Settings
 from dicgrl.strategies.bounds import Lower
 from dicgrl.trainers import LinkTrainer
 
@@ -90,7 +90,7 @@ def test_closed_forms() -> None:
 
 def separation(routing: str, seed: int, epochs: int) -> float:
     graph = aspect_graph(100, 2, 6, 6, triples=5000, seed=seed)
-    settings = LinkSettings(
+    settings = Settings(
         dim=32,
         components=4,
         top=2,
@@ -103,12 +103,12 @@ def separation(routing: str, seed: int, epochs: int) -> float:
         beta=0.0,
         validate_every=epochs,
     )
-    run = LinkTrainer(settings, seed, torch.device("cpu"))
-    run.take(graph.stream[0])
-    attention, division = run.model.attention, run.model.components
+    trainer = LinkTrainer(settings, seed, torch.device("cpu"))
+    trainer.take(graph.stream[0])
+    attention, division = trainer.model.attention, trainer.model.components
     assert attention is not None and division is not None
     start = division.route(attention.rows).chosen
-    Lower(settings).learn(run)
+    Lower(Lower.Settings()).learn(trainer)
     chosen = division.route(attention.rows).chosen
     assert torch.equal(chosen, start) == (routing == "published")
     return recovery(chosen.numpy(), 4, graph.aspect_of)["separation"]

@@ -18,7 +18,7 @@ from dicgrl.datasets.synthetic import aspect_graph
 from dicgrl.jobs.merged import run_merged
 from dicgrl.models.convkb import ConvKB
 from dicgrl.recipes import Recipe
-from dicgrl.settings import LinkSettings
+from dicgrl.settings import Settings
 from tests.kernels.interpreter import interpreted
 
 
@@ -161,7 +161,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.parametrize("changes", [{}, {"components": 4, "top": 2}], ids=["plain", "divided"])
 def test_everything_works_without_kernels(changes: dict[str, Any]) -> None:
     graph = aspect_graph(entities=30, aspects=2, relations_per_aspect=2, levels=4, triples=200)
-    recipe = Recipe("test", LinkSettings().changed(SMALL | changes))
+    recipe = Recipe("test", Settings().changed(SMALL | changes))
     results = run_merged(graph.stream, recipe, device="cpu")
     assert results["epochs"] == 2 and 0 < results["test"]["mrr"] <= 1
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from dicgrl.evaluation import Ranker
 from dicgrl.models import Components, KnowledgeModel, Scorer
 from dicgrl.models.scorer import Regulariser
-from dicgrl.strategies.start import start_from_neighbours
+from dicgrl.strategies.start import place_newcomers
 from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
 
 NAME = "rotation-of-the-tests"
@@ -105,7 +105,7 @@ def test_newcomers_start_where_the_scorer_places_them(division: str) -> None:
     model = made(division)
     model.grow(1, 1)
     triples = torch.tensor([[0, 2, 1], [3, 0, 5]])
-    start_from_neighbours(model, triples, 5, 2)
+    place_newcomers(model, triples, 5, 2)
     scores = model.score(*triples.unbind(1))
     # A turn keeps lengths: entity 1 is at the right angles from 0, and 5 is where it should be.
     assert scores[1].item() == pytest.approx(0, abs=1e-5)

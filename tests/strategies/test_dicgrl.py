@@ -16,8 +16,7 @@ from dicgrl.graph import KnowledgePart
 from dicgrl.graph.arrays import IntArray
 from dicgrl.strategies.activator import ActivatedExamples
 from dicgrl.strategies.activator_links import LinkActivator
-from dicgrl.strategies.mixed import MixedSet
-from dicgrl.trainers import ExampleGroup, LinkTrainer
+from dicgrl.trainers import LinkTrainer
 from dicgrl.training.gradients import take_gradients
 from tests.growing import (
     LINK_FORMS,
@@ -27,7 +26,6 @@ from tests.growing import (
     settings_of,
     strategy_of,
     trainer_of,
-    watch_fit,
     weights,
 )
 from tests.slow_activation import Active, Link, slow_activation, triple_link
@@ -55,19 +53,6 @@ def begun(form: str, seed: int = 0, news_only: bool = False, **changes: Any) -> 
     return trainer
 
 
-def watch_shield(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
-    """The triples of each shield that is raised from now on."""
-    shielded: list[Tensor] = []
-    original = LinkActivator.shield
-
-    def watched(self: LinkActivator, triples: Tensor) -> ExampleGroup | None:
-        shielded.append(triples)
-        return original(self, triples)
-
-    monkeypatch.setattr(LinkActivator, "shield", watched)
-    return shielded
-
-
 def links_of(trainer: LinkTrainer, attention: Tensor) -> tuple[list[Link], list[Link]]:
     """Old triples by the attention before the part, new ones by that of now."""
     before = copy.deepcopy(trainer.model)
@@ -81,9 +66,7 @@ def links_of(trainer: LinkTrainer, attention: Tensor) -> tuple[list[Link], list[
     return old, new
 
 
-def slow_open(
-    trainer: LinkTrainer, old: list[Link], new: list[Link], chosen: dict[int, Active]
-) -> Any:
+def slow_open(trainer: LinkTrainer, new: list[Link], chosen: dict[int, Active]) -> Any:
     """Old rows that may change, by table: what new triples use, what chosen ones have in common."""
     model, found = trainer.model, {"entities": set(), "relations": set(), "attention": set()}
     history = trainer.examples("train", 0, 1).tolist()
@@ -232,44 +215,6 @@ def test_attention_of_relations_in_old_triples_only_stays(form: str) -> None:
     assert not torch.equal(after["rows"][1:], before["rows"][1:])
 
 
-@every_form
-@pytest.mark.parametrize("shield", ["0", "5", "all"])
-def test_old_rows_and_weights_rest_while_new_ones_arrive(form: str, shield: str) -> None:
-    changes: dict[str, Any] = {"shield": shield, "weight_decay": 0.1}
-    trainer = begun(form, news_only=True, arrive_epochs=3, later_epochs=0, **changes)
-    before, first_new = weights(trainer), trainer.old_rows()
-    learned = strategy_of(trainer.settings).learn(trainer)
-    after = weights(trainer)
-    assert [fit.epochs for fit in learned.fits] == [3]
-    assert learned.replayed == {"0": 0, "5": 5, "all": trainer.count("train", 0, 1)}[shield]
-    for key, values in before.items():
-        name = key.split("/")[0]
-        old = values[: first_new[name]] if name in first_new else values
-        assert torch.equal(after[key][: len(old)] if old.dim() else after[key], old), key
-    assert not torch.equal(after["entities/rows"], before["entities/rows"])
-    assert learned.details["drift"] == {"mean": 0.0, "largest": 0.0, "rows": 0}
-
-
-def test_a_shield_compares_old_triples_with_new_entities_only() -> None:
-    trainer = begun("transe-divided", negatives=30)
-    assert trainer.part is not None
-    old = trainer.examples("train", 0, 1)
-    ends = set(old[:, [0, 2]].flatten().tolist())
-    # Without its own answers a triple touches what it is compared with, here a self loop.
-    one = torch.tensor([[0, 0, 0]])
-    group = activator(trainer).shield(one)
-    assert group is not None
-    for shield, (objective, batch) in (
-        (True, group[:2]),
-        (False, (activator(trainer).objective(old), one)),
-    ):
-        objective(batch, torch.ones(1)).backward()
-        touched = take_gradients(trainer.model)["table/entities"].any(1).view(-1, 4).any(1)
-        others = set(touched.nonzero()[:, 0].tolist()) - {0}
-        assert others & set(trainer.part.new_entities)
-        assert bool(others & ends) != shield
-
-
 @pytest.mark.parametrize("form", ["transe-divided", "convkb-divided"])
 def test_old_components_move_no_farther_than_allowed(form: str) -> None:
     most, far = 0.05, []
@@ -295,8 +240,8 @@ def test_old_components_move_no_farther_than_allowed(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["transe-divided", "transe-nodes"])
 def test_a_fan_bounds_the_old_neighbours_that_are_looked_at(form: str) -> None:
-    every = begun(form, orders=1).activate(10**6)
-    wide = begun(form, orders=1, fan=100).activate(10**6)
+    every = activator(begun(form, orders=1)).activate(10**6)
+    wide = activator(begun(form, orders=1, fan=100)).activate(10**6)
     assert wide.positions.tolist() == every.positions.tolist()
     assert wide.candidates == every.candidates
     trainer = begun(form, orders=1, fan=1)
@@ -307,78 +252,6 @@ def test_a_fan_bounds_the_old_neighbours_that_are_looked_at(form: str) -> None:
     # Every node that a new triple mentions and that has an old triple shows one of them.
     assert len(speaking & old_ends) / 2 <= narrow.candidates <= len(speaking & old_ends)
     assert narrow.candidates < every.candidates
-
-
-def test_examples_that_shield_and_are_activated_count_once() -> None:
-    trainer = begun("transe-divided", arrive_epochs=1, later_epochs=1, shield="all", budget="all")
-    learned = strategy_of(trainer.settings).learn(trainer)
-    assert learned.activated > 0
-    assert learned.replayed == trainer.count("train", 0, 1)
-
-
-@pytest.mark.parametrize("guard", [False, True])
-def test_the_activated_examples_may_shield_and_then_count_once(
-    guard: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changes: dict[str, Any] = {"shield": "activated", "budget": "6", "guard": guard, "fan": 2}
-    trainer = begun("transe-divided", arrive_epochs=2, later_epochs=2, **changes)
-    shielded = watch_shield(monkeypatch)
-    training_sets = watch_fit(trainer, monkeypatch)
-    learned = strategy_of(trainer.settings).learn(trainer)
-    arrival, update = training_sets
-    assert isinstance(arrival, MixedSet) and isinstance(update, MixedSet)
-    _, shield = arrival.groups
-    _, activated, *guards = update.groups
-    rows = {tuple(row) for row in activated.examples.tolist()}
-    assert len(rows) == 6 == learned.replayed
-    assert [{tuple(row) for row in triples.tolist()} for triples in shielded] == [rows]
-    assert len(shield.examples) == 6
-    assert guards == ([shield] if guard else [])  # without it, the shield is down in the update
-
-
-def test_a_shield_is_raised_for_newcomers_that_arrive_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    trainer = begun("transe-divided", arrive_epochs=0, later_epochs=1, shield="5", guard=True)
-    shielded = watch_shield(monkeypatch)
-    strategy_of(trainer.settings).learn(trainer)
-    assert shielded == []
-
-
-def test_a_shield_of_activated_examples_says_what_was_activated() -> None:
-    trainer = begun(
-        "transe-divided", arrive_epochs=1, later_epochs=0, shield="activated", budget="3"
-    )
-    learned = strategy_of(trainer.settings).learn(trainer)
-    assert learned.candidates >= learned.activated > 3 == learned.replayed
-
-
-@pytest.mark.parametrize("newcomers", [True, False])
-def test_facts_about_what_is_known_are_learned_where_there_is_no_update(newcomers: bool) -> None:
-    settings = settings_of("transe-divided", "dicgrl", arrive_epochs=3, later_epochs=0, lr=0.05)
-    trainer = trainer_of(settings)
-    assert isinstance(trainer, LinkTrainer)
-    first, second, _ = knowledge_stream()
-    trainer.take(first)
-    strategy_of(settings).learn(trainer)
-    known = np.array([[1, 0, 2], [3, 1, 1]])
-    train = np.concatenate([second.train, known]) if newcomers else known
-    part = replace(second, train=train)
-    if not newcomers:
-        entities, relations = first.new_entities.stop, first.new_relations.stop
-        part = replace(
-            part,
-            new_entities=range(entities, entities),
-            new_relations=range(relations, relations),
-            valid=second.valid[:0],
-            test=second.test[:0],
-        )
-    trainer.take(part)
-    before = weights(trainer)
-    learned = strategy_of(settings).learn(trainer)
-    assert [fit.epochs for fit in learned.fits] == ([3, 3] if newcomers else [3])
-    moved = changed_rows(before, weights(trainer), "entities")
-    assert {row // trainer.model.count for row in moved} >= {1, 2, 3}
 
 
 @pytest.mark.parametrize("form", ["transe-divided", "transe-published"])
@@ -404,49 +277,6 @@ def test_old_rows_learn_at_the_pace_of_what_is_new_about_them(form: str) -> None
             assert paces[row, 0].item() == pytest.approx(expected)
             seen.add(expected)
     assert {1.0, 0.02} < seen  # new ones, those without news, and some in between
-
-
-def test_an_epoch_takes_every_example_once_and_mixes_old_and_new() -> None:
-    def loss(examples: Tensor, weight: Tensor) -> Tensor:
-        raise AssertionError
-
-    old_weight = torch.linspace(0, 1, 40)
-    training_set = MixedSet(
-        ExampleGroup(loss, torch.arange(10), torch.ones(10)),
-        ExampleGroup(loss, torch.arange(100, 140), old_weight),
-        at_once=False,
-    )
-    kinds, seen = [], []
-    for _, examples, weight in training_set.batches(1, 5, torch.Generator().manual_seed(0)):
-        kinds.append("new" if examples[0] < 100 else "old")
-        assert all((e < 100) == (kinds[-1] == "new") for e in examples.tolist())
-        expected = old_weight[examples - 100] if kinds[-1] == "old" else torch.ones(5)
-        assert torch.equal(weight, expected)
-        seen += examples.tolist()
-    assert sorted(seen) == [*range(10), *range(100, 140)]
-    assert kinds.count("new") == 2
-    first, second = (i for i, kind in enumerate(kinds) if kind == "new")
-    assert 1 <= first <= 3 and 6 <= second <= 8  # neither first nor last: evenly spread
-
-
-def test_a_course_may_take_a_few_others_of_its_examples_in_every_epoch() -> None:
-    def loss(examples: Tensor, weight: Tensor) -> Tensor:
-        raise AssertionError
-
-    new = ExampleGroup(loss, torch.arange(4), torch.ones(4))
-    some = ExampleGroup(loss, torch.arange(100, 130), torch.arange(30.0), most=6)
-    training_set = MixedSet(new, some, at_once=False)
-    epochs = []
-    for epoch in range(20):
-        taken = list(training_set.batches(epoch, 4, torch.Generator().manual_seed(epoch)))
-        rows = torch.cat([examples for _, examples, _ in taken])
-        weight = torch.cat([weight for _, _, weight in taken])
-        few = rows[rows >= 100]
-        assert sorted(rows[rows < 100].tolist()) == [0, 1, 2, 3]
-        assert len(set(few.tolist())) == 6 == len(few)
-        assert torch.equal(weight[rows >= 100], (few - 100).float())
-        epochs.append(set(few.tolist()))
-    assert set().union(*epochs) == set(range(100, 130))
 
 
 def test_everything_is_open_again_when_learning_fails() -> None:
@@ -497,20 +327,3 @@ def test_dense_weights_can_be_averaged_by_the_examples_behind_them() -> None:
         assert torch.allclose(averaged[name], expected, atol=1e-6)
         assert not torch.equal(averaged[name], learned[name])
     assert torch.equal(averaged["entities/rows"], learned["entities/rows"])
-
-
-def test_lessons_of_the_arrival_hold_the_shield_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    trainer = begun("transe-divided", news_only=True, arrive_epochs=1, later_epochs=0, shield="7")
-    shielded = watch_shield(monkeypatch)
-    training_sets = watch_fit(trainer, monkeypatch)
-    strategy_of(trainer.settings).learn(trainer)
-    (training_set,) = training_sets
-    assert isinstance(training_set, MixedSet)
-    history = {tuple(row) for row in trainer.examples("train", 0, 1).tolist()}
-    new, guarding = training_set.groups
-    (triples,) = shielded
-    shield = [tuple(row) for row in triples.tolist()]
-    assert len(set(shield)) == len(guarding.examples) == 7 and set(shield) <= history
-    assert torch.equal(new.examples, trainer.examples("train", 1))
-    assert torch.equal(training_set.examples, new.examples)
-    assert guarding.weight.tolist() == [1.0] * 7

@@ -24,7 +24,7 @@ class Declared(Adjusted):
         return True
 
 
-def test_only_plain_lessons_and_those_that_say_so_may_be_recorded() -> None:
+def test_only_plain_training_sets_and_those_that_say_so_may_be_recorded() -> None:
     given = (lambda _, weight: weight.sum(), torch.zeros(3, 3))
     assert TrainingSet(*given).capturable
     assert not Adjusted(*given).capturable
