@@ -18,7 +18,9 @@ from rows import Rows
 
 import dicgrl
 from dicgrl.graph import KnowledgeStream
-from dicgrl.settings import LinkSettings
+from dicgrl.settings import Settings
+from dicgrl.strategies.activator import activator_of
+from dicgrl.strategies.base import StrategySettings
 from dicgrl.trainers import LinkTrainer
 
 DIVISIONS = ((1, 1), (8, 4), (8, 2), (8, 1))  # components, and how many of them a triple uses
@@ -29,16 +31,23 @@ def shares(
     stream: KnowledgeStream, components: int, top: int, seed: int
 ) -> list[tuple[float, float]]:
     """For each later part, the share of old triples of order 1, and of order 1 or 2."""
-    settings = LinkSettings(
-        dim=components, components=components, top=top, routing="published", fan=0
+    settings = Settings(
+        "transe",
+        "dicgrl",
+        dim=components,
+        components=components,
+        top=top,
+        routing="published",
+        fan=0,
     )
-    run = LinkTrainer(settings, seed, torch.device("cpu"))
+    trainer = LinkTrainer(settings, seed, torch.device("cpu"))
     found = []
     for part in stream.parts:
-        run.take(part)
-        old = run.count("train", 0, run.newest)
+        trainer.take(part)
+        old = trainer.count("train", 0, trainer.newest)
         if old:
-            activated = run.activate(old).concerned
+            activator = activator_of(trainer, settings.of(StrategySettings))
+            activated = activator.activate(old).concerned
             found.append(((activated.order == 1).sum() / old, len(activated) / old))
     return found
 

@@ -26,7 +26,8 @@ from rich.table import Table
 from dicgrl.datasets.synthetic import AspectGraph, aspect_graph
 from dicgrl.evaluation.disentanglement import recovery
 from dicgrl.graph.arrays import IntArray
-from dicgrl.settings import LinkSettings
+from dicgrl.settings import Settings
+from dicgrl.strategies.base import StrategySettings
 from dicgrl.strategies.bounds import Lower
 from dicgrl.trainers import LinkTrainer
 
@@ -69,7 +70,7 @@ class Row:
 
 
 def measure(graph: AspectGraph, count: int, top: int, routing: str, seed: int) -> dict[str, float]:
-    settings = LinkSettings(
+    settings = Settings(
         dim=32,
         components=count,
         top=top,
@@ -81,12 +82,12 @@ def measure(graph: AspectGraph, count: int, top: int, routing: str, seed: int) -
         negatives=16,
         margin=6.0,
     )
-    run = LinkTrainer(settings, seed, torch.device("cpu"))
-    run.take(graph.stream[0])
-    start = recovery(chosen(run), count, graph.aspect_of)
-    Lower(settings).learn(run)
-    end = recovery(chosen(run), count, graph.aspect_of)
-    found = {"start": start["separation"], **end, **run.measure(run.examples("test"))}
+    trainer = LinkTrainer(settings, seed, torch.device("cpu"))
+    trainer.take(graph.stream[0])
+    start = recovery(chosen(trainer), count, graph.aspect_of)
+    Lower(settings.of(StrategySettings)).learn(trainer)
+    end = recovery(chosen(trainer), count, graph.aspect_of)
+    found = {"start": start["separation"], **end, **trainer.measure(trainer.examples("test"))}
     return found | {"ceiling": ceiling(graph)}
 
 
@@ -110,8 +111,8 @@ def ceiling(graph: AspectGraph) -> float:
     return statistics.mean(values)
 
 
-def chosen(run: LinkTrainer) -> IntArray:
-    model = run.model
+def chosen(trainer: LinkTrainer) -> IntArray:
+    model = trainer.model
     assert model.components is not None and model.attention is not None
     components: IntArray = model.components.route(model.attention.rows).chosen.numpy()
     return components

@@ -21,7 +21,7 @@ from dicgrl.evaluation import Ranker
 from dicgrl.graph import KnowledgeStream
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
-from dicgrl.strategies import divides
+from dicgrl.strategies import strategy_named
 from dicgrl.trainers import LinkTrainer
 
 HEADINGS = ("strategy", "question", "answers", "H@10 among old", "H@10 among all", "kept")
@@ -33,9 +33,8 @@ def learned(
     stream: KnowledgeStream, model: str, strategy: str, seed: int, device: str
 ) -> LinkTrainer:
     """What a strategy makes of all parts."""
-    recipe = load_recipe(
-        "best", stream.name, model, disentangled=divides(strategy), strategy=strategy
-    )
+    divided = strategy_named(strategy).divided
+    recipe = load_recipe("best", stream.name, model, disentangled=divided, strategy=strategy)
     learner = Learner(settings=recipe.settings, seed=seed, device=device)
     for part in stream.parts:
         learner.learn(part)
@@ -43,16 +42,16 @@ def learned(
     return learner.trainer
 
 
-def kinds(run: LinkTrainer, old: int) -> list[tuple[str, int, list[float]]]:
+def kinds(trainer: LinkTrainer, old: int) -> list[tuple[str, int, list[float]]]:
     """For each kind of question: how many, the share that is found, twice, and what is kept."""
-    triples = run.examples("valid")
-    known = torch.cat([run.examples(split) for split in SPLITS])
-    ranker = Ranker(known, run.model.num_relations)
+    triples = trainer.examples("valid")
+    known = torch.cat([trainer.examples(split) for split in SPLITS])
+    ranker = Ranker(known, trainer.model.num_relations)
     found = {
-        last: ranker.rank(run.model, triples, range(last)).realistic <= TOP
-        for last in (old, run.model.num_entities)
+        last: ranker.rank(trainer.model, triples, range(last)).realistic <= TOP
+        for last in (old, trainer.model.num_entities)
     }
-    before, after = found[old], found[run.model.num_entities]  # the head side first
+    before, after = found[old], found[trainer.model.num_entities]  # the head side first
     answer_is_new = triples[:, [0, 2]].T.ge(old)
     given_is_new = answer_is_new.flip(0)
     rows = []
@@ -85,8 +84,8 @@ def main() -> None:
         f"{stream.name}, {arguments.model}: validation, in per cent", HEADINGS, arguments.json
     )
     for strategy in arguments.strategies:
-        run = learned(stream, arguments.model, strategy, arguments.seed, arguments.device)
-        for words, count, shares in kinds(run, old):
+        trainer = learned(stream, arguments.model, strategy, arguments.seed, arguments.device)
+        for words, count, shares in kinds(trainer, old):
             rows.add(strategy, words, f"{count:,}", *(f"{share:.1f}" for share in shares))
     rows.show()
 

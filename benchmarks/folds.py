@@ -31,7 +31,7 @@ from dicgrl.datasets import registered
 from dicgrl.graph import NetworkPart, NetworkStream
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
-from dicgrl.settings import LATER, LinkSettings, NodeSettings
+from dicgrl.settings import Settings
 
 HEADINGS = ("variant", "whole", "average", "whole, difference", "average, difference")
 Measured = tuple[float, float]
@@ -47,11 +47,9 @@ def folded(part: NetworkPart, folds: int, judged: int) -> NetworkPart:
     )
 
 
-def begun(
-    settings: LinkSettings | NodeSettings, part: NetworkPart, seed: int, device: str, place: Path
-) -> Learner:
+def begun(settings: Settings, part: NetworkPart, seed: int, device: str, place: Path) -> Learner:
     """A learner after its first part, which variants that learn it alike share."""
-    alike = {k: v for k, v in settings.as_dict().items() if k not in LATER}
+    alike = {k: v for k, v in settings.as_dict().items() if k not in settings.later_names}
     key = hashlib.sha256(json.dumps([alike, seed, part.train.tolist()]).encode()).hexdigest()
     if (place / key).exists():
         return Learner.load(place / key, device=device).fork(settings)
@@ -63,7 +61,7 @@ def begun(
 
 
 def measured(
-    settings: LinkSettings | NodeSettings,
+    settings: Settings,
     parts: list[NetworkPart],
     seed: int,
     device: str,

@@ -24,7 +24,7 @@ import dicgrl
 from dicgrl.datasets import registered
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
-from dicgrl.strategies import divides
+from dicgrl.strategies import strategy_named
 
 HEADINGS = ("variant", "W", "A", "R", "MRR", "s per later part", "replayed last")
 VARIANTS = (
@@ -46,10 +46,10 @@ VARIANTS = (
 def measure(learner: Learner, stream: dicgrl.Stream, first: Any) -> list[str]:
     for part in stream.parts[learner.num_parts :]:
         learner.learn(part)
-    run = learner.trainer
-    sets = [run.examples("valid", part, part + 1) for part in range(run.num_parts)]
-    outcomes = run.outcomes(sets)
-    values = [100 * metrics[run.metric] for metrics, _ in outcomes]
+    trainer = learner.trainer
+    sets = [trainer.examples("valid", part, part + 1) for part in range(trainer.num_parts)]
+    outcomes = trainer.outcomes(sets)
+    values = [100 * metrics[trainer.metric] for metrics, _ in outcomes]
 
     def whole(values: list[float]) -> float:
         return sum(v * len(s) for v, s in zip(values, sets, strict=True)) / sum(map(len, sets))
@@ -85,7 +85,7 @@ def main() -> None:
         "best",
         name,
         arguments.model,
-        disentangled=divides(arguments.strategy),
+        disentangled=strategy_named(arguments.strategy).divided,
         strategy=arguments.strategy,
     )
     settings = recipe.settings.parsed(arguments.changes)

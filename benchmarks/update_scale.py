@@ -90,9 +90,9 @@ class Growing:
 def measure(size: int, part: int, orders: int, device: str) -> dict[str, float]:
     graph = Growing(seed=0)
     learner = Learner("transe", "dicgrl", device=device, orders=orders, **SETTINGS)
-    run = learner.trainer
-    assert isinstance(run, LinkTrainer)
-    run.take(graph.part(size))
+    trainer = learner.trainer
+    assert isinstance(trainer, LinkTrainer)
+    trainer.take(graph.part(size))
     seconds = []
     for _ in range(PARTS):
         arriving = graph.part(part)
@@ -101,7 +101,7 @@ def measure(size: int, part: int, orders: int, device: str) -> dict[str, float]:
         seconds.append(time.perf_counter() - started)
     return {
         "triples": size,
-        "entities": run.model.num_entities,
+        "entities": trainer.model.num_entities,
         "seconds": statistics.median(seconds),
         "slowest": max(seconds),
         "memory_bytes": peak_memory(torch.device(device)),

@@ -15,7 +15,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +124,7 @@ def form_of(result: Result) -> str:
 def is_current(result: Result) -> bool:
     """Whether the recipe still says what the result was measured with."""
     from dicgrl.recipes import load_recipe  # it takes PyTorch seconds to load
-    from dicgrl.settings import LATER, LinkSettings
+    from dicgrl.settings import Settings
 
     recipe = load_recipe(
         result["recipe"],
@@ -133,9 +132,10 @@ def is_current(result: Result) -> bool:
         result["model"],
         disentangled=is_disentangled(result),
     )
-    then = asdict(LinkSettings()) | result["settings"]  # settings that are younger had defaults
-    now = asdict(recipe.settings)
-    return all(value == then[key] for key, value in now.items() if key not in LATER)
+    now, then = recipe.settings, Settings.from_dict(result["settings"])  # younger ones by default
+    later = now.later_names | then.later_names
+    values = then.as_dict()
+    return all(values.get(key) == each for key, each in now.as_dict().items() if key not in later)
 
 
 def ours(result: Result, metric: str) -> float:

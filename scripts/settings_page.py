@@ -1,99 +1,156 @@
-"""Write docs/settings.md from the docstrings and defaults of the settings.
+"""Write docs/settings.md from the sections of settings that components declare.
 
 python scripts/settings_page.py
 """
 
 from __future__ import annotations
 
-import inspect
-import re
-from dataclasses import fields
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dicgrl.common.options import Option, Section
 from dicgrl.recipes import default_settings
-from dicgrl.settings import (
-    OF_COMPONENTS,
-    USED_BY,
-    ContinualSettings,
-    LinkSettings,
-    NodeSettings,
-)
+from dicgrl.settings import Settings
+from dicgrl.strategies import Strategy
+from dicgrl.tasks import DEFAULT_STRATEGY, Task
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 _HEAD = """\
 # Settings
 
-Written by `python scripts/settings_page.py` from `src/dicgrl/settings.py`. A setting is changed by
-`--set key=value` (also several times), by a recipe file, or in Python: `Learner(dim=100)`.
+Written by `python scripts/settings_page.py` from the settings that components declare (`option` in
+`src/dicgrl`). A setting is changed by `--set key=value` (also several times), by a recipe file, or
+in Python: `Learner(dim=100)`. Strategies and models of your own bring theirs (see
+[examples](../examples)).
 
 *dicgrl* is what a graph of your own gets with the default strategy (`default.links.toml` and
 `default.nodes.toml` in `src/dicgrl/recipes`, which make dicgrl bounded); *others* what holds for
-other strategies and plain models. The known datasets have recipes there that say more. `model` and
-`strategy` have options of their own, `--model` and `--strategy` (dicgrl unless given). transe takes
-`p` (1 or 2) besides, convkb `filters` and `dropout`.
+other strategies and plain models; where only dicgrl has a setting, what holds in a recipe file that
+does not name it. The known datasets have recipes there that say more. `model` and `strategy` have
+options of their own, `--model` and `--strategy` (dicgrl unless given).
 
-The nodes of a network have no rows that could arrive or drift. There `--set` refuses
-{without_effect},
-which have no effect; a recipe may carry them.
-
-`--set` and `Learner` also refuse what neither the strategy nor the model has a use for. Of several
+`--set` and `Learner` refuse what neither the strategy nor the model has a use for. Of several
 strategies in one command it is enough that one uses a setting; others ignore it. What only another
 setting puts out of use (`shield_rank` with `shield=0`, `heads` of a divided network) is accepted.
-These are for some alone:
 
-{used_by}"""
-_SECTIONS: dict[str, tuple[type[ContinualSettings], tuple[str, ...]]] = {  # and models of a task
-    "Later parts, both tasks": (ContinualSettings, ("transe", "gat")),
-    "Link prediction": (LinkSettings, ("transe",)),
-    "Node classification": (NodeSettings, ("gat",)),
-}
-_NAMES = {"transe": "dicgrl, links", "gat": "dicgrl, nodes"}
+{components}
+
+{rows}
+"""
+_COLUMNS = {"links": "dicgrl, links", "nodes": "dicgrl, nodes"}
 
 
 def page() -> str:
     """The page, as Markdown."""
-    without = [f"`{name}`" for name in NodeSettings.without_effect]
+    tasks = [task() for task in Task.registry.values()]
+    needed: dict[str, list[str]] = {"components": [], "rows": []}
+    for task in tasks:
+        for name, known in Settings(task.default_model).known_somewhere().items():
+            if known.needs and f"`{name}`" not in needed[known.needs]:
+                needed[known.needs].append(f"`{name}`")
+    head = _HEAD.format(
+        components=_filled(
+            f"Only models of components use {_listed(needed['components'])}, not plain ones."
+        ),
+        rows=_filled(
+            "The nodes of a network have no rows that could arrive or drift: there "
+            f"{_listed(needed['rows'])} have no effect and are refused; a recipe may carry them."
+        ),
+    )
+    return "\n".join([head, *_strategies(tasks), *(line for task in tasks for line in _task(task))])
+
+
+def _strategies(tasks: list[Task]) -> list[str]:
+    """Settings of strategies, a table for those that the same strategies use."""
+    sections = {name: strategy.Settings for name, strategy in Strategy.registry.items()}
+    lines = ["## Strategies", ""]
+    for users, options in _groups(sections):
+        title = "All strategies" if len(users) == len(sections) else ", ".join(users)
+        lines += [f"### {title}", "", *_table(options, tasks, users), ""]
+    return lines
+
+
+def _task(task: Task) -> list[str]:
+    """Settings of the training, the schedule, the models and what else is chosen for a task."""
+    lines = [f"## {task.name.replace('-', ' ').capitalize()}", ""]
+    for section in task.sections():
+        title = (section.__doc__ or "").splitlines()[0].rstrip(".")
+        lines += [f"### {title}", "", *_table(section.options(), [task]), ""]
+    for choice, components in ({"model": task.models()} | dict(task.choices())).items():
+        for users, options in _groups(components):
+            title = f"{choice}: {', '.join(users)}"
+            lines += [f"### {title}", "", *_table(options, [task], chosen={choice: users[0]}), ""]
+    return lines
+
+
+def _groups(
+    components: Mapping[str, type[Section]],
+) -> list[tuple[tuple[str, ...], dict[str, Option]]]:
+    """Settings by the components that have them; those that most have come first."""
     users: dict[str, list[str]] = {}
-    for name, strategies in USED_BY.items():
-        users.setdefault(", ".join(strategies), []).append(f"`{name}`")
-    users["models of components, not plain ones"] = [f"`{name}`" for name in OF_COMPONENTS]
-    used_by = "\n".join(f"- {who}: {', '.join(names)}" for who, names in users.items())
-    head = _HEAD.format(without_effect=", ".join(without), used_by=used_by)
-    sections = [_section(title, *each) for title, each in _SECTIONS.items()]
-    return "\n\n".join([head, *sections]) + "\n"
+    options: dict[str, Option] = {}
+    for component, section in components.items():
+        for name, known in section.options().items():
+            users.setdefault(name, []).append(component)
+            options.setdefault(name, known)
+    groups: dict[tuple[str, ...], dict[str, Option]] = {}
+    for name, known in options.items():
+        groups.setdefault(tuple(users[name]), {})[name] = known
+    return sorted(groups.items(), key=lambda group: -len(group[0]))
 
 
-def _section(title: str, settings: type[ContinualSettings], models: tuple[str, ...]) -> str:
-    described = _described(settings)
-    chosen = [default_settings(model, "dicgrl") for model in models]
-    others = default_settings(models[0], "lower")
-    names = [_NAMES[model] if len(models) > 1 else "dicgrl" for model in models]
-    rows = []
-    for each in fields(settings):
-        if each.name in described:
-            values = [_chosen(one, each.name) for one in chosen]
-            other = _default(getattr(others, each.name))
-            cells = [f"`{each.name}`", *values, other, described[each.name]]
-            rows.append(f"| {' | '.join(cells)} |")
-    header = ["setting", *names, "others", "meaning"]
-    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|", *rows]
-    return "\n".join([f"## {title}", "", *lines])
+def _table(
+    options: Mapping[str, Option],
+    tasks: Sequence[Task],
+    users: Sequence[str] = (),
+    chosen: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Rows of settings.
+
+    Args:
+        options: The settings.
+        tasks: The tasks that have them.
+        users: The strategies that have them; none where they are not settings of strategies.
+        chosen: The component that has them, by the setting that chooses it.
+    """
+    by_default = not users or DEFAULT_STRATEGY in users
+    other = next((each for each in users or ("lower",) if each != DEFAULT_STRATEGY), None)
+    header = ["setting", "default", "bounds", "meaning"]
+    if by_default:
+        columns = [_COLUMNS[task.recipe] for task in tasks] if users else ["dicgrl"]
+        header[1:2] = [*columns, "others"]
+    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    for name, known in options.items():
+        if not any(name in Settings(task.default_model).names() for task in tasks):
+            continue
+        cells = [f"`{name}`"]
+        if by_default:
+            cells += [_value(task, name, DEFAULT_STRATEGY, chosen) for task in tasks]
+        found = [_value(task, name, other, chosen) for task in tasks] if other else []
+        cells.append(" / ".join(dict.fromkeys(found)) or _shown(known.default))
+        bounds = known.bounds or ", ".join(map(str, known.choices or ()))
+        lines.append(f"| {' | '.join([*cells, bounds, known.help])} |")
+    return lines
 
 
-def _chosen(settings: LinkSettings | NodeSettings, name: str) -> str:
-    return "" if name in settings.without_effect else _default(getattr(settings, name))
+def _value(task: Task, name: str, strategy: str, chosen: Mapping[str, str] | None) -> str:
+    """What a task's default recipe says; empty where the setting has no effect on the task."""
+    asked = dict(chosen or {})
+    settings = default_settings(asked.pop("model", task.default_model), strategy).changed(asked)
+    return _shown(getattr(settings, name)) if name in settings.names() else ""
 
 
-def _described(settings: type[ContinualSettings]) -> dict[str, str]:
-    attributes = (inspect.getdoc(settings) or "").partition("Attributes:\n")[2]
-    entries = re.findall(r"^    (\w+): (.*?)(?=^    \w|\Z)", attributes, re.MULTILINE | re.DOTALL)
-    return {name: " ".join(text.split()) for name, text in entries}
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _default(value: Any) -> str:
-    if value == {}:
-        return ""
+def _filled(text: str) -> str:
+    return textwrap.fill(text, 100, break_on_hyphens=False)
+
+
+def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)

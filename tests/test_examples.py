@@ -8,6 +8,7 @@ from runpy import run_path
 import pytest
 
 from dicgrl.models import Scorer
+from dicgrl.settings import Settings
 from dicgrl.strategies import Strategy
 from tests.tiny import ring
 
@@ -27,6 +28,7 @@ def test_distmult(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     found = example["main"](epochs=2)
     assert set(found) == {"plain", "8 components"}
     assert all(0 <= value <= 1 for value in found.values())  # two epochs are too few to learn
+    assert Settings("distmult").spread == 0.3
     printed = capsys.readouterr().out.splitlines()
     assert printed == [f"distmult, {form}: test H@10 {value:.3f}" for form, value in found.items()]
 
@@ -35,8 +37,12 @@ def test_newcomers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     monkeypatch.setattr(Strategy, "registry", dict(Strategy.registry))
     example = run_path(str(EXAMPLES / "newcomers.py"))
     found = example["main"](epochs=50)
-    assert list(found) == ["frozen", "lower", "newcomers"]
-    assert found["newcomers"] not in (found["frozen"], found["lower"])  # it is another one
+    assert list(found) == ["frozen", "lower", "newcomers", "remembering"]
+    others = [found["frozen"], found["lower"]]
+    for own in ("newcomers", "remembering"):
+        assert found[own] not in others  # it is another one
+    assert Settings("transe", "newcomers").settle_epochs == 0
+    assert {"budget", "strength"} <= Settings("gat", "remembering").as_dict().keys()
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == list(found)
 
 

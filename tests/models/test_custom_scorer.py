@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 import torch
 from torch import Tensor
 
+from dicgrl import UserError
+from dicgrl.common.options import option
 from dicgrl.evaluation import Ranker, ranking_metrics
 from dicgrl.models import Components, KnowledgeModel, Scorer, scorer
-from dicgrl.settings import LinkSettings, scorer_options
+from dicgrl.models.scorer import ScorerSettings
+from dicgrl.settings import Settings
 from dicgrl.training import LinkObjective, NegativeSampler, Schedule, TrainingSet, fit, make_loss
 
 NAME = "distmult-of-the-tests"
@@ -19,6 +23,10 @@ NAME = "distmult-of-the-tests"
 @pytest.fixture(autouse=True)
 def distmult() -> Iterator[type[Scorer]]:
     class DistMult(Scorer, name=NAME):
+        @dataclass(frozen=True)
+        class Settings(ScorerSettings):
+            scale: float = option(1.0, "What scores are multiplied by.", above=0)
+
         def __init__(self, dim: int, scale: float = 1.0) -> None:
             super().__init__(dim)
             self.scale = scale
@@ -30,12 +38,15 @@ def distmult() -> Iterator[type[Scorer]]:
     del Scorer.registry[NAME]
 
 
-def test_it_is_found_by_name_with_its_options(distmult: type[Scorer]) -> None:
+def test_it_is_found_by_name_with_its_settings(distmult: type[Scorer]) -> None:
     assert scorer(NAME) is distmult
-    assert scorer_options(NAME) == {"scale": float}
-    settings = LinkSettings().parsed([f"model={NAME}", "scale=3"])
-    assert dict(settings.options) == {"scale": 3.0}
-    model = KnowledgeModel(NAME, 4, options=dict(settings.options))
+    settings = Settings().parsed([f"model={NAME}", "scale=3"])
+    assert settings.of(distmult.Settings).as_dict() == {"scale": 3.0}
+    with pytest.raises(UserError, match=r"^scale=0\.0: expected a number above 0"):
+        settings.parsed(["scale=0"])
+    with pytest.raises(UserError, match=f"^scale has no effect with this model; {NAME} uses it"):
+        Settings("transe").parsed(["scale=3"])
+    model = KnowledgeModel(NAME, 4, options=settings.of(distmult.Settings).as_dict())
     model.grow(3, 1)
     rows, relation = model.entities.rows, model.relations.rows
     expected = 3 * (rows[0] * relation[0] * rows[2]).sum()
@@ -58,8 +69,8 @@ def test_it_trains(components: Components | None) -> None:
         NegativeSampler(triples, 12, 1, generator), make_loss("softmargin", 0.0, 1.0), 8
     )
     schedule = Schedule(epochs=40, batch=12, lr=0.05)
-    lesson = TrainingSet(lambda t, w: objective(model, t, w), triples)
-    fit(model, lesson, schedule, generator)
+    training_set = TrainingSet(lambda t, w: objective(model, t, w), triples)
+    fit(model, training_set, schedule, generator)
     after = ranking_metrics(ranker.rank(model, triples, range(12)))["mrr"]
     assert before < 0.7
     assert after > 0.95

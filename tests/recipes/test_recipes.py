@@ -6,15 +6,22 @@ from pathlib import Path
 import pytest
 
 from dicgrl import DataError, UserError
-from dicgrl.models import KnowledgeModel, NetworkModel
+from dicgrl.models import Components, KnowledgeModel, NetworkModel, Scorer
+from dicgrl.models.division import DivisionSettings
 from dicgrl.recipes import default_settings, load_recipe
-from dicgrl.settings import LATER, LinkSettings, examples_within
+from dicgrl.settings import Settings
+from dicgrl.strategies import strategy_named
+from dicgrl.strategies.budget import examples_within
 
 FILES = sorted(
     f.name
     for f in files("dicgrl.recipes").iterdir()
     if f.name.endswith(".toml") and not f.name.startswith("default.")
 )
+
+
+def division(settings: Settings) -> Components | None:
+    return settings.of(DivisionSettings).division()
 
 
 @pytest.mark.parametrize("disentangled", [False, True], ids=["plain", "disentangled"])
@@ -25,12 +32,12 @@ def test_every_recipe_makes_a_model(file: str, disentangled: bool) -> None:
     assert recipe.name == name
     settings = recipe.settings
     assert settings.model == model
-    assert (settings.division() is not None) == disentangled
-    if isinstance(settings, LinkSettings):
-        options = dict(settings.options)
-        KnowledgeModel(settings.model, settings.dim, settings.division(), options).grow(2, 1)
+    assert (division(settings) is not None) == disentangled
+    if model in Scorer.registry:
+        options = settings.of(Scorer.registry[model].Settings).as_dict()
+        KnowledgeModel(model, settings.dim, division(settings), options).grow(2, 1)
     else:
-        NetworkModel(settings.model, 4, components=settings.division()).grow(2)
+        NetworkModel(model, 4, components=division(settings)).grow(2)
     assert all(isinstance(v, int | float) for v in recipe.published.values())
     assert all(0 <= v <= 100 for v in recipe.published.values())
     if name == "paper" and disentangled:
@@ -46,29 +53,30 @@ def test_the_case_of_a_dataset_does_not_count() -> None:
 def test_a_graph_without_a_recipe_gets_the_defaults() -> None:
     plain = load_recipe("best", "my-own-graph", "convkb")
     assert (plain.name, plain.settings.model) == ("default", "convkb")
-    assert plain.settings.division() is None and plain.settings.strategy == "lower"
+    assert division(plain.settings) is None and plain.settings.strategy == "lower"
     assert plain.published == {}
     divided = load_recipe("best", "my-own-graph", "transe", disentangled=True)
-    assert divided.settings.division() is not None
+    assert division(divided.settings) is not None
     assert divided.settings.routing == "learned"
 
 
 def test_learners_are_bounded_unless_asked_otherwise() -> None:
     links, nodes = (default_settings(model, "dicgrl") for model in ("transe", "gat"))
-    assert links.starts_from_neighbours and links.arrive_epochs > 0
+    assert all(each.start in ("auto", "neighbours") for each in (links, nodes))
+    assert strategy_named("dicgrl").starts_from_neighbours and links.arrive_epochs > 0
     shares = [examples_within(text, 1000, 10) for text in (links.shield, links.budget)]
     assert all(shares) and sum(shares) <= 100  # a tenth of the history
-    assert nodes.starts_from_neighbours and nodes.later_epochs > 0
+    assert nodes.later_epochs > 0
     assert examples_within(nodes.shield, 1000, 10) == 1000  # no labels: the pass is of all anyway
     assert 0 < examples_within(nodes.budget, 1000, 10) <= 100
-    assert default_settings("transe", "lower").arrive_epochs == 0
+    assert "arrive_epochs" not in default_settings("transe", "lower")
 
 
 def test_a_recipe_without_a_word_about_strategies_has_those_of_the_default(tmp_path: Path) -> None:
     usual = default_settings("sage", "dicgrl")
     shipped = default_settings("sage", "dicgrl", dataset="cora")
     assert shipped.epochs != usual.epochs  # it is Cora's own
-    later = {key: value for key, value in shipped.as_dict().items() if key in LATER}
+    later = {key: value for key, value in shipped.as_dict().items() if key in usual.later_names}
     assert later == {key: usual.as_dict()[key] for key in later}
     (tmp_path / "mine.toml").write_text("[settings]\nepochs = 7", encoding="utf-8")
     mine = load_recipe(str(tmp_path / "mine.toml"), "cora", "sage", strategy="dicgrl").settings
