@@ -17,8 +17,8 @@ from dicgrl.errors import DataError
 from dicgrl.jobs.learn import learn_facts
 from dicgrl.jobs.stream import OnEpoch
 from dicgrl.readers import read_stream
-from dicgrl.store.overview import summarise
-from dicgrl.store.run_folder import _write_sealed, read_results
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.sealed import write_sealed
 from tests.runs import measured, read_json, recipe_of, run, unchanged
 from tests.tiny import (
     STRATEGIES,
@@ -78,7 +78,7 @@ def test_a_run_from_before_a_setting_existed_is_resumed_with_its_default(tmp_pat
     for name in ("weighting", "shield_rank"):
         del config["settings"][name]
     del config["sha256"]
-    _write_sealed(tmp_path / "config.json", config)
+    write_sealed(tmp_path / "config.json", config)
     grown = run(ring(), recipe, out=tmp_path, resume=True)
     assert measured(grown) == measured(run(ring(), recipe))
     other = recipe_of("links", "dicgrl", weighting="even", shield_rank=4)
@@ -138,8 +138,8 @@ def test_the_newest_part_does_not_get_lost_in_silence(begun: Path, tmp_path: Pat
     missing = r"part-1: damaged run: this part is missing, results\.json knows 2"
     for use in (
         lambda: Learner.load(begun, device="cpu"),
-        lambda: summarise(begun),
-        lambda: read_results(begun),
+        RunFolder(begun).overview,
+        RunFolder(begun).results,
         lambda: learn_facts(begun, facts, device="cpu"),
     ):
         with pytest.raises(DataError, match=missing):
@@ -179,10 +179,10 @@ def test_results_that_fell_behind_are_told_and_written_anew(tmp_path: Path) -> N
     learner.evaluate()
     learner.save(out)
     with pytest.raises(DataError, match="of 1 parts where the run has 2"):
-        read_results(out)
+        RunFolder(out).results()
     known = ring()[0].train[:1]
     labels = (ring().entities.labels(known[:, 0]), ring().relations.labels(known[:, 1]))
     tails = ring().entities.labels(known[:, 2])
     facts.write_text("\t".join([labels[0][0], labels[1][0], tails[0]]) + "\n")
     learn_facts(out, facts, device="cpu")
-    assert len(read_results(out)["parts"]) == 2
+    assert len(RunFolder(out).results()["parts"]) == 2

@@ -142,10 +142,16 @@ def test_what_is_no_study_is_one_message(what: str, objective: Objective, tmp_pa
     assert "\n" not in str(refused.value)
 
 
-def test_a_combination_that_a_strategy_refuses_is_impossible(objective: Objective) -> None:
-    base = Recipe("best", Settings(strategy="dicgrl", components=2, top=2, dim=4))
+def test_a_combination_that_a_strategy_refuses_is_impossible() -> None:
+    base = Recipe("best", Settings(strategy="dicgrl", components=2, top=2, dim=4, epochs=1))
     found = run_sweep(STREAM, base, {"components": ["0", "2"]}, device="cpu")
     assert [trial.state for trial in found.trials] == ["complete", "impossible"]
+
+
+def test_merged_parts_need_no_components_whatever_learns_what_follows() -> None:
+    base = Recipe("best", Settings(strategy="dicgrl", components=2, top=2, dim=4, epochs=1))
+    found = run_sweep(STREAM, base, {"components": ["0", "2"]}, merged=True, device="cpu")
+    assert [trial.state for trial in found.trials] == ["complete", "complete"]
 
 
 def test_unknown_settings_are_refused_before_anything_is_learned(objective: Objective) -> None:
@@ -266,7 +272,7 @@ def test_the_chosen_settings_come_back_from_their_file(tmp_path: Path) -> None:
     path = tmp_path / "chosen.toml"
     divided = Settings(strategy="dicgrl", components=4, top=2, lr=1e-5, budget="20%")
     divided = divided.changed({"p": 2})
-    plain = Settings("sage", "emr", hidden=3, average=True)
+    plain = Settings("sage", "emr", hidden=3, dropout=0.3)
     for settings, has_parts in ((divided, True), (plain, False)):
         path.write_text(recipe_text(best(settings)), encoding="utf-8")
         loaded = load_recipe(

@@ -6,27 +6,24 @@ import json
 from pathlib import Path
 
 import pytest
-from dicgrl.jobs.folder import check_folder
-from dicgrl.jobs.trace import append_trace
 
 from dicgrl.errors import DataError
 from dicgrl.jobs.learn import learn_facts
+from dicgrl.store.run_folder import RunFolder
 from dicgrl.training import EpochReport
 from tests.runs import recipe_of, run, unchanged
-from tests.tiny import (
-    ring,
-)
+from tests.tiny import ring
 
 
 def test_a_trace_is_added_to_and_replaced_only_where_lines_are_dropped(tmp_path: Path) -> None:
     path, reports = tmp_path / "trace.jsonl", [EpochReport(1, 0.5, 10.0), EpochReport(2, 0.4, 9.0)]
-    append_trace(tmp_path, 0, reports)
+    RunFolder(tmp_path).append_trace(0, reports)
     file = path.stat().st_ino
     for part in (1, 2):
-        append_trace(tmp_path, part, reports)
+        RunFolder(tmp_path).append_trace(part, reports)
     assert path.stat().st_ino == file
     whole = path.read_bytes()
-    append_trace(tmp_path, 2, reports)
+    RunFolder(tmp_path).append_trace(2, reports)
     assert path.stat().st_ino != file and path.read_bytes() == whole
     parts = [json.loads(line)["part"] for line in whole.splitlines()]
     assert parts == [0, 0, 1, 1, 2, 2]
@@ -34,14 +31,14 @@ def test_a_trace_is_added_to_and_replaced_only_where_lines_are_dropped(tmp_path:
 
 def test_a_trace_that_was_not_written_to_its_end_is_gone_on_with(tmp_path: Path) -> None:
     path, reports = tmp_path / "trace.jsonl", [EpochReport(1, 0.5, 10.0), EpochReport(2, 0.4, 9.0)]
-    append_trace(tmp_path, 0, reports)
+    RunFolder(tmp_path).append_trace(0, reports)
     saved = len(path.read_bytes())
-    append_trace(tmp_path, 1, reports)
+    RunFolder(tmp_path).append_trace(1, reports)
     whole = path.read_bytes()
     for length in range(saved, len(whole)):
         path.write_bytes(whole[:length])
-        check_folder(tmp_path, resume=True)
-        append_trace(tmp_path, 1, reports)
+        RunFolder(tmp_path).check_new(resume=True)
+        RunFolder(tmp_path).append_trace(1, reports)
         assert path.read_bytes() == whole
 
 

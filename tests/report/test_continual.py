@@ -142,6 +142,8 @@ def test_runs_are_labelled_by_what_tells_them_apart() -> None:
     tuned = results_of(settings=one["settings"] | {"lr": 0.2})
     assert run_labels([one, tuned]) == ["dicgrl, lr=0.1", "dicgrl, lr=0.2"]
     assert run_labels([one, one]) == ["dicgrl (1)", "dicgrl (2)"]
+    older = one | {"settings": one["settings"] | {"options": {"p": 1}, "strength": 1.0}}
+    assert run_labels([older, one]) == ["dicgrl (1)", "dicgrl (2)"]  # they learned alike
     assert run_labels([one]) == ["dicgrl"]
     mixed = [one, other, tuned, results_of(dataset="cora"), one, results_of(recipe="paper")]
     assert len(set(run_labels(mixed))) == len(mixed)

@@ -89,6 +89,8 @@ def validation_value(
         seed: Seed of every random choice.
         device: auto, cpu or cuda.
     """
+    if merged:  # one part, which all strategies learn alike, whatever model they need for others
+        settings = settings.changed({"strategy": "lower"})
     learner = Learner(settings=settings, seed=seed, device=device)
     for part in stream.merged() if merged else stream:
         learner.learn(part)

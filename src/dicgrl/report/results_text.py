@@ -59,7 +59,7 @@ def run_labels(runs: Sequence[Results]) -> list[str]:
         alike = [i for i, other in enumerate(labels) if other == label]
         differing = _differing_settings([runs[i] for i in alike])
         for i in alike:
-            values = [f"{key}={runs[i]['settings'].get(key)}" for key in differing]
+            values = [f"{key}={runs[i]['settings'][key]}" for key in differing]
             labels[i] = ", ".join([label, *values])
     return [
         f"{label} ({labels[: i + 1].count(label)})" if labels.count(label) > 1 else label
@@ -68,8 +68,18 @@ def run_labels(runs: Sequence[Results]) -> list[str]:
 
 
 def _differing_settings(runs: Sequence[Results]) -> list[str]:
-    keys = [key for key in runs[0]["settings"] if key not in ("model", "strategy", "components")]
-    return [key for key in keys if len({str(run["settings"].get(key)) for run in runs}) > 1]
+    """Settings that all of the runs have, not all with the same value.
+
+    What only some have follows from another one that differs, or from the version that wrote it.
+    """
+    settings = [run["settings"] for run in runs]
+    return [
+        key
+        for key in settings[0]
+        if key not in ("model", "strategy", "components")
+        and all(key in each for each in settings)
+        and len({str(each[key]) for each in settings}) > 1
+    ]
 
 
 def _components(run: Results) -> int:
