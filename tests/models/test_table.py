@@ -224,14 +224,14 @@ def test_closed_rows_keep_their_bits_and_open_ones_move_as_ever(
 
 def test_opening_again_forgets_what_was_open() -> None:
     table = table_of(made(4))
-    assert table.open is None and table.pace() is None
+    assert table.movable is None and table.pace() is None
     for ids in ([0, 2], [1], []):
         table.restrict(torch.tensor(ids, dtype=torch.long))
         mask = table.pace(torch.tensor([0, 1, 2, 2]))
         assert mask is not None
         assert mask[:, 0].tolist() == [i in ids for i in (0, 1, 2, 2)]
     table.restrict(None)
-    assert table.open is None and table.pace() is None
+    assert table.movable is None and table.pace() is None
 
 
 def test_rows_that_grow_while_others_are_closed_wait_to_be_opened() -> None:

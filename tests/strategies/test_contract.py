@@ -66,7 +66,7 @@ def learn_all(form: str, name: str, seed: int = 0, parts: int = 3, **changes: ob
         if trainer.num_parts == 2:
             save_model(trainer.model, Path(found.saved.name), {})
         for table in trainer.model.tables().values():
-            assert table.open is None and table.pace() is None  # everything is open again
+            assert table.movable is None and table.pace() is None  # everything is open again
             assert table.touched() is None and not table.gradient.any()
         assert all(p.requires_grad for p in trainer.model.parameters())
     return found

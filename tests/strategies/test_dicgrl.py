@@ -127,8 +127,8 @@ class Watch:
             rows = slow_open(trainer, new, chosen)
             for name, table in trainer.model.tables().items():
                 fresh = set(range(trainer.old_rows()[name], len(table)))
-                assert table.open is not None
-                assert set(table.open.tolist()) == rows[name] | fresh
+                assert table.movable is not None
+                assert set(table.movable.tolist()) == rows[name] | fresh
                 self.may[name] |= rows[name]
             self.calls += 1
             return replay
@@ -264,8 +264,8 @@ def test_old_rows_learn_at_the_pace_of_what_is_new_about_them(form: str) -> None
     seen = set()
     for name, table in model.tables().items():
         paces = table.pace()
-        assert table.open is not None and paces is not None
-        for row in table.open.tolist():
+        assert table.movable is not None and paces is not None
+        for row in table.movable.tolist():
             if name == "entities":
                 one = row // model.count
                 before, now = (sum(one in (h, t) for h, _, t in rows) for rows in (old, new))
@@ -287,7 +287,7 @@ def test_everything_is_open_again_when_learning_fails() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         strategy_of(trainer.settings).learn(trainer, fail)
-    assert all(table.open is None for table in trainer.model.tables().values())
+    assert all(table.movable is None for table in trainer.model.tables().values())
     assert all(parameter.requires_grad for parameter in trainer.model.parameters())
 
 
@@ -302,7 +302,7 @@ def test_the_early_stop_gives_back_rows_that_were_opened_in_between(
 
     def judge(examples: Tensor) -> float:
         kept.append(weights(trainer))
-        found = trainer.model.entities.open
+        found = trainer.model.entities.movable
         assert found is not None
         opened.append(set(found.tolist()))
         return -float(len(kept))
