@@ -102,7 +102,7 @@ def test_what_cannot_be_written_is_one_message(cli: Cli, monkeypatch: pytest.Mon
     def full(*_: object) -> None:
         raise SafetensorError("No space left on device (os error 28)")
 
-    monkeypatch.setattr("dicgrl.store.checkpoint.save_file", full)
+    monkeypatch.setattr("dicgrl.common.tensors.save_file", full)
     code, _, err = cli("export", "divided", "--to", "vectors")
     assert code == 1 and "vectors.safetensors: cannot be written (No space left" in err
     assert err.count("\n") == 1 and not Path("vectors").exists()

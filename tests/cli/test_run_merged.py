@@ -112,7 +112,7 @@ def test_settings_are_changed(merged: Cli) -> None:
     changes = ("loss=margin", "lr=0.02", "p=2", "attention=nodes", "components=4", "top=1")
     arguments = [word for change in changes for word in ("--set", change)]
     settings = results_of(merged("--json", *arguments))["settings"]
-    assert (settings["loss"], settings["lr"], settings["options"]) == ("margin", 0.02, {"p": 2})
+    assert (settings["loss"], settings["lr"], settings["p"]) == ("margin", 0.02, 2)
     assert (settings["attention"], settings["components"], settings["top"]) == ("nodes", 4, 1)
 
 

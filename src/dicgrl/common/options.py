@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -190,18 +191,20 @@ class Section:
             >>> Section.options()
             {}
         """
-        if not is_dataclass(cls):
-            return {}
-        found = {}
-        for each in fields(cls):
-            known: Option = each.metadata["option"]
-            bound = {name: getattr(known, name) for name in Option.__slots__}
-            found[each.name] = Option(**bound | {"name": each.name, "default": each.default})
-        return found
+        return dict(_options_of(cls)) if is_dataclass(cls) else {}
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values by name, ready for JSON."""
         return {name: getattr(self, name) for name in self.options()}
+
+
+@cache  # settings are put together again and again, from the same few classes
+def _options_of(kind: type[Section]) -> Mapping[str, Option]:
+    found = {}
+    for each in fields(kind):  # type: ignore[arg-type]  # it is a dataclass
+        known: Option = each.metadata["option"]
+        found[each.name] = replace(known, name=each.name, default=each.default)
+    return found
 
 
 class Sections:
