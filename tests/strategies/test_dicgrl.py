@@ -171,7 +171,7 @@ def test_of_old_rows_only_the_common_components_change(
         old = {row for row in changed_rows(before, after, name) if row < first_new}
         assert old <= watch.may[name]
         moved += len(old)
-        assert trainer.model.tables()[name].open is None
+        assert trainer.model.tables()[name].movable is None
     assert moved > 0  # the method does update old components
     entities = set(range(old_rows["entities"]))
     assert entities - changed_rows(before, after, "entities")  # and leaves others alone

@@ -77,6 +77,7 @@ class Questions(ABC):
             new: Leave out facts that are known, learned or held out.
 
         Example:
+            >>> from dicgrl import Learner
             >>> learner = Learner("transe", "lower", dim=8, epochs=50, lr=0.1, device="cpu")
             >>> _ = learner.learn([("Alien", "genre", "horror"), ("Brazil", "genre", "satire")])
             >>> asked = [("Alien", "genre", None), (None, "genre", "satire")]
