@@ -17,7 +17,19 @@ def context() -> ForkServerContext:
     """Processes are forked from one that has imported everything and done nothing."""
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(
-        ["dicgrl.cli", "dicgrl.jobs.plan", "dicgrl.report.curves", "dicgrl.report.progress_bars"]
+        [
+            "dicgrl.cli",
+            "dicgrl.jobs.plan",
+            "dicgrl.jobs.learn",
+            "dicgrl.report.comparison_table",
+            "dicgrl.report.curves",
+            "dicgrl.report.part_table",
+            "dicgrl.report.progress_bars",
+            "dicgrl.tasks",
+            "matplotlib.backends.backend_agg",
+            "matplotlib.figure",
+            "torch_geometric.nn",
+        ]
     )
     return server
 

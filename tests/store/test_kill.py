@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and 
 
 SMALL = ("--device", "cpu", "--seed", "4", "--set", "epochs=4", "--set", "validate_every=1")
 RING = ("run", "ring", *SMALL, "--set", "dim=8", "--set", "batch=16", "--set", "components=4")
-RING = (*RING, "--set", "top=2")
+RING = (*RING, "--set", "top=2", "--set", "arrive_epochs=3", "--set", "later_epochs=2")
 CIRCLES = ("run", "circles", *SMALL, "--strategy", "ewc", "--set", "hidden=4")
 FINISHED = {"config.json", "results.json", "trace.jsonl", "curves.png"} | {
     f"part-{number}" for number in range(3)

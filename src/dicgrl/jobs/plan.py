@@ -246,9 +246,11 @@ def run(
 
     Example:
         >>> import dicgrl
-        >>> results = dicgrl.run("films", "lower", dim=8, epochs=1, device="cpu")
-        >>> len(results["parts"]) == len(dicgrl.load_stream("films"))
-        True
+        >>> facts = [[("Alien", "genre", "horror")], [("Aliens", "genre", "horror")]]
+        >>> stream = dicgrl.KnowledgeStream.from_labels("tiny", facts)
+        >>> results = dicgrl.run(stream, "lower", dim=8, epochs=1, device="cpu")
+        >>> len(results["parts"])
+        2
     """
     if isinstance(source, Stream):
         if valid or test:
