@@ -235,8 +235,15 @@ class Sections:
         }
 
     def of(self, kind: type[S]) -> S:
-        """The section of a kind, or of one derived from it."""
-        return next(section for section in self._sections if isinstance(section, kind))
+        """The section of a kind, or of one derived from it.
+
+        Raises:
+            UserError: There is none: these are settings of another task or strategy.
+        """
+        for section in self._sections:
+            if isinstance(section, kind):
+                return section
+        raise UserError(f"these settings have no {kind.__name__}: they are of another task")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._flat:
