@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,10 +17,19 @@ settings.load_profile("default")
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
+@pytest.fixture(scope="session")
+def _caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Places for caches, each for one test; to make one costs no look at the others."""
+    root = tmp_path_factory.mktemp("caches")
+    return (root / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_cache(_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or fills the user's cache."""
-    monkeypatch.setenv("DICGRL_CACHE", str(tmp_path_factory.mktemp("cache")))
+    place = next(_caches)
+    place.mkdir()
+    monkeypatch.setenv("DICGRL_CACHE", str(place))
 
 
 @pytest.fixture
