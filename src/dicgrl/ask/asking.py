@@ -178,4 +178,4 @@ class Asking(ABC):
         Raises:
             UserError: It does not.
         """
-        raise UserError("a knowledge graph has no classes: this is for networks")
+        raise UserError("this learner does not classify nodes")

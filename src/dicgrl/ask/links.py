@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import torch
@@ -241,3 +241,7 @@ class LinkAsking(Asking):
     @override
     def for_links(self, what: str) -> Self:
         return self
+
+    @override
+    def for_nodes(self) -> NoReturn:
+        raise UserError("a knowledge graph has no classes: this is for networks")

@@ -182,6 +182,9 @@ class _Adjusted(TrainingSet):
         examples: Tensor,
     ) -> None:
         super().__init__(objective, examples)
+        self._watch(parts, trainer)
+
+    def _watch(self, parts: Sequence[Ingredient], trainer: Trainer) -> None:
         self._trainer = trainer
         self._adjusting = [part for part in parts if part.overrides("adjust")]
 
@@ -196,7 +199,7 @@ class _Adjusted(TrainingSet):
             part.adjust(self._trainer, self.objective)
 
 
-class _AdjustedTurns(MixedSet):
+class _AdjustedTurns(_Adjusted, MixedSet):
     """The same with examples that take turns."""
 
     def __init__(
@@ -206,19 +209,8 @@ class _AdjustedTurns(MixedSet):
         new: ExampleGroup,
         groups: Iterable[ExampleGroup],
     ) -> None:
-        super().__init__(new, *groups, at_once=trainer.at_once)
-        self._trainer = trainer
-        self._adjusting = [part for part in parts if part.overrides("adjust")]
-
-    @property
-    @override
-    def capturable(self) -> bool:
-        return super().capturable and all(part.capturable for part in self._adjusting)
-
-    @override
-    def adjust(self) -> None:
-        for part in self._adjusting:
-            part.adjust(self._trainer, self.objective)
+        MixedSet.__init__(self, new, *groups, at_once=trainer.at_once)
+        self._watch(parts, trainer)
 
 
 def _joined(name: str, ingredients: Sequence[type[Ingredient]]) -> type[LaterSettings]:
