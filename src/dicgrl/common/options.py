@@ -168,7 +168,7 @@ class Section:
     """Settings of one component: a frozen dataclass whose fields are made by `option`.
 
     Values are converted and checked when it is made; `check` looks at values that have to fit
-    together. A subclass may give an inherited field another default by assigning it again.
+    together. A subclass may give an inherited field another default: `effort: str = "10%"`.
     """
 
     def __post_init__(self) -> None:
@@ -202,9 +202,15 @@ class Section:
 def _options_of(kind: type[Section]) -> Mapping[str, Option]:
     found = {}
     for each in fields(kind):  # type: ignore[arg-type]  # it is a dataclass
-        known: Option = each.metadata["option"]
+        known: Option = each.metadata.get("option") or _inherited(kind, each.name)
         found[each.name] = replace(known, name=each.name, default=each.default)
     return found
+
+
+def _inherited(kind: type[Section], name: str) -> Option:
+    """What the nearest class that says more than a default knows of a setting."""
+    bases = [each for each in kind.__mro__[1:] if issubclass(each, Section)]
+    return next(base.options()[name] for base in bases if name in base.options())
 
 
 class Sections:

@@ -103,7 +103,8 @@ def fast_scores(
 
 def _pace(*tables: Table) -> Pace | None:
     """How fast rows may change, where each of the tables lets only some of them."""
-    paces = [pace for pace in (table.pace() for table in tables) if pace is not None]
+    restricted = [table for table in tables if table.movable is not None]
+    paces = [pace for pace in (table.pace() for table in restricted) if pace is not None]
     return Pace(*paces) if len(paces) == len(tables) else None
 
 

@@ -46,6 +46,7 @@ class Table:
         }
         self._touched: list[Tensor] = []
         self._movable: Tensor | None = None
+        self._slowed = False
         self._claims: Tensor | None = None
         #: Autograd calls our backward only if some input asks for a gradient.
         self.anchor = torch.zeros((), device=device, dtype=dtype, requires_grad=True)
@@ -78,15 +79,27 @@ class Table:
             pace: Learning rate of each of these rows as a multiple of the others', above 0; 1
                 unless given.
         """
+        if self._slowed:
+            self._paces().zero_()
+            self._slowed = False
         if self._movable is not None:
             self._paces().index_fill_(0, self._movable, 0)
         self._movable = ids
         if ids is not None:
             self._paces()[ids, 0] = 1.0 if pace is None else pace
 
+    def slow(self, pace: Tensor) -> None:
+        """Let all rows change, each at its own pace [n], above 0, until `restrict` is called."""
+        self.restrict(None)
+        self._paces()[:, 0] = pace
+        self._slowed = True
+
     def pace(self, ids: Tensor | None = None) -> Tensor | None:
-        """How fast rows (all for None) may change, [m, 1], 0 for not at all; None where all may."""
-        if self._movable is None:
+        """How fast rows (all for None) may change, [m, 1], 0 for not at all; None where all may.
+
+        Where all may at a pace of their own, it is given as well.
+        """
+        if self._movable is None and not self._slowed:
             return None
         return self._paces() if ids is None else self._paces()[ids]
 

@@ -13,10 +13,12 @@ from dicgrl.strategies import (  # isort: skip
     activator_links,
     activator_nodes,
     bounds,
+    warm,
     ewc,
     emr,
     gem,
     dicgrl,
+    fresh,
 )
 
 __all__ = [
@@ -30,8 +32,10 @@ __all__ = [
     "dicgrl",
     "emr",
     "ewc",
+    "fresh",
     "gem",
     "strategy_named",
+    "warm",
 ]
 
 

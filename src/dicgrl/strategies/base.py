@@ -69,8 +69,8 @@ class StrategySettings(Section):
     start: str = option(
         "auto",
         "Start of new rows: random, neighbours (what the graph says about them; in a network, what "
-        "its nodes say about a new class), or auto (neighbours for dicgrl and what derives from "
-        "it, else random).",
+        "its nodes say about a new class), or auto (neighbours for fresh, warm, dicgrl and what "
+        "derives from them, else random).",
         choices=("auto", "random", "neighbours"),
     )
 
@@ -88,8 +88,15 @@ class SelectionSettings(Section):
 
 
 @dataclass(frozen=True)
-class LaterSettings(SelectionSettings, StrategySettings):
+class RateSettings(SelectionSettings, StrategySettings):
     """Settings of strategies that continue with the model they have."""
+
+    later_rate: float = option(1.0, "Learning rate of later parts as a multiple of lr.", least=0)
+
+
+@dataclass(frozen=True)
+class LaterSettings(RateSettings):
+    """Settings of those whose later parts have epochs of their own."""
 
     later_epochs: int = option(
         0,
@@ -98,7 +105,6 @@ class LaterSettings(SelectionSettings, StrategySettings):
         "new example speaks of something new; otherwise it takes arrive_epochs.",
         least=0,
     )
-    later_rate: float = option(1.0, "Learning rate of later parts as a multiple of lr.", least=0)
 
     def later(self, schedule: Schedule) -> Schedule:
         """The schedule of every part but the first, given that of the first."""

@@ -1,4 +1,4 @@
-"""Which rows of a model may move: only what arrived with the newest part, or everything."""
+"""Which rows of a model may move, and how fast: only what arrived with the newest part, or all."""
 
 from __future__ import annotations
 
@@ -21,6 +21,21 @@ def freeze_old(trainer: Trainer) -> None:
         newcomers = torch.from_numpy(ids_in(range(first, len(table))))
         table.restrict(newcomers.to(trainer.device))
     trainer.model.requires_grad_(False)  # the scorer's own weights serve old triples as well
+
+
+def slow_old(trainer: Trainer, pace: float) -> None:
+    """Let everything change, rows of before the newest part at a multiple of the others' rate.
+
+    A model without rows learns as it did.
+    """
+    if pace == 1 or not trainer.has_rows:
+        return
+    tables = trainer.model.tables()
+    for name, first in trainer.old_rows().items():
+        table = tables[name]
+        paces = torch.ones(len(table), device=trainer.device)
+        paces[:first] = pace
+        table.slow(paces)
 
 
 def unfreeze(trainer: Trainer) -> None:

@@ -41,10 +41,9 @@ class LinkPrediction(Task, name="link-prediction"):
     @override
     def sections(self) -> tuple[type[Section], ...]:
         from dicgrl.models.division import VectorSettings
-        from dicgrl.training import Schedule
-        from dicgrl.training.settings import LinkTraining
+        from dicgrl.training.settings import LinkSchedule, LinkTraining
 
-        return VectorSettings, LinkTraining, Schedule
+        return VectorSettings, LinkTraining, LinkSchedule
 
     @override
     def choices(self) -> Mapping[str, Mapping[str, type[Section]]]:

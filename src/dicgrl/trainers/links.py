@@ -24,7 +24,7 @@ from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
 from dicgrl.training.known import HEAD, RELATION, TAIL
 from dicgrl.training.losses import LossSettings
-from dicgrl.training.settings import LinkTraining
+from dicgrl.training.settings import LinkSchedule, LinkTraining
 from dicgrl.training.stepper import Objective
 
 TOP = 10  # an answer counts as found when it is among so many
@@ -77,6 +77,14 @@ class LinkTrainer(Trainer):
             self.device,
         )
 
+    @property
+    @override
+    def schedule(self) -> LinkSchedule:
+        return self._fitted(self.count("train"))
+
+    def _fitted(self, triples: int) -> LinkSchedule:
+        return self.settings.of(LinkSchedule).fitted(triples)
+
     @override
     def _needs(self, part: Part) -> list[tuple[int, str]]:
         rows = 0
@@ -87,7 +95,8 @@ class LinkTrainer(Trainer):
         gained = table.gains(rows * self.model.count)
         # On a GPU kernels may need no more than ids and scores.
         each = _NEGATIVE_BYTES if self.device.type == "cuda" else self.model.link_bytes()
-        batch, negatives = self.schedule.batch, self.training.negatives
+        schedule = self._fitted(self.count("train") + len(part.train))
+        batch, negatives = schedule.batch, self.training.negatives
         return [
             (
                 gained * table.width * TRAINED_BYTES,
@@ -170,17 +179,16 @@ class LinkTrainer(Trainer):
     def weights(self, examples: Tensor) -> Tensor | None:
         """With `weighting=frequency` a triple counts less, the more often it is asked.
 
-        1 / sqrt(4 + #(h, r, ?) + #(?, r, t)), scaled to mean 1; after RotatE (Sun et al. 2019),
-        which has 6 in place of 4.
+        1 / sqrt(4 + #(h, r, ?) + #(?, r, t)) over all that is known, scaled to mean 1; after RotatE
+        (Sun et al. 2019), which has 6 in place of 4.
         """
         if self.training.weighting == "even":
             return None
-        asked = torch.full((len(examples),), 4.0, device=examples.device)
-        for given in (HEAD, TAIL):
-            question = examples[:, given] * self.model.num_relations + examples[:, RELATION]
-            _, group, counts = torch.unique(question, return_inverse=True, return_counts=True)
-            asked += counts[group]
-        weight = asked.rsqrt()
+        if len(examples) == self.count("train"):  # all there are: counted where they lie
+            asked = _times_asked(examples, self.model.num_relations)
+        else:
+            asked = self.on_device(self.graph.times_asked(examples.cpu().numpy()))
+        weight = (4.0 + asked).rsqrt()
         return weight / weight.mean()
 
     @override
@@ -238,3 +246,13 @@ class LinkTrainer(Trainer):
     def on_device(self, rows: IntArray) -> Tensor:
         """Ids as a tensor there."""
         return torch.from_numpy(np.array(rows)).to(self.device)  # a copy: views are read-only
+
+
+def _times_asked(triples: Tensor, num_relations: int) -> Tensor:
+    """As `KnowledgeGraph.times_asked`, where the triples are all there are."""
+    asked = torch.zeros(len(triples), dtype=torch.long, device=triples.device)
+    for given in (HEAD, TAIL):
+        question = triples[:, given] * num_relations + triples[:, RELATION]
+        _, group, counts = torch.unique(question, return_inverse=True, return_counts=True)
+        asked += counts[group]
+    return asked

@@ -73,7 +73,6 @@ class Trainer(ABC):
 
     def __init__(self, settings: Sections, seed: int, device: torch.device) -> None:
         self.settings = settings
-        self.schedule = settings.of(Schedule)
         self.seed = seed
         self.device = device
         self.num_parts = 0
@@ -121,6 +120,11 @@ class Trainer(ABC):
     def newest(self) -> int:
         """Number of the newest part."""
         return self.num_parts - 1
+
+    @property
+    def schedule(self) -> Schedule:
+        """How long and how fast everything so far is learned."""
+        return self.settings.of(Schedule)
 
     @property
     def at_once(self) -> bool:
@@ -172,7 +176,7 @@ class Trainer(ABC):
         """
 
     def weights(self, examples: Tensor) -> Tensor | None:
-        """How much each example counts, [n], in training from scratch; None: all alike."""
+        """How much each example counts beside all others that are known, [n]; None: all alike."""
         del examples
         return None
 

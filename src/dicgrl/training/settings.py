@@ -1,8 +1,9 @@
-"""Settings of how triples and nodes are learned, besides those of the loss and the schedule."""
+"""Settings of how triples and nodes are learned, besides those of the loss."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from dicgrl.common.options import Section, option
 from dicgrl.training.loop import Schedule
@@ -29,6 +30,50 @@ class LinkTraining(Section):
     validate_at_most: int = option(
         2000, "Validation triples looked at during training; 0 for all.", least=0
     )
+
+
+_USUAL = 270_000  # triples for which 100 epochs, batches of 1,024 and the rate below are best
+_RATE, _FASTEST = 3e-3, 1e-2
+_EPOCHS, _FEWEST = 100, 5
+_BATCH, _LARGEST = 1024, 1 << 14
+
+
+@dataclass(frozen=True)
+class LinkSchedule(Schedule):
+    """How long and how fast to train on triples."""
+
+    epochs: int = option(
+        100,
+        "Passes over the training triples, at most; 0 for what fits their number: 100, and fewer "
+        "of more than 270,000.",
+        least=0,
+    )
+    batch: int = option(
+        1024,
+        "Triples per step; 0 for what fits their number: 1,024, and more of more than 270,000.",
+        least=0,
+    )
+    lr: float = option(
+        1e-3,
+        "Learning rate of Adam; 0 for what fits the number of triples: 0.003, and more of fewer "
+        "than 270,000.",
+        least=0,
+    )
+
+    def fitted(self, triples: int) -> LinkSchedule:
+        """The schedule for so many training triples, where something was left to their number.
+
+        Example:
+            >>> LinkSchedule(epochs=0, batch=0, lr=0.0).fitted(27_000_000).epochs
+            10
+        """
+        ratio = math.sqrt(max(triples, 1) / _USUAL)
+        return replace(
+            self,
+            epochs=self.epochs or max(round(_EPOCHS / max(ratio, 1.0)), _FEWEST),
+            batch=self.batch or min(round(_BATCH * max(ratio, 1.0)), _LARGEST),
+            lr=self.lr or min(_RATE / min(ratio, 1.0), _FASTEST),
+        )
 
 
 @dataclass(frozen=True)

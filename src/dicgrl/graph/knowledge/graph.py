@@ -141,6 +141,13 @@ class KnowledgeGraph(Graph[KnowledgePart]):
         ]
         return distinct(*found)
 
+    def times_asked(self, triples: IntArray) -> IntArray:
+        """How many training triples answer the two questions of each triple, summed over both."""
+        asked = np.zeros(len(triples), np.int64)
+        for side, index in self._by_question.items():
+            asked += index.count(question_keys(triples, side))
+        return asked
+
     def is_reflexive(self, relations: IntArray) -> BoolArray:
         """Which relations some training triple has between an entity and itself."""
         return np.isin(relations, np.fromiter(self._reflexive, dtype=np.int64))

@@ -1,0 +1,46 @@
+"""How much a later part may process: shares of what retraining would, multiples of the part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dicgrl.common.options import Section, option
+from dicgrl.strategies.budget import check_amount, examples_within
+from dicgrl.trainers import Trainer
+
+AUTO = "auto"
+SHARE = "10%"
+# Of a part that is small beside the history: how many times the part is processed. A positive
+# costs a CPU a thousand times what it costs a GPU, and nobody wants to wait for a minute.
+_TIMES = {"cuda": 500.0, "cpu": 12.0}
+_TIMES_ALL = 400.0  # and this besides, times the share of what is known that is new
+
+
+def _check_effort(name: str, value: Any) -> None:
+    if value != AUTO:
+        check_amount(name, value)
+
+
+@dataclass(frozen=True)
+class EffortSettings(Section):
+    """How much a later part may process."""
+
+    effort: str = option(
+        AUTO,
+        "Examples that a later part may process, new and old ones together, each pass counted: 10% "
+        "(of what retraining would process), 50x (times the part), 20000 or all (as much as "
+        "retraining); with commas between them, the least of several. auto: 10%, and of a part "
+        "that is small beside the history some 500x on a GPU and 12x on a CPU.",
+        check=_check_effort,
+        numbers=True,
+    )
+
+    def positives(self, trainer: Trainer) -> int:
+        """Examples that the newest part may process."""
+        new, known = trainer.count("train", trainer.newest), trainer.count("train")
+        retraining = trainer.schedule.epochs * known
+        if self.effort != AUTO:
+            return examples_within(self.effort, retraining, new, "effort")
+        times = _TIMES.get(trainer.device.type, _TIMES["cpu"]) + _TIMES_ALL * new / max(known, 1)
+        return min(examples_within(SHARE, retraining, new), round(times * new))

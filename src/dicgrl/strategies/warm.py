@@ -1,0 +1,45 @@
+"""Going on from the last model over everything for a few epochs: what practitioners do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from typing_extensions import override
+
+from dicgrl.common.options import option
+from dicgrl.strategies.base import Learned, RateSettings, Strategy
+from dicgrl.strategies.effort import EffortSettings
+from dicgrl.trainers import Trainer
+from dicgrl.training.loop import Monitor
+
+
+@dataclass(frozen=True)
+class WarmSettings(EffortSettings, RateSettings):
+    """Settings of warm."""
+
+    effort: str = "10%"
+    later_rate: float = 0.7
+    validate_on: str = "none"
+
+
+class Warm(Strategy, name="warm"):
+    """Learns everything so far for a few more epochs, an epoch at least."""
+
+    Settings = WarmSettings
+    settings: WarmSettings
+    starts_from_neighbours = True
+
+    @override
+    def later(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
+        known = trainer.count("train")
+        epochs = max(round(self.settings.positives(trainer) / max(known, 1)), 1)
+        schedule = replace(
+            trainer.schedule,
+            epochs=epochs,
+            lr=trainer.schedule.lr * self.settings.later_rate,
+            halve_every=0,
+            decay=1.0,
+            patience=0,
+        )
+        fit = self.fit(trainer, self.everything(trainer), monitor, schedule)
+        return Learned([fit], replayed=trainer.count("train", 0, trainer.newest))
