@@ -14,7 +14,7 @@ SHARE = "10%"
 # Of a part that is small beside the history: how many times the part is processed. A positive
 # costs a CPU a thousand times what it costs a GPU, and nobody wants to wait for a minute.
 _TIMES = {"cuda": 500.0, "cpu": 12.0}
-_TIMES_ALL = 400.0  # and this besides, times the share of what is known that is new
+_LARGE = 20_000.0  # and this besides, times the square of the share of what is known that is new
 
 
 def _check_effort(name: str, value: Any) -> None:
@@ -42,5 +42,6 @@ class EffortSettings(Section):
         retraining = trainer.schedule.epochs * known
         if self.effort != AUTO:
             return examples_within(self.effort, retraining, new, "effort")
-        times = _TIMES.get(trainer.device.type, _TIMES["cpu"]) + _TIMES_ALL * new / max(known, 1)
+        times = _TIMES.get(trainer.device.type, _TIMES["cpu"])
+        times += _LARGE * (new / max(known, 1)) ** 2
         return min(examples_within(SHARE, retraining, new), round(times * new))

@@ -32,6 +32,7 @@ from dicgrl.training.stepper import Objective
 _STEPS = 64  # of an update, at least: a part of a few facts is not learned in three
 _SMALLEST = 32  # of a batch
 _PACE = 0.4  # a part of 0.6 % moves old rows at 0.13 of the rate, one of a fifth at 0.5
+_LEARNED = 100  # epochs after which old rows have found their place; until then they are faster
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class FreshSettings(EffortSettings, RateSettings):
     old_pace: float = option(
         0.0,
         "Learning rate of old rows as a multiple of that of new ones; 0 for the share of what is "
-        "known that is new, to the power of 0.4.",
+        "known that is new, to the power of 0.4, or of less where there are fewer than 100 epochs.",
         least=0,
         most=1,
         needs="rows",
@@ -79,7 +80,8 @@ class Fresh(Strategy, name="fresh"):
 
     def _pace(self, trainer: Trainer) -> float:
         new, known = trainer.count("train", trainer.newest), trainer.count("train")
-        return self.settings.old_pace or float((new / known) ** _PACE)
+        power = _PACE * min(trainer.schedule.epochs / _LEARNED, 1.0)
+        return self.settings.old_pace or float((new / known) ** power)
 
     def _schedule(self, trainer: Trainer, passes: int, total: int) -> Schedule:
         schedule = trainer.schedule

@@ -32,10 +32,10 @@ class LinkTraining(Section):
     )
 
 
-_USUAL = 270_000  # triples for which 100 epochs, batches of 1,024 and the rate below are best
-_RATE, _FASTEST = 3e-3, 1e-2
-_EPOCHS, _FEWEST = 100, 5
+_USUAL = 270_000  # triples that 100 epochs, batches of 1,024 and the rate below were found for
+_EPOCHS, _FEWEST, _MOST = 100, 5, 300
 _BATCH, _LARGEST = 1024, 1 << 14
+_RATE, _FASTEST = 3e-3, 1e-2
 
 
 @dataclass(frozen=True)
@@ -44,18 +44,18 @@ class LinkSchedule(Schedule):
 
     epochs: int = option(
         100,
-        "Passes over the training triples, at most; 0 for what fits their number: 100, and fewer "
-        "of more than 270,000.",
+        "Passes over the training triples, at most; 0 for what fits their number: 100 of 270,000, "
+        "up to 300 of fewer, down to 5 of more.",
         least=0,
     )
     batch: int = option(
         1024,
-        "Triples per step; 0 for what fits their number: 1,024, and more of more than 270,000.",
+        "Triples per step; 0 for what fits their number: 1,024, up to 16,384 of more than 270,000.",
         least=0,
     )
     lr: float = option(
         1e-3,
-        "Learning rate of Adam; 0 for what fits the number of triples: 0.003, and more of fewer "
+        "Learning rate of Adam; 0 for what fits the number of triples: 0.003, up to 0.01 of fewer "
         "than 270,000.",
         least=0,
     )
@@ -68,11 +68,13 @@ class LinkSchedule(Schedule):
             10
         """
         ratio = math.sqrt(max(triples, 1) / _USUAL)
+        fewer, more = min(ratio, 1.0), max(ratio, 1.0)
+        epochs = max(min(_EPOCHS / math.sqrt(fewer), _MOST) / more, _FEWEST)
         return replace(
             self,
-            epochs=self.epochs or max(round(_EPOCHS / max(ratio, 1.0)), _FEWEST),
-            batch=self.batch or min(round(_BATCH * max(ratio, 1.0)), _LARGEST),
-            lr=self.lr or min(_RATE / min(ratio, 1.0), _FASTEST),
+            epochs=self.epochs or round(epochs),
+            batch=self.batch or min(round(_BATCH * more), _LARGEST),
+            lr=self.lr or min(_RATE / fewer, _FASTEST),
         )
 
 
