@@ -78,8 +78,9 @@ class _Times(NamedTuple):
 
     Attributes:
         time: Time of each triple, [n].
-        within: Order of those of equal time, [n].
-        together: What the triples of equal time share, if they may not be divided.
+        within: Order of those of equal time, [n]; it does not matter where they stay together.
+        together: What messages call the things that bring triples of equal time, which then stay
+            together; None where a part may end among them.
     """
 
     time: Shares
@@ -88,14 +89,13 @@ class _Times(NamedTuple):
 
 
 def _entities(static: StaticTriples) -> _Times:
-    held = np.arange(len(static.triples)) >= static.taught
-    return _Times(static.entity_times(), held.astype(np.float64), "entities with training triples")
+    times = static.entity_times()
+    return _Times(times, times, "entities")
 
 
 def _relations(static: StaticTriples) -> _Times:
-    held = np.arange(len(static.triples)) >= static.taught
     times = static.relation_times()
-    return _Times(times, held.astype(np.float64), "relations with training triples")
+    return _Times(times, times, "relations")
 
 
 def _facts(static: StaticTriples) -> _Times:
@@ -187,7 +187,9 @@ def _between_runs(ordered: Shares, shares: Shares, what: str) -> IntArray:
     runs = np.flatnonzero(np.diff(ordered, append=np.inf)) + 1
     parts = len(shares)
     if len(runs) < parts:
-        raise UserError(f"{parts} parts are too many: there are {len(runs)} {what}")
+        raise UserError(
+            f"{parts} parts are too many: only {len(runs)} {what} bring training triples"
+        )
     of_rest = shares / np.cumsum(shares[::-1])[::-1]
     chosen, done = -1, 0
     ends = np.empty(parts, dtype=np.int64)
