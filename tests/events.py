@@ -118,8 +118,10 @@ class EventStream(Stream[EventPart]):
     def split(
         self,
         by: str,
-        ratios: Sequence[float],
+        ratios: Sequence[float] | None = None,
         *,
+        parts: int | None = None,
+        first: float | None = None,
         times: npt.ArrayLike | None = None,
         valid: float = 0.0,
         test: float = 0.0,

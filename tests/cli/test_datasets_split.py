@@ -81,6 +81,64 @@ def test_split_sets_shares_aside(cli: Cli) -> None:
         assert part["valid"] == part["test"] == round(0.1 * size)
 
 
+def test_split_by_night(cli: Cli) -> None:
+    source = graph_file()
+    arguments = ("--by=nightly", "--parts=9", "--first=0.6", "--out=out")
+    assert "9 parts" in cli("datasets", "split", source, *arguments).out
+    parts = shown(cli("datasets", "show", "out", "--json"))["parts"]
+    rows = triples_of(source)
+    assert abs(parts[0]["train"] - 0.6 * len(rows)) <= 1
+    assert all(abs(part["train"] - 0.05 * len(rows)) <= 1 for part in parts[1:])
+    written = [row for i in range(9) for row in triples_of(f"out/{i}/train.txt")]
+    assert sorted(written) == sorted(rows)
+
+
+@pytest.mark.parametrize("by", ["entities", "relations", "facts", "hybrid", "order"])
+def test_the_number_of_parts_stands_for_equal_ratios(cli: Cli, by: str) -> None:
+    source = graph_file()
+    share = repr(1 / 3)
+    for out, how in (("one", "--parts=3"), ("other", f"--ratios={share},{share},{share}")):
+        assert cli("datasets", "split", source, "--by", by, how, "--out", out).code == 0
+    assert len(triples_of("one/2/train.txt")) > 0
+    one, other = ({p: t for p, t in tree().items() if p.startswith(n)} for n in ("one", "other"))
+    assert list(one.values()) == list(other.values())
+
+
+def test_a_kind_of_growth_keeps_the_sets_and_is_written_whole(cli: Cli) -> None:
+    """Of the films, whose later parts have test sets of their own."""
+    assert cli("datasets", "split", "films", "--by=hybrid", "--out=out").code == 0
+    before, after = (
+        shown(cli("datasets", "show", name, "--json"))["parts"] for name in ("films", "out")
+    )
+    for split in SPLITS:
+        assert sum(part[split] for part in before) == sum(part[split] for part in after)
+    assert [part["irregular"]["untrained"] for part in after[1:]] == [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("source", "arguments", "mentioned"),
+    [
+        ("graph.tsv", ["--parts=3", "--ratios=0.5,0.5"], "give the one or the other"),
+        ("graph.tsv", ["--first=0.5", "--ratios=0.5,0.5"], "give the one or the other"),
+        ("graph.tsv", ["--by=nightly", "--first=1"], "first=1.0"),
+        ("graph.tsv", ["--by=nightly", "--first=-0.1"], "between 0 and 1"),
+        ("graph.tsv", ["--by=nightly", "--parts=400"], "of 400 would be empty"),
+        ("graph.tsv", ["--by=facts", "--parts=1", "--first=0.5"], "the only part"),
+        ("graph.tsv", ["--by=relations", "--parts=4"], "only 3 relations"),
+        ("graph.tsv", ["--by=entities", "--parts=80"], "80 parts are too many"),
+        ("graph.tsv", ["--by=class"], "a knowledge graph can only be split by"),
+        ("graph.tsv", ["--by=nigthly"], "did you mean 'nightly'"),
+        ("film-genres", ["--by=hybrid"], "a network can only be split by"),
+        ("film-genres", ["--by=nightly", "--parts=100000"], "nodes are too few"),
+    ],
+)
+def test_impossible_splits(cli: Cli, source: str, arguments: list[str], mentioned: str) -> None:
+    graph_file()
+    before = tree()
+    refused(cli("datasets", "split", source, "--out=out.npz", *arguments), mentioned)
+    assert tree() == before
+
+
 def test_split_a_network(cli: Cli) -> None:
     arguments = ("--ratios", "0.6,0.4", "--out", "deep/net.npz")
     assert cli("datasets", "split", "film-genres", *arguments).code == 0

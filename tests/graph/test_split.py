@@ -284,7 +284,7 @@ def test_network_by_class(static: NetworkLists, parts: int) -> None:
 
 def test_a_knowledge_graph_has_no_classes_to_be_split_by() -> None:
     stream = KnowledgeStream.from_labels("s", [[("a", "r", "b"), ("b", "r", "a")]])
-    with pytest.raises(UserError, match="a knowledge graph has no classes"):
+    with pytest.raises(UserError, match="a knowledge graph can only be split by arrival, "):
         stream.split("class", [1.0])
 
 

@@ -74,19 +74,38 @@ def split(
     source: Source,
     out: Annotated[Path, typer.Option(help="Folder to write (knowledge graph) or .npz (network).")],
     by: Annotated[
-        str, typer.Option(help="arrival, time (fourth column of a file), order; networks: class.")
+        str,
+        typer.Option(
+            help="arrival, time (fourth column of a file), order, nightly; knowledge graphs: "
+            "entities, relations, facts, hybrid; networks: class."
+        ),
     ] = "arrival",
-    ratios: Annotated[str, typer.Option(help="Share of each part.")] = "0.8,0.05,0.05,0.05,0.05",
+    ratios: Annotated[
+        str | None,
+        typer.Option(
+            help="Share of each part.",
+            show_default="0.8,0.05,0.05,0.05,0.05; nightly: 41 parts, the first of 0.75",
+        ),
+    ] = None,
+    parts: Annotated[
+        int | None,
+        typer.Option(min=1, help="Instead: how many parts, the first included; equal ones."),
+    ] = None,
+    first: Annotated[
+        float | None, typer.Option(help="Share of the first part; the others are equal.")
+    ] = None,
     valid: MoreValid = 0.0,
     test: MoreTest = 0.0,
     seed: Seed = 0,
 ) -> None:
     """Make a stream of several parts out of a static graph."""
     try:
-        shares = [float(share) for share in ratios.split(",")]
+        shares = None if ratios is None else [float(share) for share in ratios.split(",")]
     except ValueError:
         raise UserError(f"--ratios {ratios!r}: expected numbers such as 0.8,0.1,0.1") from None
     stream, times = read_timed(source) if by == "time" else (load_stream(source), None)
-    parts = stream.split(by, shares, times=times, valid=valid, test=test, seed=seed)
-    write_stream(parts, out)
-    print_out(f"{out}: {len(parts)} parts. Next: dicgrl datasets show {out}")
+    made = stream.split(
+        by, shares, parts=parts, first=first, times=times, valid=valid, test=test, seed=seed
+    )
+    write_stream(made, out)
+    print_out(f"{out}: {len(made)} parts. Next: dicgrl datasets show {out}")

@@ -1,8 +1,8 @@
-"""Which part each entity, node or fact of a static graph arrives with."""
+"""Which part each entity, node or fact of a static graph arrives with, and how large parts are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,91 @@ import numpy.typing as npt
 from dicgrl.errors import UserError, unknown_name
 from dicgrl.graph.arrays import IntArray
 
-WAYS = ("arrival", "time", "order", "class")
+Shares = npt.NDArray[np.float64]
+
+NETWORK_WAYS = ("arrival", "class", "nightly", "order", "time")
+GROWTH = ("entities", "relations", "facts", "hybrid", "nightly")
+KNOWLEDGE_WAYS = ("arrival", *GROWTH, "order", "time")
+_PARTS, _FIRST = 5, 0.8  # the paper's partitions
+_NIGHTLY_PARTS, _NIGHTLY_FIRST = 41, 0.75
+
+
+def check_way(
+    by: str, ways: Collection[str], kind: str, times: npt.ArrayLike | None = None
+) -> None:
+    """Refuse a way to split that does not exist or not for this kind of graph.
+
+    Args:
+        by: The way.
+        ways: Those that the kind of graph has.
+        kind: What messages call the graph.
+        times: Only a split by time has them.
+    """
+    if by not in ways:
+        if by in (*KNOWLEDGE_WAYS, "class"):
+            raise UserError(f"by={by!r}: {kind} can only be split by {', '.join(sorted(ways))}")
+        raise unknown_name("way to split", by, ways)
+    if (by == "time") != (times is not None):
+        raise UserError(f"by={by!r}: times are needed for 'time' and for nothing else")
+
+
+def part_shares(
+    by: str, ratios: Sequence[float] | None, parts: int | None, first: float | None
+) -> Shares:
+    """Share of each part, [parts].
+
+    Args:
+        by: Way to split; `nightly` has defaults of its own.
+        ratios: The shares themselves; `parts` and `first` are then None.
+        parts: How many parts, the first included. They are equal unless there is a `first`.
+        first: Share of the first part; the others are equal.
+
+    Raises:
+        UserError: They contradict each other or are out of range.
+
+    Example:
+        >>> part_shares("facts", None, 3, 0.5)
+        array([0.5 , 0.25, 0.25])
+    """
+    if ratios is not None:
+        if parts is not None or first is not None:
+            raise UserError("ratios together with parts or first: give the one or the other")
+        shares = np.asarray(ratios, dtype=np.float64)
+        # Written so that nan fails.
+        if shares.ndim != 1 or not ((shares > 0).all() and abs(shares.sum() - 1) <= 1e-6):
+            raise UserError(f"ratios {list(ratios)}: they must be above 0 and sum to 1")
+        return shares
+    usual = (_NIGHTLY_PARTS, _NIGHTLY_FIRST) if by == "nightly" else (_PARTS, _FIRST)
+    if first is None and (parts is None or (by == "nightly" and parts > 1)):
+        first = usual[1]
+    parts = usual[0] if parts is None else parts
+    if parts < 1:
+        raise UserError(f"parts={parts}: there must be at least one")
+    if first is None:
+        return np.full(parts, 1 / parts)
+    if not 0 < first < 1:
+        raise UserError(f"first={first}: the share of the first part lies between 0 and 1")
+    if parts == 1:
+        raise UserError(f"first={first}: the only part has everything")
+    return np.array([first, *[(1 - first) / (parts - 1)] * (parts - 1)])
+
+
+def part_ends(shares: Shares, count: int) -> IntArray:
+    """How many of `count` things have arrived by the end of each part, [parts]."""
+    ends = np.round(np.cumsum(shares) * count).astype(np.int64)
+    ends[-1] = count  # whatever the shares' rounding left over
+    return ends
+
+
+def check_sizes(ends: IntArray, what: str, why: str = "") -> IntArray:
+    """The size of each part, [parts]; one that would be empty is refused."""
+    sizes = np.diff(ends, prepend=0)
+    if (sizes <= 0).any():
+        raise UserError(
+            f"part {int(np.argmax(sizes <= 0))} of {len(ends)} would be empty: {ends[-1]} {what} "
+            f"are too few{why}"
+        )
+    return sizes
 
 
 def first_mention(arrival: IntArray, mentions: IntArray, part_of: IntArray) -> None:
@@ -23,9 +107,20 @@ def first_mention(arrival: IntArray, mentions: IntArray, part_of: IntArray) -> N
     arrival[flat] = first[flat]
 
 
+def by_part(part_of: IntArray, parts: int) -> list[IntArray]:
+    """Positions of what arrives with each part, in their order.
+
+    Example:
+        >>> by_part(np.array([1, 0, 1]), 3)
+        [array([1]), array([0, 2]), array([], dtype=int64)]
+    """
+    ends = np.cumsum(np.bincount(part_of, minlength=parts))
+    return np.split(np.argsort(part_of, kind="stable"), ends[:-1])
+
+
 def assign(
     by: str,
-    ratios: Sequence[float],
+    shares: Shares,
     times: npt.ArrayLike | None,
     count: int,
     generator: np.random.Generator,
@@ -34,25 +129,17 @@ def assign(
     """The part with which each of `count` things arrives, [count].
 
     Args:
-        by: One of `WAYS`.
-        ratios: Share of each part; they sum to 1.
-        times: For `time`, one value for each thing; None for all other ways.
+        by: `time`, `arrival` (in random order), or anything else: as they stand.
+        shares: Share of each part.
+        times: For `time`, one value for each thing.
         count: How many things there are.
         generator: Makes the choice, for `arrival`.
         what: What messages call the things.
 
     Raises:
-        UserError: One of these is wrong, or a part would be empty.
+        UserError: The times are wrong, or a part would be empty.
     """
-    shares = np.asarray(ratios, dtype=np.float64)
-    if shares.ndim != 1 or not ((shares > 0).all() and abs(shares.sum() - 1) <= 1e-6):  # nan fails
-        raise UserError(f"ratios {list(ratios)}: they must be above 0 and sum to 1")
-    if by not in WAYS:
-        raise unknown_name("way to split", by, WAYS)
-    if (by == "time") != (times is not None):
-        raise UserError(f"by={by!r}: times are needed for 'time' and for nothing else")
-    ends = np.round(np.cumsum(shares) * count).astype(np.int64)
-    ends[-1] = count  # whatever the shares' rounding left over
+    ends = part_ends(shares, count)
     if by == "time":
         values: npt.NDArray[Any] = np.asarray(times)
         if values.shape != (count,):
@@ -68,12 +155,7 @@ def assign(
         order = generator.permutation(count)
     else:
         order = np.arange(count)
-    sizes = np.diff(ends, prepend=0)
-    if (sizes <= 0).any():
-        raise UserError(
-            f"part {int(np.argmax(sizes <= 0))} of {len(shares)} would be empty: {count} {what} "
-            f"are too few{' or their times too alike' if by == 'time' else ''}"
-        )
+    sizes = check_sizes(ends, what, " or their times too alike" if by == "time" else "")
     parts = np.empty(count, dtype=np.int64)
     parts[order] = np.repeat(np.arange(len(shares)), sizes)
     return parts

@@ -83,8 +83,10 @@ class Stream(ABC, Generic[PartT_co]):
     def split(
         self,
         by: str,
-        ratios: Sequence[float],
+        ratios: Sequence[float] | None = None,
         *,
+        parts: int | None = None,
+        first: float | None = None,
         times: npt.ArrayLike | None = None,
         valid: float = 0.0,
         test: float = 0.0,
@@ -94,7 +96,10 @@ class Stream(ABC, Generic[PartT_co]):
 
         Args:
             by: A way to order what arrives; the kinds of data have different ones.
-            ratios: Share of each part; they sum to 1.
+            ratios: Share of each part; they sum to 1. Without them `parts` and `first` say it.
+            parts: How many parts, the first included; equal ones unless there is a `first`.
+            first: Share of the first part; the others are equal. With none of the three there are
+                five parts, the first of 80 %.
             times: For a division by time, one value for each thing that arrives.
             valid: Share of what each part learns from to hold out for validation.
             test: Share of what each part learns from to hold out for testing.

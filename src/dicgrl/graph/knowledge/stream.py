@@ -15,6 +15,7 @@ from dicgrl.graph.knowledge.split import split_knowledge
 from dicgrl.graph.knowledge.statistics import describe_parts, taught_tests
 from dicgrl.graph.labels import Triples, as_labels
 from dicgrl.graph.part import SPLITS
+from dicgrl.graph.split import part_shares
 from dicgrl.graph.stream import Counts, Stream
 from dicgrl.graph.vocabulary import Vocabulary
 
@@ -102,8 +103,10 @@ class KnowledgeStream(Stream[KnowledgePart]):
     def split(
         self,
         by: str,
-        ratios: Sequence[float],
+        ratios: Sequence[float] | None = None,
         *,
+        parts: int | None = None,
+        first: float | None = None,
         times: npt.ArrayLike | None = None,
         valid: float = 0.0,
         test: float = 0.0,
@@ -117,12 +120,35 @@ class KnowledgeStream(Stream[KnowledgePart]):
         Args:
             by: `arrival`: entities are divided at random and a triple arrives with the later of
                 its two entities (the paper's rule). `time`: triples are ordered by `times`; equal
-                times stay together. `order`: triples arrive in the order in which they stand.
-            ratios: Share of the entities (`arrival`) or triples of each part; they sum to 1.
+                times stay together. `order`: triples arrive in the order in which they stand. Or a
+                kind of growth, see below.
+            ratios: Share of each part; they sum to 1. Of the entities for `arrival`, of the triples
+                for `time` and `order`, of the training triples for a kind of growth.
+            parts: Instead: how many parts, the first included. They are equal unless there is a
+                `first`; five by default, `nightly` 41.
+            first: Share of the first part, the others being equal. By default 0.8 without `parts`,
+                and `nightly` 0.75.
             times: For `time`, one value per triple, in the order train, valid, test.
             valid: Share of each part's training triples to hold out for validation.
             test: Share of each part's training triples to hold out for testing.
             seed: Seed of every random choice.
+
+        Kinds of growth:
+            `entities`: Entities arrive in random order; a triple comes with the later of its two.
+            `relations`: Relations arrive in random order; a triple comes with its relation.
+            `facts`: The first part mentions all entities and relations; later ones bring triples
+                about them. Where its share is too small for that, it mentions as many as it can,
+                and the others arrive with later parts.
+            `hybrid`: Entities, relations and triples have random times; a triple comes at the
+                latest of the four, so that each part brings newcomers and triples about old ones.
+            `nightly`: The same without times of relations: a large first part and many small ones,
+                which bring entities and triples about old ones.
+
+            Entities and relations of so many triples that they would fill more than half of a later
+            part come first, so that `hybrid` brings no relations where all are large.
+            Parts of `entities` and `relations` end where an entity or relation does, so that their
+            shares are met as nearly as these allow. A valid or test triple waits for the part by
+            which training triples have mentioned its entities and its relation, if any do.
 
         Example:
             >>> static = KnowledgeStream.from_labels("tiny", [[("a", "r", "b"), ("b", "r", "c")]])
@@ -130,8 +156,9 @@ class KnowledgeStream(Stream[KnowledgePart]):
             [1, 1]
         """
         static = self.merged().parts[0]
-        parts = split_knowledge(static, by, ratios, times, valid, test, seed)
-        return type(self)(self.name, parts, self.names)
+        shares = part_shares(by, ratios, parts, first)
+        made = split_knowledge(static, by, shares, times, valid, test, seed)
+        return type(self)(self.name, made, self.names)
 
 
 class KnowledgeStreamBuilder(KnowledgeParts):

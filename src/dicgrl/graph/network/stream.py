@@ -13,6 +13,7 @@ from dicgrl.graph.network.builder import NetworkParts
 from dicgrl.graph.network.part import NetworkPart
 from dicgrl.graph.network.split import split_network
 from dicgrl.graph.network.statistics import describe_parts
+from dicgrl.graph.split import part_shares
 from dicgrl.graph.stream import Counts, Stream
 from dicgrl.graph.vocabulary import Vocabulary
 
@@ -73,8 +74,10 @@ class NetworkStream(Stream[NetworkPart]):
     def split(
         self,
         by: str,
-        ratios: Sequence[float],
+        ratios: Sequence[float] | None = None,
         *,
+        parts: int | None = None,
+        first: float | None = None,
         times: npt.ArrayLike | None = None,
         valid: float = 0.0,
         test: float = 0.0,
@@ -85,18 +88,24 @@ class NetworkStream(Stream[NetworkPart]):
         An edge arrives with the later of its two nodes.
 
         Args:
-            by: `arrival`: nodes are divided at random. `time`: nodes are ordered by `times`; equal
-                times stay together. `order`: nodes arrive in the order of their ids. `class`: every
-                part brings the nodes of some classes, in their order; those of no class come first.
+            by: `arrival`: nodes are divided at random. `nightly`: likewise, a large first part and
+                many small ones. `time`: nodes are ordered by `times`; equal times stay together.
+                `order`: nodes arrive in the order of their ids. `class`: every part brings the
+                nodes of some classes, in their order; those of no class come first.
             ratios: Share of the nodes (or classes) of each part; they sum to 1.
+            parts: Instead: how many parts, the first included. They are equal unless there is a
+                `first`; five by default, `nightly` 41.
+            first: Share of the first part, the others being equal. By default 0.8 without `parts`,
+                and `nightly` 0.75.
             times: For `time`, one value per node.
             valid: Share of each part's training nodes to hold out for validation.
             test: Share of each part's training nodes to hold out for testing.
             seed: Seed of every random choice.
         """
         static = self.merged().parts[0]
-        parts = split_network(static, by, ratios, times, valid, test, seed)
-        return type(self)(self.name, parts, self.names)
+        shares = part_shares(by, ratios, parts, first)
+        made = split_network(static, by, shares, times, valid, test, seed)
+        return type(self)(self.name, made, self.names)
 
 
 class NetworkStreamBuilder(NetworkParts):
