@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from typing_extensions import override
 
-from dicgrl.common.options import option
 from dicgrl.strategies.base import Learned, RateSettings, Strategy
 from dicgrl.strategies.effort import EffortSettings
 from dicgrl.trainers import Trainer
