@@ -26,6 +26,7 @@ from dicgrl.settings import Settings
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.state import LearnerState
 from dicgrl.tasks import Task
+from dicgrl.training import Positives
 from dicgrl.training.loop import Monitor
 
 __all__ = ["Learner", "PartReport", "Prediction"]
@@ -158,7 +159,7 @@ class Learner(Questions):
         named = Names(arrived.names) | Names(names)
         if arrived.is_empty:
             self.names.update(named)
-            return PartReport(self.trainer.newest, 0.0, 0)
+            return PartReport(self.trainer.newest, 0.0, 0, positives={"new": 0, "old": 0})
         if not self.num_parts and not len(arrived.part.train):  # it would waste a first part
             raise UserError("the first part holds no training examples: there is nothing to learn")
         return self._learn(arrived, named, probe, monitor)
@@ -259,6 +260,8 @@ class Learner(Questions):
         self.identity = secrets.token_hex(8)
         self.stored = {}
         strategy.finish_part(self.trainer)
+        if counted := self.reports[0].positives:  # unless an earlier version learned it
+            self.reports[0].positives = asdict(Positives(**counted) + strategy.besides)
         return self
 
     def save(

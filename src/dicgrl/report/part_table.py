@@ -8,7 +8,14 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dicgrl.report.results_text import SHOWN, Results, metric_order, run_title, seconds_text
+from dicgrl.report.results_text import (
+    SHOWN,
+    Results,
+    metric_order,
+    positives_text,
+    run_title,
+    seconds_text,
+)
 from dicgrl.report.terminal import counted, titled
 
 _ONE = {"entities": "entity", "classes": "class"}  # where it is not the word without its s
@@ -44,6 +51,8 @@ def _caption(part: dict[str, Any]) -> str:
     text = (
         f"learned {learned} example{'' if one else 's'} in {seconds_text(part['learn_seconds'])} s"
     )
+    if passed := positives_text([part]):
+        text += f" (positives: {passed})"
     if new and not part["epochs"]:
         text = f"learned nothing of {counted(new, 'new example')}"
     arrived = [
