@@ -182,6 +182,28 @@ def test_tables_say_what_learning_cost_whatever_the_machine() -> None:
     assert "positives" not in text_of(part_table(run))  # it has learned nothing, and says so
 
 
+def test_what_a_sample_says_is_labelled_and_the_time_is_said() -> None:
+    run = results_of()
+    newest = run["parts"][-1]
+    newest["evaluate_seconds"] = 2.345
+    assert text_of(part_table(run)).endswith("forgetting 5.7; measured in 2.3 s\n")
+    newest["tests"][0]["sampled"], newest["tests"][1]["sampled"], newest["sampled"] = 62, 63, 125
+    lines = text_of(part_table(run)).splitlines()
+    assert lines[-1].endswith("; measured on 125 of 2,001 test examples in 2.3 s")
+    shown = [line for line in lines if " of " in line and line.startswith("│")]
+    assert [line.split("│")[2].strip() for line in shown] == [
+        "62 of 1,000",
+        "63 of 1,001",
+        "125 of 2,001",
+    ]
+    compared = text_of(comparison_table([run, results_of(strategy="lower")])).splitlines()
+    assert compared[-1] == "dicgrl: measured on 125 of 2,001 test examples"
+    without = bare(run)
+    without["parts"][-1] |= {"evaluate_seconds": 0.0, "sampled": None}
+    text = text_of(part_table(without))
+    assert "nothing was measured" in text and "no test set" not in text and "in 0.0" not in text
+
+
 @pytest.mark.parametrize(
     ("ending", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
 )

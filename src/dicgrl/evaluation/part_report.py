@@ -48,6 +48,7 @@ class PartReport:
         return {
             **took,
             **details,
+            "sampled": found.sampled,
             "tests": found.tests,
             "whole": found.whole,
             "average": found.average,

@@ -14,6 +14,7 @@ from dicgrl.report.results_text import (
     percent_text,
     positives_text,
     run_labels,
+    sample_text,
     seconds_text,
 )
 from dicgrl.report.terminal import titled
@@ -55,4 +56,10 @@ def comparison_table(runs: Sequence[Results]) -> Group:
             positives_text(later),
             seconds_text(seconds) if later else "",
         )
-    return titled(f"{', '.join(sorted(same))}: after the last part, in per cent", table)
+    samples = [
+        f"{label}: measured {sample}"
+        for run, label in zip(runs, run_labels(runs), strict=True)
+        if (sample := sample_text(run["parts"][-1]))
+    ]
+    title = f"{', '.join(sorted(same))}: after the last part, in per cent"
+    return titled(title, table, "; ".join(samples))

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from dicgrl.report.results_text import SHOWN, main_metrics, positives_text
+from dicgrl.report.results_text import SHOWN, main_metrics, positives_text, sample_text
 from dicgrl.report.terminal import titled
 
 _COUNTS = {"new_examples": "examples", "replayed_examples": "replayed"}
@@ -45,7 +45,13 @@ def overview_table(found: dict[str, Any]) -> Group:
         if key not in _COUNTS
     )
     caption = f"{held}; {found['folder']}: {found['bytes'] / 1e6:,.1f} MB"
-    return titled(_title(found), table, caption.removeprefix("; "))
+    samples = [
+        f"; after part {part['part']} measured {sample}"
+        for part in parts
+        if (sample := sample_text(part))
+    ]
+    caption = caption.removeprefix("; ") + "".join(samples[-1:])  # the others alike
+    return titled(_title(found), table, caption)
 
 
 def _title(found: dict[str, Any]) -> str:

@@ -127,6 +127,19 @@ def positives_text(parts: Sequence[Mapping[str, Any]]) -> str:
     return count_text((new + old) / len(counted)) + share
 
 
+def sample_text(part: Mapping[str, Any]) -> str:
+    """On how much a part was measured; empty for everything.
+
+    Example:
+        >>> sample_text({"sampled": 1250, "tests": [{"part": 0, "count": 10_000, "sampled": 1250}]})
+        'on 1,250 of 10,000 test examples'
+    """
+    if part.get("sampled") is None:
+        return ""
+    total = sum(test["count"] for test in part["tests"])
+    return f"on {part['sampled']:,} of {total:,} test examples"
+
+
 def percent_text(value: float | None) -> str:
     """A share in per cent; empty where there is none."""
     return "" if value is None else f"{value * 100:.1f}"
