@@ -292,10 +292,12 @@ def _fit(
             waited += 1
             if report.best is None or entry.validation > report.best:
                 report.best, report.best_epoch, waited = entry.validation, epoch, 0
-                good.take()
+                if not last:  # nothing could go wrong any more
+                    good.take()
         elif (
             validate is None
             and epoch % schedule.validate_every == 0
+            and not last
             and not _unsound(tables, parameters)
         ):
             good.take()
