@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from dicgrl.settings import Settings
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.state import LearnerState
 from dicgrl.tasks import Task
+from dicgrl.trainers.measured import measure_tests
+from dicgrl.training import Positives
 from dicgrl.training.loop import Monitor
 
 __all__ = ["Learner", "PartReport", "Prediction"]
@@ -132,6 +134,7 @@ class Learner(Questions):
         *,
         names: Mapping[str, str] | None = None,
         probe: bool = False,
+        probe_at_most: int = 0,
         monitor: Monitor | None = None,
     ) -> PartReport:
         """Learn what arrived.
@@ -143,6 +146,7 @@ class Learner(Questions):
                 numbers. Entities, relations and classes may be new, and edges may name old nodes.
             names: Readable names of what arrived, besides those in a `labels.tsv` beside the files.
             probe: Measure the part's test set before it is learned, for the forward transfer.
+            probe_at_most: As `at_most` of `evaluate`; the part takes its share.
             monitor: Told about every epoch.
 
         Facts that are known already are left out; where nothing else is given, there is no new
@@ -158,13 +162,18 @@ class Learner(Questions):
         named = Names(arrived.names) | Names(names)
         if arrived.is_empty:
             self.names.update(named)
-            return PartReport(self.trainer.newest, 0.0, 0)
+            return PartReport(self.trainer.newest, 0.0, 0, positives={"new": 0, "old": 0})
         if not self.num_parts and not len(arrived.part.train):  # it would waste a first part
             raise UserError("the first part holds no training examples: there is nothing to learn")
-        return self._learn(arrived, named, probe, monitor)
+        before = (lambda: self._probe(probe_at_most)) if probe else None
+        return self._learn(arrived, named, before, monitor)
 
     def _learn(
-        self, arrived: Intake, named: Names, probe: bool, monitor: Monitor | None
+        self,
+        arrived: Intake,
+        named: Names,
+        probe: Callable[[], float | None] | None,
+        monitor: Monitor | None,
     ) -> PartReport:
         trainer = self.trainer
         started = time.perf_counter()
@@ -177,7 +186,7 @@ class Learner(Questions):
         self.names.update(named)
         self.strategy.prepare(trainer)
         took = time.perf_counter() - started
-        before = self._probe() if probe and trainer.newest else None
+        before = probe() if probe and trainer.newest else None
         started = time.perf_counter()
         learned = self.strategy.learn(trainer, monitor)
         if trainer.device.type == "cuda":
@@ -191,23 +200,22 @@ class Learner(Questions):
         self.retention.append(None)
         return report
 
-    def evaluate(self) -> Evaluation:
-        """Measure on the test sets of all parts so far."""
-        trainer = self.trainer
+    def evaluate(self, *, at_most: int = 0) -> Evaluation:
+        """Measure on the test sets of all parts so far.
+
+        Args:
+            at_most: How many test triples to measure, a sample of every part's; 0 for all. The
+                sample is the same for every run. Nodes of a network are always measured all, as
+                that takes no longer.
+        """
         self.check_learned()
         started = time.perf_counter()
-        tests: list[Tested] = []
-        sets = {part: trainer.examples("test", part, part + 1) for part in range(self.num_parts)}
-        sets = {part: examples for part, examples in sets.items() if len(examples)}
-        outcomes = trainer.outcomes(list(sets.values())) if sets else []
-        for (part, examples), (metrics, answered) in zip(sets.items(), outcomes, strict=True):
-            metrics.pop("loss", None)
-            tests.append({"part": part, "count": len(examples), **metrics})
-            if part == 0:
-                if self.num_parts == 1:
-                    self.first_answers = answered.cpu()
-                self.retention[-1] = self._retained(answered.cpu())
-        self.tests[-1] = tests
+        found = measure_tests(self.trainer, whole_number("at_most", at_most, 0))
+        if found and found[0].part == 0:
+            if self.num_parts == 1:
+                self.first_answers = found[0].answered
+            self.retention[-1] = found[0].retained(self.first_answers)
+        self.tests[-1] = [measured.tested() for measured in found]
         self.reports[-1].evaluate_seconds = time.perf_counter() - started
         return self.evaluation()
 
@@ -259,6 +267,8 @@ class Learner(Questions):
         self.identity = secrets.token_hex(8)
         self.stored = {}
         strategy.finish_part(self.trainer)
+        if counted := self.reports[0].positives:  # unless an earlier version learned it
+            self.reports[0].positives = asdict(Positives(**counted) + strategy.besides)
         return self
 
     def save(
@@ -366,15 +376,8 @@ class Learner(Questions):
         if not self.reports:
             raise UserError("nothing was learned yet: call learn first")
 
-    def _probe(self) -> float | None:
+    def _probe(self, at_most: int) -> float | None:
         """How much better than chance the newest test set is answered before it is learned."""
         trainer = self.trainer
-        examples = trainer.examples("test", trainer.newest)
-        if not len(examples):
-            return None
-        return trainer.measure(examples)[trainer.metric] - trainer.chance()
-
-    def _retained(self, answered: torch.Tensor) -> float | None:
-        if self.first_answers is None or not self.first_answers.any():
-            return None
-        return answered[self.first_answers].double().mean().item()
+        found = measure_tests(trainer, at_most, newest_only=True)
+        return found[0].metrics[trainer.metric] - trainer.chance() if found else None

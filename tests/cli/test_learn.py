@@ -12,6 +12,7 @@ from dicgrl import (
     KnowledgeGraph,
     Learner,
 )
+from dicgrl.jobs import learn as jobs
 from tests.cli.helpers import DICGRL, Cli, refused
 from tests.runs import files_in
 
@@ -125,3 +126,54 @@ def test_facts_that_were_held_out_are_not_learned_later(cli: Cli) -> None:
     learner = Learner.load("mine", device="cpu")
     assert learner.learn([tuple(line.split("\t")) for line in facts]).new_examples == 0
     assert learner.num_parts == 2
+
+
+def test_what_is_measured_after_learning_can_be_chosen(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(jobs.EVALUATE, "sample", 4)
+    sizes = [
+        test["count"]
+        for test in json.loads(Path("plain/results.json").read_text())["parts"][-1]["tests"]
+    ]
+    Path("new.tsv").write_text("e1\tplus 1\tnewcomer\n")
+    found = {}
+    for choice in ((), ("--evaluate", "sample"), ("--evaluate", "all"), ("--evaluate", "none")):
+        shutil.rmtree("run", ignore_errors=True)
+        shutil.copytree("plain", "run")
+        code, out, _ = cli("learn", "run", "new.tsv", "--device", "cpu", "--json", *choice)
+        results = json.loads(out)
+        assert code == 0 and results == json.loads(Path("run/results.json").read_text())
+        assert results["parts"][-1]["positives"]["new"] > 0
+        found[choice[-1] if choice else "default"] = results["parts"][-1]
+        again = Learner.load("run", device="cpu")
+        assert again.evaluation().tests == results["parts"][-1]["tests"]
+    sample, everything, nothing = found["sample"], found["all"], found["none"]
+    assert found["default"]["tests"] == sample["tests"]
+    assert 0 < sample["sampled"] <= 4 < sum(sizes)
+    for test, size in zip(sample["tests"], sizes, strict=True):
+        assert (test["count"], test["sampled"] < size) == (size, True)
+    assert everything["sampled"] is None and not any("sampled" in t for t in everything["tests"])
+    assert [test["count"] for test in everything["tests"]] == sizes
+    assert (nothing["tests"], nothing["whole"], nothing["retention"]) == ([], {}, None)
+    assert nothing["evaluate_seconds"] == 0
+    for choice, words in (
+        ("sample", f"measured on {sample['sampled']} of {sum(sizes)} test examples in"),
+        ("none", "nothing was measured"),
+        ("all", "; measured in"),
+    ):
+        shutil.rmtree("run")
+        shutil.copytree("plain", "run")
+        out = cli("learn", "run", "new.tsv", "--device", "cpu", "--evaluate", choice).out
+        assert words in " ".join(out.split())
+        noted = f"after part {len(sizes)} {words.removesuffix(' in')}"
+        assert (noted in " ".join(cli("info", "run").out.split())) == (choice == "sample")
+    before = files_in("run")
+    refused(
+        cli("learn", "run", "new.tsv", "--evaluate", "some"),
+        "unknown evaluate 'some'",
+        "sample",
+        "all",
+        "none",
+    )
+    assert before == files_in("run")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -174,3 +176,17 @@ def test_a_sample_of_triples_mentions_its_entities(parts: KnowledgeLists, most: 
     assert all(i in graph.train[row, [0, 2]] for i, row in zip(at.tolist(), rows, strict=True))
     drawn = np.bincount(at, minlength=len(everyone)).tolist()
     assert drawn == np.minimum(graph.degree(everyone), most).tolist()
+
+
+@given(st.integers(0, 149), st.sampled_from(["train", "valid", "test"]))
+def test_one_new_triple_anywhere_in_a_part_is_something_new(place: int, split: str) -> None:
+    facts = [(f"e{i}", "r", f"e{i + 1}") for i in range(150)]
+    graph = KnowledgeGraph()
+    graph.add(KnowledgeStream.from_labels("first", [facts])[0])
+    (known,) = KnowledgeStream.from_labels("again", [facts])
+    assert graph.knows_all_of(known)
+    other = [*facts[:place], ("e3", "r", "e77"), *facts[place:]]
+    (part,) = KnowledgeStream.from_labels("other", [other])
+    given = dict.fromkeys(SPLITS, known.train[:0]) | {split: part.train}
+    part = replace(part, **given)
+    assert not graph.knows_all_of(part)

@@ -47,6 +47,7 @@ PART_KEYS = {
     "evaluate_seconds",
     "new_examples",
     "replayed_examples",
+    "positives",
     "candidates",
     "tests",
     "whole",

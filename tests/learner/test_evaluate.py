@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
+from dicgrl import Learner
 from dicgrl.errors import UserError
+from dicgrl.evaluation.sample import sample_of
 from tests.learner.helpers import FILMS
 from tests.tiny import (
     learner_of,
+    ring,
     stream_of,
     taught,
 )
@@ -49,6 +53,67 @@ def test_evaluating_twice_changes_nothing() -> None:
     other = taught(learner_of("links", "emr"), 2, evaluate=False)
     other.evaluate()
     assert other.tests[-1] == learner.tests[-1]
+
+
+def test_a_sample_of_the_test_sets_is_measured_where_they_are_large() -> None:
+    def sampled(seed: int) -> Learner:
+        learner = learner_of("links", "emr", seed, lr=0.2)
+        for part in ring():
+            learner.learn(part, probe=True, probe_at_most=5)
+            learner.evaluate(at_most=5)
+        return learner
+
+    learner, sizes = sampled(0), [len(part.test) for part in ring()]
+    found = learner.evaluation()
+    assert sum(sizes) > 5 and found.count == sum(sizes)
+    assert found.sampled is not None and found.sampled <= 5
+    everything = learner.trainer
+    for test, part in zip(found.tests, range(3), strict=True):
+        chosen = torch.from_numpy(sample_of(part, sizes[part], test["sampled"]))
+        metrics = everything.measure(everything.examples("test", part, part + 1)[chosen])
+        assert (test["part"], test["count"]) == (part, sizes[part])
+        assert {name: test[name] for name in metrics} == pytest.approx(metrics)
+    assert sampled(0).evaluations() == learner.evaluations()
+    other = [test["sampled"] for test in sampled(1).evaluation().tests]
+    assert other == [test["sampled"] for test in found.tests]
+    assert learner.evaluate(at_most=sum(sizes)) == learner.evaluate()
+    assert learner.evaluation().sampled is None
+    with pytest.raises(UserError, match="at_most=-1: expected a whole number, at least 0"):
+        learner.evaluate(at_most=-1)
+
+
+def test_the_probe_asks_no_more_than_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = taught(learner_of("links", validate_on="none"), 1)
+    asked: list[int] = []
+    outcomes = type(learner.trainer).outcomes
+    monkeypatch.setattr(
+        type(learner.trainer),
+        "outcomes",
+        lambda self, sets: asked.extend(map(len, sets)) or outcomes(self, sets),
+    )
+    learner.learn(ring()[1], probe=True, probe_at_most=2)
+    assert asked == [1]  # two of two parts
+    assert learner.evaluate(at_most=2).sampled == 2 and asked == [1, 1, 1]
+
+
+def test_retention_is_that_of_the_sampled_questions() -> None:
+    learner = taught(learner_of("links", "lower", lr=0.3, epochs=20), 2)
+    assert learner.first_answers is not None
+    answered = learner.trainer.outcomes([learner.trainer.examples("test", 0, 1)])[0][1]
+    first, now = learner.first_answers.view(2, -1), answered.view(2, -1)  # heads, then tails
+    size = learner.trainer.count("test", 0, 1)
+    sampled = learner.evaluate(at_most=4).tests[0]["sampled"]
+    chosen = torch.from_numpy(sample_of(0, size, sampled))
+    asked = first[:, chosen]
+    assert asked.any() and sampled < size
+    kept = now[:, chosen][asked].double().mean().item()
+    assert learner.evaluation().retention == pytest.approx(kept)
+
+
+def test_nodes_are_measured_all_as_that_takes_no_longer() -> None:
+    learner = taught(learner_of("nodes"), 2)
+    before = learner.evaluation()
+    assert learner.evaluate(at_most=1) == before and before.sampled is None
 
 
 def test_without_test_sets_nothing_is_claimed() -> None:

@@ -174,7 +174,8 @@ def test_facts_that_are_known_are_no_part() -> None:
     learner = learner_of("links", "emr")
     learner.learn(FILMS)
     before = learner.trainer.model.entities.rows.clone()
-    assert learner.learn([*FILMS, FILMS[0]]) == PartReport(0, 0.0, 0)
+    empty = PartReport(0, 0.0, 0, positives={"new": 0, "old": 0})
+    assert learner.learn([*FILMS, FILMS[0]]) == empty
     assert learner.num_parts == len(learner.reports) == 1
     assert torch.equal(before, learner.trainer.model.entities.rows)
 

@@ -296,6 +296,26 @@ def test_copies_taken_anew_put_back_the_state_of_that_time() -> None:
     assert all(torch.equal(table.snapshot()[name], values) for name, values in good.items())
 
 
+def test_copies_of_a_table_that_is_all_open_are_no_views_of_it() -> None:
+    table = table_of(made(4))
+    optimiser = RowAdam([table], lr=0.1)
+
+    def step() -> None:
+        table.gather(torch.arange(4)).pow(2).sum().backward()
+        optimiser.step()
+
+    step()
+    copies, good = RowCopies(table), table.snapshot()
+    copies.cover()
+    step()
+    table.restrict(torch.tensor([2]))
+    copies.cover()  # it was open before
+    step()
+    assert [ids.tolist() for ids, _ in copies.copies if len(ids)] == [[0, 1, 2, 3]]
+    copies.restore()
+    assert all(torch.equal(table.snapshot()[name], values) for name, values in good.items())
+
+
 def test_a_row_moves_at_its_pace() -> None:
     """Adam's steps, each scaled: the moments are those of a row that may move freely."""
     free, paced = table_of(made(3)), table_of(made(3))

@@ -154,9 +154,54 @@ def test_a_comparison_has_a_row_for_every_run() -> None:
     lines = text_of(comparison_table(runs)).splitlines()
     assert lines[0] == "films: after the last part, in per cent"
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line]
-    assert cells[0] == ["dicgrl", "41.0", "42.0", "31.0", "32.0", "5.7", "90.0", "2,100", "12.3"]
-    assert cells[1] == ["lower", "41.0", "42.0", "31.0", "32.0", "5.7", "90.0", "0", ""]
-    assert cells[2] == ["emr", "", "", "", "", "", "", "700", "12.3"]
+    assert cells[0] == [
+        "dicgrl",
+        "41.0",
+        "42.0",
+        "31.0",
+        "32.0",
+        "5.7",
+        "90.0",
+        "2,100",
+        "",
+        "12.3",
+    ]
+    assert cells[1] == ["lower", "41.0", "42.0", "31.0", "32.0", "5.7", "90.0", "0", "", ""]
+    assert cells[2] == ["emr", "", "", "", "", "", "", "700", "", "12.3"]
+
+
+def test_tables_say_what_learning_cost_whatever_the_machine() -> None:
+    run = results_of(3)
+    for part, counts in zip(run["parts"], [(9_000_000, 0), (400, 0), (900, 700)], strict=True):
+        part["positives"] = dict(zip(("new", "old"), counts, strict=True))
+    assert "examples in 12.3 s (positives: 1.6k, 44 % old); 1,600 of" in text_of(part_table(run))
+    lines = text_of(comparison_table([run, results_of(3, strategy="lower")])).splitlines()
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line]
+    assert [row[8] for row in cells] == ["1.0k, 35 % old", ""]  # 2,000 in two later parts
+    run["parts"][-1] |= {"positives": {"new": 0, "old": 0}, "epochs": 0}
+    assert "positives" not in text_of(part_table(run))  # it has learned nothing, and says so
+
+
+def test_what_a_sample_says_is_labelled_and_the_time_is_said() -> None:
+    run = results_of()
+    newest = run["parts"][-1]
+    newest["evaluate_seconds"] = 2.345
+    assert text_of(part_table(run)).endswith("forgetting 5.7; measured in 2.3 s\n")
+    newest["tests"][0]["sampled"], newest["tests"][1]["sampled"], newest["sampled"] = 62, 63, 125
+    lines = text_of(part_table(run)).splitlines()
+    assert lines[-1].endswith("; measured on 125 of 2,001 test examples in 2.3 s")
+    shown = [line for line in lines if " of " in line and line.startswith("│")]
+    assert [line.split("│")[2].strip() for line in shown] == [
+        "62 of 1,000",
+        "63 of 1,001",
+        "125 of 2,001",
+    ]
+    compared = text_of(comparison_table([run, results_of(strategy="lower")])).splitlines()
+    assert compared[-1] == "dicgrl: measured on 125 of 2,001 test examples"
+    without = bare(run)
+    without["parts"][-1] |= {"evaluate_seconds": 0.0, "sampled": None}
+    text = text_of(part_table(without))
+    assert "nothing was measured" in text and "no test set" not in text and "in 0.0" not in text
 
 
 @pytest.mark.parametrize(

@@ -55,11 +55,14 @@ def test_targets_share_cells_and_write_their_reports(
     assert [row[2] for row in content.tables[0].cells] == list(FEW)
     row = first["tables"][0]["rows"][1]
     cells = OPTIONS.cells(strategy_cells(links, "transe", strategies=["lower"])[0])
-    measured = []
+    measured, passed = [], []
     for cell in cells:
         done = load_cell(out, cell)
         assert done is not None
         measured.append(100 * done.results["parts"][-1]["average"]["hits@10"])
+        later = [part["positives"] for part in done.results["parts"][1:]]
+        passed.append(sum(each["new"] + each["old"] for each in later) / len(later))
+    assert row["positives"]["values"] == passed and passed[0] > 0
     assert row["average"]["values"] == measured and row["average"]["paper"] is None
     assert json.loads((out / "reproduce-links-best.json").read_text()) == first
     assert first["command"] == (

@@ -26,6 +26,13 @@ def learn(
             "a folder or .npz, see docs/data.md."
         ),
     ],
+    evaluate: Annotated[
+        str,
+        typer.Option(
+            help="What to measure then: a sample of the test sets where they are large, all, or "
+            "none."
+        ),
+    ] = "sample",
     keep: Keep = None,
     device: Device = "auto",
     as_json: Json = False,
@@ -43,7 +50,9 @@ def learn(
         )
     bar = parts_bar(f"{folder} {facts.name}", 1, *units(task_of(folder)))
     with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
-        outcome = learn_facts(folder, facts, device=device, keep=keep, on_epoch=on_epoch)
+        outcome = learn_facts(
+            folder, facts, device=device, keep=keep, evaluate=evaluate, on_epoch=on_epoch
+        )
     if Folder(folder).curves_file.exists() and not outcome.intake.is_empty:
         draw_curves([outcome.results], Folder(folder).curves_file)
     if named := outcome.intake.named_alike:

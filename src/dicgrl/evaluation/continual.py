@@ -9,6 +9,10 @@ R[i][j] is the metric on part j's test set after part i was learned. With T the 
   there, at their start), minus what a blind guess reaches.
 - retention: of what was answered in the first part's test set right after it was learned, the share
   that still is.
+
+Where a sample of a test set was measured, `sampled` says how large it was. A part's metric then
+stands for the whole test set in `whole`, and is compared only with that of the same sample, so that
+other questions are not taken for forgetting.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-Tested = dict[str, Any]  # part, count and metrics
+Tested = dict[str, Any]  # part, count, sampled where not all were measured, and metrics
+_NO_METRICS = ("part", "count", "sampled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,8 @@ class Evaluation:
         if not self.tests:
             return "no test set so far: nothing was measured"
         lines = [f"{'':8} {'count':>7}  {self.metric}"]
+        if self.sampled is not None:
+            lines.insert(0, f"measured on {self.sampled:,} of {self.count:,} test examples")
         lines += [
             f"part {test['part']:<3} {test['count']:>7,}  {test[self.metric]:.3f}"
             for test in self.tests
@@ -62,6 +69,13 @@ class Evaluation:
     def count(self) -> int:
         """Test examples of all parts."""
         return sum(test["count"] for test in self.tests)
+
+    @property
+    def sampled(self) -> int | None:
+        """How many of them were measured; None for all."""
+        if not any("sampled" in test for test in self.tests):
+            return None
+        return sum(_asked(test)[1] for test in self.tests)
 
 
 def evaluation(
@@ -111,21 +125,25 @@ def evaluations(
         past.add(tests)
 
 
+_Set = tuple[int, int]
+"""The questions of a test: a part, and how many of its test set."""
+
+
 @dataclass(slots=True)
 class _Past:
     """What earlier tests found: the best of each part, and what it had right after it."""
 
     metric: str
     parts: int = 0
-    best: dict[int, float] = field(default_factory=dict)
-    at_first: dict[int, float] = field(default_factory=dict)
+    best: dict[_Set, float] = field(default_factory=dict)
+    at_first: dict[_Set, float] = field(default_factory=dict)
 
     def add(self, tests: Sequence[Tested]) -> None:
         for test in tests:
-            part, value = test["part"], test[self.metric]
-            self.best[part] = max(self.best.get(part, value), value)
-            if part == self.parts:
-                self.at_first[part] = value
+            asked, value = _asked(test), test[self.metric]
+            self.best[asked] = max(self.best.get(asked, value), value)
+            if test["part"] == self.parts:
+                self.at_first[asked] = value
         self.parts += 1
 
     def compared(
@@ -133,19 +151,23 @@ class _Past:
     ) -> Evaluation:
         """The evaluation of the tests after the next part."""
         tests = list(tests)
-        names = [name for name in (tests[0] if tests else {}) if name not in ("part", "count")]
+        names = [name for name in (tests[0] if tests else {}) if name not in _NO_METRICS]
         total = sum(test["count"] for test in tests)
         whole = {n: sum(t[n] * t["count"] for t in tests) / total for n in names if total}
         average = {n: sum(t[n] for t in tests) / len(tests) for n in names}
-        now = {test["part"]: test[self.metric] for test in tests}
-        lost = [self.best[part] - value for part, value in now.items() if part in self.best]
+        now = {_asked(test): test[self.metric] for test in tests}
+        lost = [self.best[asked] - value for asked, value in now.items() if asked in self.best]
         moved = [
-            value - self.at_first[part] for part, value in now.items() if part in self.at_first
+            value - self.at_first[asked] for asked, value in now.items() if asked in self.at_first
         ]
         ahead = [value for value in before[1:] if value is not None]
         return Evaluation(
             self.metric, tests, whole, average, _mean(lost), _mean(moved), _mean(ahead), retention
         )
+
+
+def _asked(test: Tested) -> _Set:
+    return test["part"], test["sampled" if "sampled" in test else "count"]
 
 
 def _mean(values: list[float]) -> float | None:

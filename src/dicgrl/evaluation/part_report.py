@@ -23,6 +23,8 @@ class PartReport:
         evaluate_seconds: Time of the last evaluation after it; 0 before any.
         validation: The best validation value (MRR, or the negative loss); None without any.
         best_epoch: The epoch whose weights were kept, of the last stage; 0 where none was trained.
+        positives: Examples x epochs that learning took, all stages together: of the new part
+            (`new`) and of earlier ones (`old`); empty in runs of versions that did not count them.
         details: Further figures of the strategy, such as the drift of old rows or nodes.
     """
 
@@ -36,6 +38,7 @@ class PartReport:
     evaluate_seconds: float = 0.0
     validation: float | None = None
     best_epoch: int = 0
+    positives: dict[str, int] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
 
     def results(self, found: Evaluation) -> dict[str, Any]:
@@ -45,6 +48,7 @@ class PartReport:
         return {
             **took,
             **details,
+            "sampled": found.sampled,
             "tests": found.tests,
             "whole": found.whole,
             "average": found.average,

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dicgrl.errors import unknown_name
 from dicgrl.intake import Intake
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch, learn_part
 from dicgrl.learner import Learner
 from dicgrl.store.run_folder import RunFolder, check_keep
 from dicgrl.tasks import Task, task_of_model
+
+EVALUATE: dict[str, int | None] = {"sample": 2000, "all": 0, "none": None}
+"""How much is measured after a part was learned: test examples at most, 0 for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ def learn_facts(
     *,
     device: str = "auto",
     keep: str | None = None,
+    evaluate: str = "sample",
     on_epoch: OnEpoch | None = None,
 ) -> LearnOutcome:
     """Learn what arrived after a run, and write it to the run's folder as its next part.
@@ -46,14 +51,20 @@ def learn_facts(
             network, in any layout of docs/data.md. Entities, relations and classes may be new.
         device: auto, cpu or cuda.
         keep: As for `run_stream`.
+        evaluate: What is measured then: a sample of the test sets where there are many (`sample`),
+            `all` of them or `none`.
         on_epoch: Told the part and the report of every epoch.
 
     Raises:
         BusyError: Another process is writing to the run folder.
+        UserError: It is asked for something that there is not.
     """
     folder = RunFolder(out)
     config = folder.config()
     check_keep(keep)
+    if evaluate not in EVALUATE:
+        raise unknown_name("evaluate", evaluate, EVALUATE)
+    at_most = EVALUATE[evaluate]
     with folder.locked():
         folder.check_trace()
         learner = Learner.load(out, device=device)
@@ -66,7 +77,7 @@ def learn_facts(
         }
         intake = learner.intake(facts)
         if not intake.is_empty:
-            results = learn_part(learner, intake, about, folder, keep, on_epoch)
+            results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most)
             return LearnOutcome(results, intake)
         if intake.names.items() - learner.names.items():
             learner.learn(intake)  # it takes the names

@@ -98,6 +98,7 @@ def learn_part(
     folder: RunFolder | None,
     keep: str | None = None,
     on_epoch: OnEpoch | None = None,
+    at_most: int | None = 0,
 ) -> dict[str, Any]:
     """Learn a part, measure, and write what is known then; gives the results so far.
 
@@ -108,6 +109,7 @@ def learn_part(
         folder: Run folder; nothing is written without one.
         keep: As for `run_stream`.
         on_epoch: Told the part and the report of every epoch.
+        at_most: Test examples to measure, as for `Learner.evaluate`; None measures nothing.
     """
     number = learner.num_parts
     trace: list[EpochReport] = []
@@ -117,8 +119,10 @@ def learn_part(
         if on_epoch:
             on_epoch(number, report)
 
-    learner.learn(part, probe=True, monitor=watch)
-    learner.evaluate()
+    measures = at_most is not None
+    learner.learn(part, probe=measures, probe_at_most=at_most or 0, monitor=watch)
+    if measures:
+        learner.evaluate(at_most=at_most or 0)
     found = results_of(learner, about)
     if folder is not None:
         folder.append_trace(number, trace)

@@ -244,6 +244,9 @@ class RowCopies:
         ids = table.movable
         if ids is None:
             ids = torch.arange(len(table), device=self._none.device)
+            if not self.copies:  # all of them, which is quicker than one by one
+                self.copies.append((ids, table.read(None, state=self._state)))
+                return
         if self.copies:
             ids = ids[~torch.isin(ids, torch.cat([copied for copied, _ in self.copies]))]
         self.copies.append((ids, table.read(ids, state=self._state)))

@@ -12,7 +12,9 @@ from dicgrl.report.results_text import (
     Results,
     main_metrics,
     percent_text,
+    positives_text,
     run_labels,
+    sample_text,
     seconds_text,
 )
 from dicgrl.report.terminal import titled
@@ -27,7 +29,13 @@ def comparison_table(runs: Sequence[Results]) -> Group:
     for name in metrics:
         table.add_column(f"{SHOWN[name]} whole", justify="right")
         table.add_column(f"{SHOWN[name]} average", justify="right")
-    for heading in ("forgetting", "retention", "replayed", "s per later part"):
+    for heading in (
+        "forgetting",
+        "retention",
+        "replayed",
+        "positives per later part",
+        "s per later part",
+    ):
         table.add_column(heading, justify="right")
     for run, label in zip(runs, run_labels(runs), strict=True):
         last = run["parts"][-1]
@@ -45,6 +53,13 @@ def comparison_table(runs: Sequence[Results]) -> Group:
             percent_text(run["forgetting"]),
             percent_text(run["retention"]),
             f"{sum(part['replayed_examples'] for part in later):,}",
+            positives_text(later),
             seconds_text(seconds) if later else "",
         )
-    return titled(f"{', '.join(sorted(same))}: after the last part, in per cent", table)
+    samples = [
+        f"{label}: measured {sample}"
+        for run, label in zip(runs, run_labels(runs), strict=True)
+        if (sample := sample_text(run["parts"][-1]))
+    ]
+    title = f"{', '.join(sorted(same))}: after the last part, in per cent"
+    return titled(title, table, "; ".join(samples))

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from dicgrl.report.results_text import SHOWN, main_metrics
+from dicgrl.report.results_text import SHOWN, main_metrics, positives_text, sample_text
 from dicgrl.report.terminal import titled
 
 _COUNTS = {"new_examples": "examples", "replayed_examples": "replayed"}
@@ -24,6 +24,7 @@ def overview_table(found: dict[str, Any]) -> Group:
     table.add_column("part")
     for heading in (
         *(_COUNTS.get(key, key.replace("_", " ")) for key in counts),
+        "positives",
         "seconds",
         *(f"{SHOWN[name]} {scope}" for scope, name in scopes),
         "retention",
@@ -33,6 +34,7 @@ def overview_table(found: dict[str, Any]) -> Group:
         table.add_row(
             str(part["part"]),
             *(_shown(part.get(key), ",") for key in counts),
+            positives_text([part]),
             _shown(part.get("learn_seconds"), ".1f"),
             *(_shown(part.get(scope, {}).get(name), ".1f", 100) for scope, name in scopes),
             _shown(part.get("retention"), ".1f", 100),
@@ -43,7 +45,13 @@ def overview_table(found: dict[str, Any]) -> Group:
         if key not in _COUNTS
     )
     caption = f"{held}; {found['folder']}: {found['bytes'] / 1e6:,.1f} MB"
-    return titled(_title(found), table, caption.removeprefix("; "))
+    samples = [
+        f"; after part {part['part']} measured {sample}"
+        for part in parts
+        if (sample := sample_text(part))
+    ]
+    caption = caption.removeprefix("; ") + "".join(samples[-1:])  # the others alike
+    return titled(_title(found), table, caption)
 
 
 def _title(found: dict[str, Any]) -> str:

@@ -8,7 +8,15 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dicgrl.report.results_text import SHOWN, Results, metric_order, run_title, seconds_text
+from dicgrl.report.results_text import (
+    SHOWN,
+    Results,
+    metric_order,
+    positives_text,
+    run_title,
+    sample_text,
+    seconds_text,
+)
 from dicgrl.report.terminal import counted, titled
 
 _ONE = {"entities": "entity", "classes": "class"}  # where it is not the word without its s
@@ -19,7 +27,9 @@ def part_table(results: Results) -> Group:
     newest = results["parts"][-1]
     title = f"{run_title(results)}, after part {newest['part']}, in per cent"
     if not newest["tests"]:
-        return titled(title, Text("no test set so far: nothing was measured"), _caption(newest))
+        skipped = newest.get("evaluate_seconds") == 0  # it was never asked
+        text = "" if skipped else "no test set so far: "
+        return titled(title, Text(f"{text}nothing was measured"), _caption(newest))
     table = Table()
     table.add_column("test set")
     table.add_column("count", justify="right")
@@ -28,13 +38,18 @@ def part_table(results: Results) -> Group:
         table.add_column(SHOWN[name], justify="right")
     for test in newest["tests"]:
         cells = [f"{test[name] * 100:.1f}" for name in columns]
-        table.add_row(f"part {test['part']}", f"{test['count']:,}", *cells)
+        table.add_row(f"part {test['part']}", _count(test.get("sampled"), test["count"]), *cells)
     table.add_section()
     total = sum(test["count"] for test in newest["tests"])
+    pooled = _count(newest.get("sampled"), total)
     for name in ("whole", "average"):
         cells = [f"{newest[name][column] * 100:.1f}" for column in columns]
-        table.add_row(name, f"{total:,}" if name == "whole" else "", *cells)
+        table.add_row(name, pooled if name == "whole" else "", *cells)
     return titled(title, table, _caption(newest))
+
+
+def _count(sampled: int | None, count: int) -> str:
+    return f"{count:,}" if sampled is None else f"{sampled:,} of {count:,}"
 
 
 def _caption(part: dict[str, Any]) -> str:
@@ -44,6 +59,8 @@ def _caption(part: dict[str, Any]) -> str:
     text = (
         f"learned {learned} example{'' if one else 's'} in {seconds_text(part['learn_seconds'])} s"
     )
+    if passed := positives_text([part]):
+        text += f" (positives: {passed})"
     if new and not part["epochs"]:
         text = f"learned nothing of {counted(new, 'new example')}"
     arrived = [
@@ -62,7 +79,10 @@ def _caption(part: dict[str, Any]) -> str:
     text += _moved(part.get("drift", {}))
     if part["forgetting"] is not None:
         text += f"; forgetting {part['forgetting'] * 100:.1f}"
-    return text
+    measured = [sample_text(part)] if part["tests"] else []
+    if part["tests"] and "evaluate_seconds" in part:
+        measured.append(f"in {seconds_text(part['evaluate_seconds'])} s")
+    return text + ("; measured " + " ".join(filter(None, measured)) if any(measured) else "")
 
 
 def _moved(drift: dict[str, Any]) -> str:

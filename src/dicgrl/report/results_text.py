@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
@@ -94,6 +94,50 @@ def seconds_text(value: float) -> str:
         ('12.3', '0.12')
     """
     return f"{value:.1f}" if value >= 1 else f"{value:.2f}"
+
+
+def count_text(value: float) -> str:
+    """A large number in few characters.
+
+    Example:
+        >>> [count_text(value) for value in (640, 1_234, 56_789, 1_200_000, 3.4e9)]
+        ['640', '1.2k', '57k', '1.2M', '3.4G']
+    """
+    for unit in ("", "k", "M"):
+        if value < 999.5:
+            return f"{value:.0f}{unit}" if not unit or value >= 9.95 else f"{value:.1f}{unit}"
+        value /= 1000
+    return f"{value:.1f}G"
+
+
+def positives_text(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Examples x epochs of parts, the mean over them, and the share of old ones.
+
+    Empty where no part has counted them.
+
+    Example:
+        >>> positives_text([{"positives": {"new": 900, "old": 100}}, {"positives": {}}])
+        '1.0k, 10 % old'
+    """
+    counted = [part["positives"] for part in parts if part.get("positives")]
+    if not counted:
+        return ""
+    new, old = (sum(each[kind] for each in counted) for kind in ("new", "old"))
+    share = f", {100 * old / (new + old):.0f} % old" if old else ""
+    return count_text((new + old) / len(counted)) + share
+
+
+def sample_text(part: Mapping[str, Any]) -> str:
+    """On how much a part was measured; empty for everything.
+
+    Example:
+        >>> sample_text({"sampled": 1250, "tests": [{"part": 0, "count": 10_000, "sampled": 1250}]})
+        'on 1,250 of 10,000 test examples'
+    """
+    if part.get("sampled") is None:
+        return ""
+    total = sum(test["count"] for test in part["tests"])
+    return f"on {part['sampled']:,} of {total:,} test examples"
 
 
 def percent_text(value: float | None) -> str:

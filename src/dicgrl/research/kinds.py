@@ -56,7 +56,7 @@ class PartsTable(Target):
         for title, templates in self.groups.items():
             compared = ["paper", "difference"] if self.where else []
             header = ["dataset", "model", "strategy", "W", *compared, "A", *compared]
-            header += ["retention", "s per later part", "replayed"]
+            header += ["retention", "s per later part", "replayed", "positives per later part"]
             table = Table(f"{title}: {shown}, W whole, A average", header, labels=3)
             for template in templates:
                 runs = [done.results for done in options.found(template, found)]
@@ -104,7 +104,18 @@ def after_last(
         "replayed": Compared(
             [float(sum(p["replayed_examples"] for p in parts)) for parts in later], digits=0
         ),
+        "positives": Compared(
+            [p for parts in later if (p := _positives(parts)) is not None], digits=0
+        ),
     }
+
+
+def _positives(parts: Sequence[Mapping[str, Any]]) -> float | None:
+    """Examples x epochs that a part took, the mean over parts; None where one has no count."""
+    counted = [part.get("positives") for part in parts]
+    if not all(counted):
+        return None
+    return sum(sum(each.values()) for each in counted if each) / max(len(counted), 1)
 
 
 def _priced(label: str, row: Mapping[str, Compared]) -> Priced:

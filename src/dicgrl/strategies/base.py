@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from torch import Tensor
@@ -14,7 +14,7 @@ from dicgrl.errors import UserError
 from dicgrl.evaluation.part_report import PartReport
 from dicgrl.strategies.start import start_from_neighbours
 from dicgrl.trainers import Trainer
-from dicgrl.training import FitReport, Schedule, TrainingSet
+from dicgrl.training import FitReport, Positives, Schedule, TrainingSet
 from dicgrl.training.loop import Monitor
 
 
@@ -27,6 +27,7 @@ class Learned:
         replayed: Old examples that were learned again, each counted once.
         candidates: Old triples or edges that were looked at.
         activated: Those that share a component with the new ones.
+        besides: Examples that went through the model besides those of the training.
         details: Further figures of the strategy.
     """
 
@@ -34,6 +35,7 @@ class Learned:
     replayed: int = 0
     candidates: int = 0
     activated: int = 0
+    besides: Positives = field(default_factory=Positives)
     details: dict[str, Any] = field(default_factory=dict)
 
     def report(self, trainer: Trainer, seconds: float) -> PartReport:
@@ -44,6 +46,7 @@ class Learned:
             seconds: How long that took, validation included.
         """
         fits = self.fits
+        positives = sum((fit.positives for fit in fits), self.besides)
         bests = [fit.best for fit in fits if fit.best is not None]
         return PartReport(
             trainer.newest,
@@ -55,6 +58,7 @@ class Learned:
             sum(fit.epochs for fit in fits),
             validation=bests[-1] if bests else None,
             best_epoch=fits[-1].best_epoch if fits else 0,
+            positives=asdict(positives),
             details=self.details | {"arrived": trainer.taken[-1].arrived()},
         )
 
@@ -185,6 +189,7 @@ class Strategy:
         first = trainer.newest == 0
         learned = self.first(trainer, monitor) if first else self.later(trainer, monitor)
         self.finish_part(trainer)
+        learned.besides += self.besides
         return learned
 
     def finish_part(self, trainer: Trainer) -> None:
@@ -247,6 +252,11 @@ class Strategy:
         """Keep what the next part will need, after a part was learned."""
 
     @property
+    def besides(self) -> Positives:
+        """Examples passed through the model for the newest part besides those of `fit`."""
+        return Positives()
+
+    @property
     def keeps_state(self) -> bool:
         """Whether `remember` keeps something."""
         return type(self).remember is not Strategy.remember
@@ -261,4 +271,6 @@ class Strategy:
     def everything(self, trainer: Trainer) -> TrainingSet:
         """All that is known so far, as a model learns it from scratch."""
         examples = trainer.examples("train")
-        return TrainingSet(trainer.objective(examples), examples, trainer.weights(examples))
+        old = trainer.count("train", 0, trainer.newest)
+        weight = trainer.weights(examples)
+        return TrainingSet(trainer.objective(examples), examples, weight, old)

@@ -22,6 +22,7 @@ from dicgrl.common.options import Section, option
 from dicgrl.models.table import Table
 from dicgrl.strategies.ingredients import Composed, Ingredient
 from dicgrl.trainers import Trainer
+from dicgrl.training import Positives
 from dicgrl.training.loop import Trainable, shuffled
 from dicgrl.training.stepper import Objective
 
@@ -40,6 +41,7 @@ class Penalty(Ingredient):
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)
         self._dense: dict[str, Tensor] = {}
+        self._measured = 0
 
     @override
     def adjust(self, trainer: Trainer, objective: Objective) -> None:
@@ -66,6 +68,7 @@ class Penalty(Ingredient):
         examples = trainer.examples("train", trainer.newest)
         objective = trainer.objective(examples)
         model.train(False)
+        self._measured = len(examples)
         for chosen in shuffled(len(examples), _BATCH, trainer.generator):
             batch = examples[chosen]
             objective(batch, torch.ones(len(batch), device=batch.device)).backward()  # type: ignore[no-untyped-call]
@@ -77,6 +80,11 @@ class Penalty(Ingredient):
                 fisher, _ = self._of(name, parameter)
                 self._dense[f"fisher/{name}"] = fisher
                 self._dense[f"anchor/{name}"] = parameter.detach().clone()
+
+    @property
+    @override
+    def besides(self) -> Positives:
+        return Positives(new=self._measured)  # the part is remembered while it is the newest
 
     @torch.no_grad()
     def _add(self, model: Trainable, scale: float) -> None:

@@ -19,6 +19,7 @@ from typing_extensions import override
 from dicgrl.strategies.budget import BudgetSettings
 from dicgrl.strategies.ingredients import Composed, Ingredient
 from dicgrl.trainers import Trainer
+from dicgrl.training import Positives
 from dicgrl.training.gradients import inner, put_gradients, take_gradients
 from dicgrl.training.stepper import Objective
 
@@ -34,6 +35,7 @@ class Projection(Ingredient):
         import scipy.optimize  # noqa: F401  # takes a while: not while a part is learned
 
         self._memories: list[Tensor] = []
+        self._asked = 0
 
     @override
     def asked_besides(self, trainer: Trainer) -> list[Tensor]:
@@ -45,6 +47,7 @@ class Projection(Ingredient):
             memories.append(trainer.sample(so_far - drawn, part, part + 1))
             drawn = so_far
         self._memories = [memory for memory in memories if len(memory)]
+        self._asked = 0
         return self._memories
 
     @override
@@ -58,6 +61,7 @@ class Projection(Ingredient):
             batch = _some_of(memory, trainer)
             objective(batch, torch.ones(len(batch), device=batch.device)).backward()  # type: ignore[no-untyped-call]
             old.append(take_gradients(model))
+            self._asked += len(batch)
         products = torch.stack([inner(gradient, new) for gradient in old])
         gram = torch.stack([torch.stack([inner(a, b) for b in old]) for a in old])
         dual = project(gram.double().cpu().numpy(), products.double().cpu().numpy())
@@ -71,6 +75,11 @@ class Projection(Ingredient):
     @override
     def replayed(self) -> int:
         return sum(map(len, self._memories))
+
+    @property
+    @override
+    def besides(self) -> Positives:
+        return Positives(old=self._asked)
 
 
 class GEM(Composed, name="gem"):

@@ -22,7 +22,7 @@ from dicgrl.strategies.base import LaterSettings, Learned, Strategy
 from dicgrl.strategies.budget import BudgetSettings
 from dicgrl.strategies.mixed import MixedSet
 from dicgrl.trainers import ExampleGroup, Trainer
-from dicgrl.training import TrainingSet
+from dicgrl.training import Positives, TrainingSet
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
@@ -79,6 +79,11 @@ class Ingredient:
         """Old examples that it used for the newest part, each counted once."""
         return 0
 
+    @property
+    def besides(self) -> Positives:
+        """Examples that `adjust` and `remember` passed through the model for the newest part."""
+        return Positives()
+
     @classmethod
     def overrides(cls, hook: str) -> bool:
         """Whether it does something at a hook."""
@@ -119,17 +124,19 @@ class Composed(Strategy):
     def later(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
         added = [part.mixed_in(trainer) for part in self.parts]
         examples = [trainer.examples("train", trainer.newest)]
+        num_new = len(examples[0])
         examples += [each for each in added if each is not None]
         besides = [memory for part in self.parts for memory in part.asked_besides(trainer)]
         objective = trainer.objective(torch.cat([*examples, *besides]))
         groups = [group for part in self.parts for group in part.taking_turns(trainer)]
         rows = torch.cat(examples)
+        old = len(rows) - num_new
         training_set: TrainingSet
         if groups:
             new = ExampleGroup(objective, rows, torch.ones(len(rows), device=rows.device))
-            training_set = _AdjustedTurns(self.parts, trainer, new, groups)
+            training_set = _AdjustedTurns(self.parts, trainer, new, groups, old)
         else:
-            training_set = _Adjusted(self.parts, trainer, objective, rows)
+            training_set = _Adjusted(self.parts, trainer, objective, rows, old)
         report = self.fit(trainer, training_set, monitor)
         return Learned([report], replayed=sum(part.replayed for part in self.parts))
 
@@ -137,6 +144,11 @@ class Composed(Strategy):
     def remember(self, trainer: Trainer) -> None:
         for part in self.parts:
             part.remember(trainer)
+
+    @property
+    @override
+    def besides(self) -> Positives:
+        return sum((part.besides for part in self.parts), Positives())
 
     @property
     @override
@@ -180,8 +192,9 @@ class _Adjusted(TrainingSet):
         trainer: Trainer,
         objective: Objective,
         examples: Tensor,
+        old: int,
     ) -> None:
-        super().__init__(objective, examples)
+        super().__init__(objective, examples, old=old)
         self._watch(parts, trainer)
 
     def _watch(self, parts: Sequence[Ingredient], trainer: Trainer) -> None:
@@ -208,8 +221,9 @@ class _AdjustedTurns(_Adjusted, MixedSet):
         trainer: Trainer,
         new: ExampleGroup,
         groups: Iterable[ExampleGroup],
+        old: int,
     ) -> None:
-        MixedSet.__init__(self, new, *groups, at_once=trainer.at_once)
+        MixedSet.__init__(self, new, *groups, at_once=trainer.at_once, old=old)
         self._watch(parts, trainer)
 
 

@@ -22,15 +22,20 @@ class MixedSet(TrainingSet):
     Args:
         groups: The groups; the first one is that of the new examples.
         at_once: Whether a step learns from all examples there are.
+        old: How many examples of the first group are old, like those of all others.
     """
 
-    def __init__(self, *groups: ExampleGroup, at_once: bool) -> None:
+    def __init__(self, *groups: ExampleGroup, at_once: bool, old: int = 0) -> None:
         super().__init__(*groups[0][:3])
-        self._at_once = at_once
+        self._at_once, self._old_in_first = at_once, old
         self.teach(*groups)
 
     def teach(self, *groups: ExampleGroup) -> None:
-        """Learn these groups from now on."""
+        """Learn these groups from now on; the first one is that of the new examples."""
+        self._old = self._old_in_first
+        for group in groups[1:]:
+            count = len(group.examples)
+            self._old += min(count, group.most or count) if not self._at_once else count
         self.groups = [group for group in groups if len(group.examples)]
         if self._at_once and self.groups:
             self.groups = [_all_of(self.groups)]

@@ -63,6 +63,7 @@ class NodeTrainer(Trainer):
     """
 
     metric = "accuracy"
+    asks_one_by_one = False  # a pass of the network answers for all nodes
     protocol: ClassVar = {
         "metric": "accuracy",
         "selection": "smallest validation loss",

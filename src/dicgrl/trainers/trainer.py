@@ -68,6 +68,7 @@ class Trainer(ABC):
 
     metric: ClassVar[str]  # what a learner is judged by
     protocol: ClassVar[dict[str, Any]]  # how it is measured, for the results
+    asks_one_by_one: ClassVar[bool] = True  # whether measuring takes the longer the more is asked
     model: Any  # a `Model`; each trainer says which
     graph: Any  # a `Graph`, once a part has arrived
 
@@ -185,7 +186,11 @@ class Trainer(ABC):
         return {}
 
     def outcome(self, examples: Tensor) -> tuple[dict[str, float], Tensor]:
-        """Metrics of examples, and for each question whether it was answered (top 10, class)."""
+        """Metrics of examples, and for each question whether it was answered (top 10, class).
+
+        An example may ask several questions, such as for its head and its tail: first come those
+        of one kind for all examples, then those of the next.
+        """
         return self.outcomes([examples])[0]
 
     @abstractmethod

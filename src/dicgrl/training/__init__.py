@@ -5,6 +5,7 @@ from dicgrl.training.known import KnownAnswers
 from dicgrl.training.loop import DivergedError, EpochReport, FitReport, Schedule, TrainingSet, fit
 from dicgrl.training.losses import LOSSES, make_loss
 from dicgrl.training.objective import KeptClasses, LinkObjective, NodeObjective
+from dicgrl.training.positives import Positives
 from dicgrl.training.sampling import NegativeSampler
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "LinkObjective",
     "NegativeSampler",
     "NodeObjective",
+    "Positives",
     "RowAdam",
     "Schedule",
     "TrainingSet",

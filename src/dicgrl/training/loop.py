@@ -21,6 +21,7 @@ from dicgrl.common.seeding import seeded
 from dicgrl.errors import FailureError
 from dicgrl.models.table import RowCopies, Table
 from dicgrl.training.adam import RowAdam
+from dicgrl.training.positives import Positives
 from dicgrl.training.stepper import Objective, Stepper
 
 
@@ -47,13 +48,15 @@ class TrainingSet:
         objective: Loss of a batch.
         examples: The examples, [n, ...], on the model's device.
         weight: Weight of each example, [n]; all 1 unless given.
+        old: How many of the examples are of earlier parts; it changes nothing but the report.
     """
 
     def __init__(
-        self, objective: Objective, examples: Tensor, weight: Tensor | None = None
+        self, objective: Objective, examples: Tensor, weight: Tensor | None = None, old: int = 0
     ) -> None:
         self.objective = objective
         self.examples = examples
+        self._old = old
         self.weight = (
             torch.ones(len(examples), device=examples.device) if weight is None else weight
         )
@@ -65,6 +68,10 @@ class TrainingSet:
         del epoch
         for chosen in shuffled(len(self.examples), size, generator):
             yield self.objective, self.examples[chosen], self.weight[chosen]
+
+    def old_in_epoch(self) -> int:
+        """How many of the examples that the last epoch took are of earlier parts."""
+        return self._old
 
     @property
     def capturable(self) -> bool:
@@ -162,6 +169,7 @@ class FitReport:
         best: Its validation metric; None without validation.
         seconds: Time of training alone, validation left out.
         validate_seconds: Time of validation.
+        positives: Examples of all epochs together.
         history: Every epoch.
     """
 
@@ -170,6 +178,7 @@ class FitReport:
     best: float | None = None
     seconds: float = 0.0
     validate_seconds: float = 0.0
+    positives: Positives = field(default_factory=Positives)
     history: list[EpochReport] = field(default_factory=list)
 
 
@@ -264,11 +273,13 @@ def _fit(
         seconds = time.perf_counter() - started
         report.seconds += seconds
         report.epochs = epoch
+        taken, old = sum(sizes), training_set.old_in_epoch()
+        report.positives += Positives(taken - old, old)
         if bad:
             good.restore()
             raise DivergedError(epoch, step + bad, "the loss is not finite")
         step += len(losses)
-        entry = EpochReport(epoch, mean, sum(sizes) / max(seconds, 1e-9))
+        entry = EpochReport(epoch, mean, taken / max(seconds, 1e-9))
         report.history.append(entry)
         last = epoch == schedule.epochs
         if validate is not None and (epoch % schedule.validate_every == 0 or last):
@@ -281,10 +292,12 @@ def _fit(
             waited += 1
             if report.best is None or entry.validation > report.best:
                 report.best, report.best_epoch, waited = entry.validation, epoch, 0
-                good.take()
+                if not last:  # nothing could go wrong any more
+                    good.take()
         elif (
             validate is None
             and epoch % schedule.validate_every == 0
+            and not last
             and not _unsound(tables, parameters)
         ):
             good.take()
