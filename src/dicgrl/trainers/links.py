@@ -70,7 +70,7 @@ class LinkTrainer(Trainer):
         own = self.settings.of(ScorerSettings)
         self.model = KnowledgeModel(
             self.model_name,
-            vectors.dim,
+            vectors.length,
             vectors.division(),
             own.as_dict(),
             self.seed + self.num_parts,
@@ -88,10 +88,12 @@ class LinkTrainer(Trainer):
         # On a GPU kernels may need no more than ids and scores.
         each = _NEGATIVE_BYTES if self.device.type == "cuda" else self.model.link_bytes()
         batch, negatives = self.schedule.batch, self.training.negatives
+        dim = self.settings.of(VectorSettings).dim
+        whole = "" if self.model.length == dim else f" (vectors of {self.model.length:,} numbers)"
         return [
             (
                 gained * table.width * TRAINED_BYTES,
-                f"dim={self.model.dim} for {rows:,} new entities",
+                f"dim={dim}{whole} for {rows:,} new entities",
             ),
             (
                 min(batch, len(part.train)) * negatives * each,
