@@ -162,10 +162,10 @@ def load_cell(folder: Path, cell: Cell) -> Finished | None:
         return None
     if stored.get("identity") != cell.identity():
         return None
-    settings = stored["results"].get("settings", {})
-    if stored["format"] == _BEFORE and "dim" in settings and settings.get("components"):
+    settings, wanted = stored["results"].get("settings", {}), cell.effective()
+    if stored["format"] == _BEFORE and "dim" in wanted and wanted["components"]:
         return None
-    if any(settings.get(k, v) != v for k, v in cell.effective().items()):  # a default was another
+    if any(settings.get(k, v) != v for k, v in wanted.items()):  # a default was another
         return None
     return Finished(stored["results"], stored["finished"], stored["at_once"])
 

@@ -81,6 +81,6 @@ class LinkPrediction(Task, name="link-prediction"):
         del tensors
         if configuration["components"] is not None:
             configuration["components"] = Components(**configuration["components"])
-        if "dim" in configuration:  # earlier versions called it so
+        if "length" not in configuration:  # earlier versions called it so
             configuration["length"] = configuration.pop("dim")
         return KnowledgeModel(**configuration, device=device)
