@@ -34,7 +34,7 @@ def shares(
     settings = Settings(
         "transe",
         "dicgrl",
-        dim=components,
+        dim=top,
         components=components,
         top=top,
         routing="published",

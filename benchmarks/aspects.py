@@ -71,7 +71,7 @@ class Row:
 
 def measure(graph: AspectGraph, count: int, top: int, routing: str, seed: int) -> dict[str, float]:
     settings = Settings(
-        dim=32,
+        dim=32 * top // count,  # vectors of 32 numbers
         components=count,
         top=top,
         routing=routing,

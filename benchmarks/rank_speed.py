@@ -1,6 +1,6 @@
 """Speed of filtered ranking beside PyKEEN: test triples per second, both sides of each.
 
-    python benchmarks/rank_speed.py [--device cuda|cpu] [--dataset FB15k-237] [--dim 200]
+    python benchmarks/rank_speed.py [--device cuda|cpu] [--dataset FB15k-237] [--length 200]
         [--batch 256] [--triples N] [--repeats 3] [--json FILE]
 
 All entities are candidates, known triples of all splits are filtered. `PyTorch path` is this
@@ -47,7 +47,7 @@ def ours(
     """Test triples per second, and the MRR that they have."""
     device = torch.device(arguments.device)
     test = torch.from_numpy(part.test[: arguments.triples : share].copy()).to(device)
-    model = KnowledgeModel(name, arguments.dim, components, options, device=device)
+    model = KnowledgeModel(name, arguments.length, components, options, device=device)
     model.grow(part.num_entities, part.num_relations)
     ranker = Ranker(known_triples(part).to(device), part.num_relations)
     candidates = range(part.num_entities)
@@ -72,9 +72,9 @@ def pykeen(part: KnowledgePart, arguments: argparse.Namespace) -> tuple[float | 
         known, num_entities=part.num_entities, num_relations=part.num_relations
     )
     model = TransE(
-        triples_factory=factory, embedding_dim=arguments.dim, scoring_fct_norm=1, random_seed=0
+        triples_factory=factory, embedding_dim=arguments.length, scoring_fct_norm=1, random_seed=0
     ).to(device)
-    same = KnowledgeModel("transe", arguments.dim, None, {"p": 1})  # the vectors of our rows
+    same = KnowledgeModel("transe", arguments.length, None, {"p": 1})  # the vectors of our rows
     same.grow(part.num_entities, part.num_relations)
     with torch.no_grad():
         weights = (model.entity_representations[0], model.relation_representations[0])
@@ -101,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dataset", default="FB15k-237")
-    parser.add_argument("--dim", type=int, default=200)
+    parser.add_argument("--length", type=int, default=200, help="of a whole vector, d")
     parser.add_argument("--batch", type=int, default=256, help="of PyKEEN")
     parser.add_argument("--triples", type=int, help="test triples; all on a GPU, else 500")
     parser.add_argument("--repeats", type=int, default=3)
@@ -123,11 +123,11 @@ def main() -> None:
             ("dicgrl, kernels, top 4 of 8", *ours(part, arguments, components=Components(8, 4))),
             ("dicgrl, kernels, ConvKB", *ours(part, arguments, "convkb", share=10)),
         ]
-    work = 2 * 2 * part.num_entities * arguments.dim
+    work = 2 * 2 * part.num_entities * arguments.length
     rows.append(("floor", instructions(device) / work, None))
 
     table = Table(
-        title=f"Filtered ranks, TransE d={arguments.dim}, {arguments.triples:,} test triples, "
+        title=f"Filtered ranks, TransE d={arguments.length}, {arguments.triples:,} test triples, "
         f"{arguments.dataset} on {name_of(device)}"
     )
     for heading in ("", "triples/s", "times PyKEEN", "MRR"):

@@ -1,6 +1,6 @@
 """How the tile of the ranking kernel was chosen: test triples per second for several tiles.
 
-    python benchmarks/rank_tiles.py [--dataset FB15k-237] [--dim 200] [--repeats 5]
+    python benchmarks/rank_tiles.py [--dataset FB15k-237] [--length 200] [--repeats 5]
 
 A tile is queries x candidates of one program, by so many warps. Needs a GPU.
 """
@@ -33,7 +33,7 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--dataset", default="FB15k-237")
-    parser.add_argument("--dim", type=int, default=200)
+    parser.add_argument("--length", type=int, default=200, help="of a whole vector, d")
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     device, part = torch.device("cuda"), whole(arguments.dataset)
@@ -42,7 +42,9 @@ def main() -> None:
     test = torch.from_numpy(part.test.copy()).to(device)
     models = {}
     for name, (components, p) in FORMS.items():
-        models[name] = KnowledgeModel("transe", arguments.dim, components, {"p": p}, device=device)
+        models[name] = KnowledgeModel(
+            "transe", arguments.length, components, {"p": p}, device=device
+        )
         models[name].grow(part.num_entities, part.num_relations)
     table = Table(title=f"Triples ranked per second, {arguments.dataset} on {name_of(device)}")
     for heading in ("queries", "candidates", "warps", *FORMS):

@@ -1,6 +1,6 @@
 """Training speed of TransE beside PyKEEN: positives per second on the same data and device.
 
-    python benchmarks/train_speed.py [--device cuda|cpu] [--dataset FB15k-237] [--dim 200]
+    python benchmarks/train_speed.py [--device cuda|cpu] [--dataset FB15k-237] [--length 200]
         [--components 8] [--top 4] [--batch 4096] [--negatives 64] [--seconds 10] [--profile]
         [--json FILE]
 
@@ -57,7 +57,7 @@ def ours(
     device = torch.device(arguments.device)
     generator = torch.Generator(device).manual_seed(0)
     train = torch.from_numpy(part.train[: arguments.triples or None].copy()).to(device)
-    model = KnowledgeModel("transe", arguments.dim, components, {"p": 1}, device=device)
+    model = KnowledgeModel("transe", arguments.length, components, {"p": 1}, device=device)
     model.grow(part.num_entities, part.num_relations)
     sampler = NegativeSampler(train, part.num_entities, part.num_relations, generator)
     objective = LinkObjective(
@@ -84,7 +84,7 @@ def profile(part: KnowledgePart, arguments: argparse.Namespace) -> Table:
     """Operations of one step that take longest, mean of five steps."""
     device = torch.device(arguments.device)
     train = torch.from_numpy(part.train.copy()).to(device)
-    model = KnowledgeModel("transe", arguments.dim, None, {"p": 1}, device=device)
+    model = KnowledgeModel("transe", arguments.length, None, {"p": 1}, device=device)
     model.grow(part.num_entities, part.num_relations)
     generator = torch.Generator(device).manual_seed(0)
     sampler = NegativeSampler(train, part.num_entities, part.num_relations, generator)
@@ -136,7 +136,7 @@ def pykeen(part: KnowledgePart, arguments: argparse.Namespace) -> float | None:
     )
     model = TransE(
         triples_factory=factory,
-        embedding_dim=arguments.dim,
+        embedding_dim=arguments.length,
         scoring_fct_norm=1,
         loss=NSSALoss(margin=MARGIN, adversarial_temperature=1.0),
         random_seed=0,
@@ -170,7 +170,7 @@ def pykeen(part: KnowledgePart, arguments: argparse.Namespace) -> float | None:
 def floor(arguments: argparse.Namespace, device: torch.device) -> float:
     """Positives per second if rows moved through memory at the speed of a copy."""
     rows = arguments.negatives + 3
-    bytes_moved: int = rows * 4 * arguments.dim * 4
+    bytes_moved: int = rows * 4 * arguments.length * 4
     return bandwidth(device) / bytes_moved
 
 
@@ -178,7 +178,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dataset", default="FB15k-237")
-    parser.add_argument("--dim", type=int, default=200)
+    parser.add_argument("--length", type=int, default=200, help="of a whole vector, d")
     parser.add_argument("--components", type=int, default=8, help="of the disentangled row")
     parser.add_argument("--top", type=int, default=4, help="of them, those a triple uses")
     parser.add_argument("--batch", type=int, default=4096)
@@ -203,7 +203,7 @@ def main() -> None:
     rows.append(("floor", floor(arguments, device), None))
 
     table = Table(
-        title=f"Training TransE d={arguments.dim}, batch {arguments.batch}, "
+        title=f"Training TransE d={arguments.length}, batch {arguments.batch}, "
         f"{arguments.negatives} negatives, {arguments.dataset} on {name_of(device)}"
     )
     for heading in ("", "positives/s", "times PyKEEN", "loss of epoch 5"):

@@ -33,7 +33,7 @@ from dicgrl.trainers import LinkTrainer
 RELATIONS, PER_ENTITY = 20, 10  # triples per entity, old and new
 PARTS = 5
 SETTINGS: dict[str, Any] = {
-    "dim": 64,
+    "dim": 32,  # of 64
     "components": 8,
     "top": 4,
     "negatives": 16,

@@ -115,15 +115,19 @@ def is_disentangled(result: Result) -> bool:
 
 def form_of(result: Result) -> str:
     """The form of a model in words."""
+    from dicgrl.models.components import Components  # it takes PyTorch seconds to load
+
     settings = result["settings"]
     if not is_disentangled(result):
         return f"plain, d = {settings['dim']}"
-    return f"K = {settings['components']}, n = {settings['top']}, d = {settings['dim']}"
+    count, top = settings["components"], settings["top"]
+    size = Components(count, top).size(settings["dim"])
+    return f"K = {count}, n = {top}: {top * size} of d = {count * size}"
 
 
 def is_current(result: Result) -> bool:
     """Whether the recipe still says what the result was measured with."""
-    from dicgrl.recipes import load_recipe  # it takes PyTorch seconds to load
+    from dicgrl.recipes import load_recipe
     from dicgrl.settings import Settings
 
     recipe = load_recipe(

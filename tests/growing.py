@@ -108,6 +108,8 @@ def settings_of(form: str, strategy: str, **changes: Any) -> Settings:
     small: dict[str, Any] = {"epochs": 3, "lr": 0.05, "strategy": strategy, "budget": "6"}
     if form in LINK_FORMS:
         small |= {"dim": 8, "negatives": 4, "batch": 8, "margin": 2.0, "validate_every": 2}
+        if "components" in LINK_FORMS[form]:
+            small["dim"] = 4  # vectors of 8 numbers, too
         return Settings().changed(small | LINK_FORMS[form] | changes)
     small |= {"hidden": 4, "heads": 2, "dropout": 0.2}
     return Settings("gat").changed(small | NODE_FORMS[form] | changes)

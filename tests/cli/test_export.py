@@ -67,7 +67,7 @@ def test_networks_and_divided_models_are_exported(cli: Cli) -> None:
     assert arrays["attention_weight"].shape == (2, 2, 4)
     assert cli("export", "divided", "--to", "x/divided").code == 0
     arrays = load_file("x/divided/vectors.safetensors")
-    assert arrays["entities"].shape[1:] == (4, 2)
+    assert arrays["entities"].shape[1:] == (4, 4)
     assert arrays["attention"].shape == (3, 4)
     assert arrays["attention"].sum(1) == pytest.approx(1, rel=1e-5)
 

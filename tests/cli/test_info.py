@@ -32,6 +32,11 @@ def test_info_says_what_a_run_is_and_what_its_parts_brought(run: str, cli: Cli) 
         assert expected.items() <= part.items()
     code, out, _ = cli("info", run)
     assert code == 0 and f"{found['strategy']}, recipe {found['recipe']}" in out
+    if run != "nodes":
+        model = learner.trainer.model
+        assert found["vector"] == {"active": model.active, "length": model.length}
+        lengths = "8 of 16" if run == "divided" else "8"
+        assert f"{lengths} numbers), {found['strategy']}" in out.replace("\n", " ")
     rows = [line for line in out.splitlines() if line.startswith("│")]
     assert len(rows) == len(found["parts"])
     metric = "accuracy" if run == "nodes" else "hits@10"
@@ -52,4 +57,4 @@ def test_info_on_a_run_that_python_saved(cli: Cli) -> None:
     found = json.loads(cli("info", "by hand", "--json").out)
     assert (found["dataset"], found["recipe"]) == ("by hand", "default")
     assert (found["parts"][0]["new_examples"], found["parts"][0]["new_entities"]) == (2, 3)
-    assert "by hand: transe (plain), lower" in cli("info", "by hand").out
+    assert "by hand: transe (plain, 4 numbers), lower" in cli("info", "by hand").out

@@ -137,7 +137,7 @@ def test_triples_are_set_aside_where_asked(merged: Cli) -> None:
         (("--set", "epochs=many"), ("epochs='many'", "a whole number")),
         (("--set", "lr=-1"), ("lr=-1", "above 0")),
         (("--set", "lr"), ("'lr'", "key=value")),
-        (("--set", "components=3", "--set", "top=2"), ("dim=8", "components=3")),
+        (("--set", "components=3", "--set", "top=4"), ("top=4", "components=3")),
         (("--model", "convkb", "--set", "filters=-1"), ("filters=-1", "at least 1")),
         (("--model", "convkb", "--set", "dropout=1.5"), ("dropout=1.5", "below 1")),
         (("--device", "tpu"), ("device 'tpu'", "auto, cpu or cuda")),

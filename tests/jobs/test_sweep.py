@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import optuna
 import pytest
 
 import dicgrl
@@ -125,6 +126,14 @@ def test_a_study_of_something_else_is_refused(objective: Objective, tmp_path: Pa
     other = KnowledgeStream.from_labels("two", [*PARTS, [("d", "r", "b")]], valid=0.5)
     with pytest.raises(UserError, match="another data"):
         run_sweep(other, BASE, grid, device="cpu", study=study)
+    # One of a version in which `dim` had another meaning.
+    (name,) = optuna.get_all_study_names(f"sqlite:///{study}")
+    kept = optuna.load_study(study_name=name, storage=f"sqlite:///{study}")
+    kept.set_user_attr(
+        "about", {k: v for k, v in kept.user_attrs["about"].items() if k != "format"}
+    )
+    with pytest.raises(UserError, match="another format"):
+        sweep(study, grid, trials=2)
 
 
 @pytest.mark.parametrize("what", ["text", "folder", "truncated", "question mark"])

@@ -203,7 +203,9 @@ def test_settings_that_make_no_sense_are_refused(changes: dict[str, object], mes
         Components(**changes)  # type: ignore[arg-type]
 
 
-def test_a_dimension_that_cannot_be_divided_is_refused() -> None:
-    assert Components(8, 4).size(200) == 25
-    with pytest.raises(UserError, match="dim=201"):
-        Components(8, 4).size(201)
+@given(st.integers(1, 62), st.data(), st.integers(1, 2000))
+def test_the_top_components_have_the_active_size(count: int, data: st.DataObject, dim: int) -> None:
+    top = data.draw(st.integers(1, count))
+    size = Components(count, top).size(dim)
+    enough = (n for n in range(1, 2001) if n * top >= dim)
+    assert size == next(n for n in enough if n * top == dim or n % 4 == 0)

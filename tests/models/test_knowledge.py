@@ -210,7 +210,7 @@ def test_a_configuration_makes_a_model_like_it() -> None:
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(UserError, match="dim=10"):
+    with pytest.raises(UserError, match="length=10: expected a multiple of components=4"):
         KnowledgeModel("transe", 10, Components(4, 2))
     with pytest.raises(UserError, match="p=7"):
         KnowledgeModel("transe", 10, options={"p": 7})

@@ -141,7 +141,7 @@ def test_an_unknown_scorer_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(UserError, match="did you mean 'transe'"):
         scorer("tranze")
     with pytest.raises(UserError, match="convkb"):
-        KnowledgeModel("convkp", dim=4)
+        KnowledgeModel("convkp", length=4)
 
 
 def test_start_values_depend_on_the_generator_alone() -> None:

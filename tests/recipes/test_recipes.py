@@ -4,14 +4,16 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import torch
 
 from dicgrl import DataError, UserError
 from dicgrl.models import Components, KnowledgeModel, NetworkModel, Scorer
-from dicgrl.models.division import DivisionSettings
+from dicgrl.models.division import DivisionSettings, VectorSettings
 from dicgrl.recipes import default_settings, load_recipe
 from dicgrl.settings import Settings
 from dicgrl.strategies import strategy_named
 from dicgrl.strategies.budget import examples_within
+from dicgrl.trainers import LinkTrainer
 
 FILES = sorted(
     f.name
@@ -35,13 +37,46 @@ def test_every_recipe_makes_a_model(file: str, disentangled: bool) -> None:
     assert (division(settings) is not None) == disentangled
     if model in Scorer.registry:
         options = settings.of(Scorer.registry[model].Settings).as_dict()
-        KnowledgeModel(model, settings.dim, division(settings), options).grow(2, 1)
+        vectors = settings.of(VectorSettings)
+        KnowledgeModel(model, vectors.length, division(settings), options).grow(2, 1)
     else:
         NetworkModel(model, 4, components=division(settings)).grow(2)
     assert all(isinstance(v, int | float) for v in recipe.published.values())
     assert all(0 <= v <= 100 for v in recipe.published.values())
     if name == "paper" and disentangled:
         assert settings.routing == "published"
+
+
+# The strategy (none: all parts merged), and how many components of what size a triple uses.
+VECTORS: dict[str, dict[str | None, tuple[int, int, int]]] = {
+    "films.transe.best": {None: (3, 4, 22), "dicgrl": (3, 4, 22)},
+    "fb15k-237.transe.best": {None: (3, 4, 136), "dicgrl": (20, 32, 40)},
+    "fb15k-237.convkb.best": {None: (3, 4, 67), "dicgrl": (6, 8, 34)},
+    "wn18rr.transe.best": {None: (3, 4, 136), "dicgrl": (5, 8, 80)},
+    "wn18rr.convkb.best": {None: (3, 4, 133), "dicgrl": (3, 4, 133)},
+    # The paper's d, the length of a whole vector, is 200.
+    "fb15k-237.transe.paper": {None: (4, 8, 25), "dicgrl": (4, 8, 25)},
+    "fb15k-237.convkb.paper": {None: (4, 8, 25), "dicgrl": (4, 8, 25)},
+    "wn18rr.transe.paper": {None: (2, 4, 50), "dicgrl": (2, 4, 50)},
+    "wn18rr.convkb.paper": {None: (2, 4, 50), "dicgrl": (2, 4, 50)},
+    "a stranger's.transe.best": {None: (3, 4, 50), "dicgrl": (3, 4, 50)},
+}
+
+
+@pytest.mark.parametrize("recipe", VECTORS)
+def test_divided_vectors_are_those_that_results_were_measured_with(recipe: str) -> None:
+    dataset, model, name = recipe.rsplit(".", 2)
+    for strategy, (top, count, size) in VECTORS[recipe].items():
+        found = load_recipe(name, dataset, model, disentangled=True, strategy=strategy)
+        trainer = LinkTrainer(found.settings, 0, torch.device("cpu"))
+        trainer.model.grow(1, 1)
+        assert trainer.model.entities.rows.shape == (count, size)
+        assert trainer.model.active == top * size == found.settings.dim
+
+
+def test_every_recipe_of_vectors_is_among_them() -> None:
+    of_vectors = {f.removesuffix(".toml") for f in FILES if f.split(".")[-3] in Scorer.registry}
+    assert of_vectors < VECTORS.keys()
 
 
 def test_the_case_of_a_dataset_does_not_count() -> None:

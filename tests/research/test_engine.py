@@ -29,7 +29,7 @@ def record(folder: Path, cell: Cell, device: str, at_once: int) -> None:
     path = cell_path(folder, cell)
     path.parent.mkdir(parents=True, exist_ok=True)
     stored = {
-        "format": "dicgrl-cell-1",
+        "format": "dicgrl-cell-2",
         "identity": cell.identity(),
         "finished": "2026-11-15T10:00:00+00:00",
         "at_once": at_once,
@@ -130,6 +130,24 @@ def test_the_same_settings_are_the_same_cell() -> None:
     as_default = Cell("ring", "transe", "dicgrl", "disentangled")
     as_change = replace(as_default, changes=("components=4", "top=3"))
     assert as_default.key() == as_change.key()
+
+
+@pytest.mark.parametrize(
+    ("model", "strategy", "known"),
+    [("transe", "lower", True), ("transe", "dicgrl", False), ("gat", "dicgrl", True)],
+)
+def test_a_cell_of_an_earlier_version(
+    tmp_path: Path, model: str, strategy: str, known: bool
+) -> None:
+    """There `dim` of a divided model was the whole length of its vectors."""
+    form = "disentangled" if strategy == "dicgrl" else "plain"
+    cell = Cell("ring", model, strategy, form, seed=1)
+    record(tmp_path, cell, "cpu", 1)
+    assert load_cell(tmp_path, cell) is not None
+    path = cell_path(tmp_path, cell)
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(stored | {"format": "dicgrl-cell-1"}), encoding="utf-8")
+    assert (load_cell(tmp_path, cell) is not None) == known
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "dicgrl-cell-0"}'])

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dicgrl import UserError
 from dicgrl.common.options import option
-from dicgrl.models import Components, Scorer
+from dicgrl.models import Components, KnowledgeModel, Scorer
 from dicgrl.models.division import EncoderSettings, VectorSettings
 from dicgrl.models.scorer import ScorerSettings
 from dicgrl.settings import Settings
@@ -116,6 +118,19 @@ def test_what_is_carried_may_be_of_other_models_and_losses() -> None:
         Settings().changed({"nonsense": 3}, carried=True)
 
 
+@given(st.integers(1, 500), st.integers(1, 62), st.data())
+def test_dim_is_what_a_triple_uses_plain_or_divided(
+    dim: int, components: int, data: st.DataObject
+) -> None:
+    top = data.draw(st.integers(1, components))
+    assert Settings(dim=dim).of(VectorSettings).length == dim
+    vectors = Settings(dim=dim, components=components, top=top).of(VectorSettings)
+    assert dim <= vectors.active < dim + 4 * top
+    assert vectors.active == dim or dim % top
+    model = KnowledgeModel("transe", vectors.length, vectors.division())
+    assert (model.active, model.count) == (vectors.active, components)
+
+
 def test_the_division_is_that_of_the_settings() -> None:
     assert Settings().of(VectorSettings).division() is None
     settings = Settings().parsed(
@@ -124,6 +139,7 @@ def test_the_division_is_that_of_the_settings() -> None:
     assert settings.of(VectorSettings).division() == Components(
         4, 3, "nodes", "published", "weight"
     )
+    assert (settings.of(VectorSettings).active, settings.of(VectorSettings).length) == (204, 272)
     assert Settings("gat").of(EncoderSettings).division() is None
     nodes = Settings("gat").parsed(["components=4", "top=3", "routing=published"])
     assert nodes.of(EncoderSettings).division() == Components(4, 3, "nodes", "published")

@@ -51,7 +51,6 @@ from tests.settings.known import TASKS
         (["weighting=odd"], "unknown weighting 'odd'"),
         (["components=-2"], "components=-2"),
         (["components=8", "top=9"], "top=9 of components=8"),
-        (["components=7"], "dim=200 cannot be divided into components=7"),
         (["components=8", "attention=edge"], "attention='edge'"),
         (["components=8", "routing=hard"], "routing='hard'"),
         (["p=3"], "p=3: expected 1 or 2"),

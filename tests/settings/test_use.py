@@ -77,7 +77,9 @@ def test_a_strategy_has_only_settings_of_its_own(kind: str, strategy: str) -> No
     ],
 )
 def test_what_a_strategy_has_a_use_for_changes_something(strategy: str, name: str) -> None:
-    short = {"later_epochs": 4, "arrive_epochs": 4} if strategy == "dicgrl" else {}
+    short: dict[str, Any] = {}
+    if strategy == "dicgrl":
+        short = {"later_epochs": 4, "arrive_epochs": 4, "budget": "all"}
     settings = learner_of("divided", strategy, epochs=4, **short).settings
     assert not same_model(settings, {name: OTHER[name]})
 

@@ -122,8 +122,9 @@ def test_the_upper_bound_is_training_from_scratch_on_all_triples(form: str) -> N
     learner.learn(trainer)
     train = torch.from_numpy(trainer.graph.train.copy())
     assert as_set(train) == {tuple(r) for part in stream_of(form) for r in part.train.tolist()}
+    vectors = settings.of(VectorSettings)
     model = KnowledgeModel(
-        settings.model, settings.dim, settings.of(VectorSettings).division(), seed=trainer.seed + 3
+        settings.model, vectors.length, vectors.division(), seed=trainer.seed + 3
     )
     model.grow(16, 4)
     generator = torch.Generator().manual_seed(trainer.seed + 2 * 1_000_003)

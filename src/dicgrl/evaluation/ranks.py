@@ -155,7 +155,7 @@ class Ranker:
             if model.attention is not None:  # neighbours then have the same components
                 order = triples[:, RELATION].argsort()
             height = max(8 * self.memory_bound // (path.pair_bits * (len(candidates) + 31)), 1)
-            width = max(self.memory_bound // (4 * model.dim), 1)  # a copy of so many candidates
+            width = max(self.memory_bound // (4 * model.length), 1)  # a copy of so many candidates
             starts = range(candidates.start, candidates.stop, width)
             some = [range(start, min(start + width, candidates.stop)) for start in starts]
             for rows in torch.split(order, height):

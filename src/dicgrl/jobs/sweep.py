@@ -144,6 +144,7 @@ def run_sweep(
     pick_device(device)
     hidden = without_test(stream)
     about = {
+        "format": 2,  # without: `dim` of divided models was the whole length of their vectors
         "dataset": stream.name,
         "data": fingerprint(hidden),
         "whole": merged,

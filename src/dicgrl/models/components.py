@@ -14,6 +14,8 @@ to them with weights alpha and uses the n components with the highest weight.
   K components, of which it uses the same n as the nodes, so that a change of the choice does not
   shift what was learned; in `published` it is one vector of length l = d n / K, as in the paper.
 
+d is the whole length of a vector, l the active one: what a triple uses of it.
+
 The chosen components are concatenated in component order, which is stable while alpha moves;
 `order="weight"` concatenates them by falling weight, as the authors' code does.
 """
@@ -66,16 +68,17 @@ class Components:
         """Whether the task trains the attention."""
         return self.routing == "learned"
 
-    def size(self, dim: int) -> int:
-        """Length of one component of a vector of length `dim`."""
-        if dim % self.count:
-            below = dim - dim % self.count
-            near = " or ".join(str(n) for n in (below, below + self.count) if n)
-            raise UserError(
-                f"dim={dim} cannot be divided into components={self.count} of one size; "
-                f"dim={near} can"
-            )
-        return dim // self.count
+    def size(self, active: int) -> int:
+        """Length of a component, `top` of which have at least as many numbers as asked for.
+
+        Where they cannot have just as many, it is a multiple of four, which kernels like.
+
+        Example:
+            >>> Components(8, 4).size(200), Components(4, 3).size(200)
+            (50, 68)
+        """
+        whole, rest = divmod(active, self.top)
+        return whole if not rest else 4 * (whole // 4 + 1)
 
     def route(self, logits: Tensor) -> Route:
         """Choose the top n of K components for attention logits [..., K]."""

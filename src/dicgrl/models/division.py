@@ -45,7 +45,13 @@ class DivisionSettings(Section):
 class VectorSettings(DivisionSettings):
     """Vectors of entities and relations."""
 
-    dim: int = option(200, "Length of an entity's vector.", least=1)
+    dim: int = option(
+        200,
+        "How many numbers a triple uses of an entity's vector: all of a plain one, those of `top` "
+        "components in a divided one. A component has dim / top of them, rounded up to a multiple "
+        "of four where that is no whole number; the whole vector has `components` times as many.",
+        least=1,
+    )
     attention: str = option(
         "relation", "Where attention comes from: relation, nodes or triple.", needs="components"
     )
@@ -61,11 +67,17 @@ class VectorSettings(DivisionSettings):
             return None
         return Components(self.components, self.top, self.attention, self.routing, self.order)
 
-    @override
-    def check(self) -> None:
+    @property
+    def active(self) -> int:
+        """How many numbers a triple uses of a vector: `dim`, rounded up to whole components."""
         divided = self.division()
-        if divided is not None:
-            divided.size(self.dim)
+        return self.dim if divided is None else divided.top * divided.size(self.dim)
+
+    @property
+    def length(self) -> int:
+        """Length of a whole vector."""
+        divided = self.division()
+        return self.dim if divided is None else divided.count * divided.size(self.dim)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from dicgrl.errors import UserError
 from dicgrl.kernels.batch import Batch
 from dicgrl.models.components import Components, Route
 from dicgrl.models.fast import FastBatch, FastCounts, Side, fast_scores
@@ -28,14 +29,15 @@ class KnowledgeModel(nn.Module):
 
     Args:
         name: The scoring function, such as `transe`.
-        dim: Length of an entity's vector, d.
+        length: Length of an entity's whole vector, the paper's d. What a triple uses of it, the
+            setting `dim`, is `active`.
         components: How vectors are divided; None for a plain model.
         options: Further arguments of the scoring function.
         seed: Seed of all start values.
         device: Where the model lives.
 
     Example:
-        >>> model = KnowledgeModel("transe", dim=8, components=Components(count=4, top=2))
+        >>> model = KnowledgeModel("transe", length=8, components=Components(count=4, top=2))
         >>> model.grow(entities=5, relations=2)
         >>> model.score(torch.tensor([0, 1]), torch.tensor([0, 1]), torch.tensor([2, 3])).shape
         torch.Size([2])
@@ -44,7 +46,7 @@ class KnowledgeModel(nn.Module):
     def __init__(
         self,
         name: str,
-        dim: int,
+        length: int,
         components: Components | None = None,
         options: dict[str, Any] | None = None,
         seed: int = 0,
@@ -52,14 +54,16 @@ class KnowledgeModel(nn.Module):
     ) -> None:
         super().__init__()
         self.name = name
-        self.dim = dim
+        self.length = length
         self.options = dict(options or {})
         self.seed = seed
         self.components = components
         self.device = torch.device(device)
         self.generator = torch.Generator().manual_seed(seed)
         self.count = components.count if components else 1
-        self.size = components.size(dim) if components else dim
+        if length % self.count:
+            raise UserError(f"length={length}: expected a multiple of components={self.count}")
+        self.size = length // self.count
         self.active = self.size * (components.top if components else 1)  # the paper's l
         self.scorer: Scorer = scorer(name)(self.active, **self.options)
         self.scorer.initialise(self.generator)
@@ -83,7 +87,7 @@ class KnowledgeModel(nn.Module):
         """The arguments that make an empty model like this one, ready for JSON."""
         return {
             "name": self.name,
-            "dim": self.dim,
+            "length": self.length,
             "components": asdict(self.components) if self.components else None,
             "options": self.options,
             "seed": self.seed,

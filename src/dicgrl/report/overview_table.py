@@ -59,6 +59,9 @@ def _title(found: dict[str, Any]) -> str:
     form = "plain"
     if settings.get("components"):
         form = f"{settings['top']} of {settings['components']} components"
+    if "vector" in found:
+        active, length = found["vector"]["active"], found["vector"]["length"]
+        form += f", {length} numbers" if active == length else f", {active} of {length} numbers"
     merged = ", all parts merged" if found["whole"] else ""
     return (
         f"{found['dataset']}{merged}: {found['model']} ({form}), {found['strategy']}, "

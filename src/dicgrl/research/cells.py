@@ -24,7 +24,8 @@ from dicgrl.jobs.stream import run_stream
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.research.case import study_case
 
-FORMAT = "dicgrl-cell-1"
+FORMAT = "dicgrl-cell-2"
+_BEFORE = "dicgrl-cell-1"  # there `dim` of a divided model was the whole length of its vectors
 FIRST = "first"  # folder of first parts that cells share while they are run
 FORMS = ("plain", "disentangled", "disentangled-nodes", "disentangled-triple")
 Results = dict[str, Any]
@@ -157,12 +158,14 @@ def load_cell(folder: Path, cell: Cell) -> Finished | None:
         stored = json.loads(cell_path(folder, cell).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    if not isinstance(stored, Mapping) or stored.get("format") != FORMAT:
+    if not isinstance(stored, Mapping) or stored.get("format") not in (FORMAT, _BEFORE):
         return None
     if stored.get("identity") != cell.identity():
         return None
-    settings = stored["results"].get("settings", {})
-    if any(settings.get(k, v) != v for k, v in cell.effective().items()):  # a default was another
+    settings, wanted = stored["results"].get("settings", {}), cell.effective()
+    if stored["format"] == _BEFORE and "dim" in wanted and wanted["components"]:
+        return None
+    if any(settings.get(k, v) != v for k, v in wanted.items()):  # a default was another
         return None
     return Finished(stored["results"], stored["finished"], stored["at_once"])
 

@@ -12,10 +12,34 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.common.atomic import as_json, write_json
-from dicgrl.store.sealed import FORMAT, check_sum, read_json, write_sealed
+from dicgrl.store.sealed import BEFORE, FORMAT, check_sum, read_json, read_sealed, write_sealed
 from dicgrl.store.state import LearnerState
 
 _NAMES = "names_sha256"
+
+
+def read_config(path: Path, identity: str = "") -> dict[str, Any]:
+    """Read what a learner is, as this version would have written it.
+
+    Args:
+        path: The file.
+        identity: That of the learner whose run it must be; any unless given.
+
+    Raises:
+        DataError: It is missing, damaged, of a version that is not known or of another run.
+    """
+    config = read_sealed(path, {"identity": identity} if identity else None)
+    if config["format"] == BEFORE:
+        config |= {"format": FORMAT, "settings": _active_dim(config.get("settings"))}
+    return config
+
+
+def _active_dim(settings: Any) -> Any:
+    """Settings in which `dim` was the length of a whole vector, as it is stored now."""
+    match settings:
+        case {"dim": int(dim), "components": int(count), "top": int(top)} if count > 0:
+            return {**settings, "dim": dim * top // count}  # its components had one length
+    return settings
 
 
 def write_config(

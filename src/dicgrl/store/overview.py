@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dicgrl.errors import DataError
+from dicgrl.errors import DataError, UserError
+from dicgrl.models.division import VectorSettings
 from dicgrl.store.part_folder import PartFolder
 
 _ABOUT = ("dataset", "task", "model", "strategy", "recipe", "seed", "keep", "settings")
@@ -43,10 +44,23 @@ def overview(
     return {
         "folder": str(folder),
         **{key: about.get(key) for key in _ABOUT},
+        **_lengths(about.get("settings")),
         "whole": about.get("setting") == "whole" and len(parts) < 2,
         "bytes": sum(map(_size, folder.rglob("*"))),
         "parts": parts,
     }
+
+
+def _lengths(settings: Any) -> dict[str, Any]:
+    """How long an entity's vector is, and how much of it a triple uses; empty where unknown."""
+    if not isinstance(settings, Mapping) or "dim" not in settings:
+        return {}
+    known = {name: settings[name] for name in VectorSettings.options() if name in settings}
+    try:
+        vectors = VectorSettings(**known)
+    except UserError:  # `info` shows what is there
+        return {}
+    return {"vector": {"active": vectors.active, "length": vectors.length}}
 
 
 def _size(path: Path) -> int:

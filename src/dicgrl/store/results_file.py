@@ -41,4 +41,6 @@ def read_results(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
         raise DataError(path, "this run has no results yet")
     if results.get("setting") == "whole":
         raise DataError(path.parent, "a run of --whole; this needs one that learned part by part")
+    if "dim" in config["settings"]:  # an earlier version's results may have another meaning of it
+        results["settings"]["dim"] = config["settings"]["dim"]
     return results

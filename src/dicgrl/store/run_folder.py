@@ -33,12 +33,12 @@ from dicgrl.common.locks import locked
 from dicgrl.errors import DataError, UserError, unknown_name
 from dicgrl.graph import Part
 from dicgrl.store.checkpoint import save_model
-from dicgrl.store.config_file import described, update_names, write_config
+from dicgrl.store.config_file import described, read_config, update_names, write_config
 from dicgrl.store.content import parts_of
 from dicgrl.store.overview import overview
 from dicgrl.store.part_folder import PartFolder, answers_of
 from dicgrl.store.results_file import measured_parts, read_results
-from dicgrl.store.sealed import FORMAT, read_json, read_sealed
+from dicgrl.store.sealed import BEFORE, FORMAT, read_json
 from dicgrl.store.state import LearnerState
 from dicgrl.store.trace import append_trace, check_trace
 from dicgrl.tasks import task_of_model
@@ -79,7 +79,7 @@ class RunFolder:
         found = []
         for place in self.path.glob(f"*/{self._config.name}"):
             with contextlib.suppress(DataError):  # of somebody else
-                if read_json(place).get("format") == FORMAT:
+                if read_json(place).get("format") in (FORMAT, BEFORE):
                     found.append(place.parent.name)
         return sorted(found)
 
@@ -153,7 +153,7 @@ class RunFolder:
             runs = self.runs_inside()
             held = f"; the folder holds the runs {', '.join(runs)}" if runs else ""
             raise DataError(self.path, f"no run here (config.json is missing){held}")
-        return read_sealed(self._config, {"identity": identity} if identity else None)
+        return read_config(self._config, identity)
 
     def misfit(self, error: Exception) -> DataError:
         """The error for a configuration that this version, or this installation, cannot use."""

@@ -11,7 +11,8 @@ from typing import Any
 from dicgrl.common.atomic import as_json, write_json
 from dicgrl.errors import DataError
 
-FORMAT = "dicgrl-run-2"
+FORMAT = "dicgrl-run-3"
+BEFORE = "dicgrl-run-2"  # there `dim` was the length of a whole vector, divided or not
 
 
 def checksum(path: Path) -> str:
@@ -72,7 +73,7 @@ def read_sealed(path: Path, key: Mapping[str, Any] | None = None) -> dict[str, A
         DataError: It is missing, damaged, of another version or of another run.
     """
     content = read_json(path)
-    if content.get("format") != FORMAT:
+    if content.get("format") not in (FORMAT, BEFORE):
         raise DataError(path, f"not a run of this version (expected format {FORMAT!r})")
     content.pop("sha256", None)
     # Its text is made again: that tells white space and repeated keys apart, too.

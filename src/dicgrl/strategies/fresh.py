@@ -114,9 +114,10 @@ class Redrawn(TrainingSet):
         drawn = trainer.draw(passes * draws, 0, trainer.newest)
         old, new = trainer.old_examples(drawn), trainer.examples("train", trainer.newest)
         examples = torch.cat([old, new])
-        super().__init__(trainer.objective(examples), examples, trainer.weights(examples))
         self.replayed = len(old)
         self._draws = draws if len(old) else 0
+        weight = trainer.weights(examples)
+        super().__init__(trainer.objective(examples), examples, weight, self._draws)
         self._rest = torch.empty(0, dtype=torch.long, device=examples.device)
 
     @property

@@ -80,4 +80,6 @@ class LinkPrediction(Task, name="link-prediction"):
         del tensors
         if configuration["components"] is not None:
             configuration["components"] = Components(**configuration["components"])
+        if "length" not in configuration:  # earlier versions called it so
+            configuration["length"] = configuration.pop("dim")
         return KnowledgeModel(**configuration, device=device)

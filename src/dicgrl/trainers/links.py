@@ -70,7 +70,7 @@ class LinkTrainer(Trainer):
         own = self.settings.of(ScorerSettings)
         self.model = KnowledgeModel(
             self.model_name,
-            vectors.dim,
+            vectors.length,
             vectors.division(),
             own.as_dict(),
             self.seed + self.num_parts,
@@ -97,10 +97,12 @@ class LinkTrainer(Trainer):
         each = _NEGATIVE_BYTES if self.device.type == "cuda" else self.model.link_bytes()
         schedule = self._fitted(self.count("train") + len(part.train))
         batch, negatives = schedule.batch, self.training.negatives
+        dim = self.settings.of(VectorSettings).dim
+        whole = "" if self.model.length == dim else f" (vectors of {self.model.length:,} numbers)"
         return [
             (
                 gained * table.width * TRAINED_BYTES,
-                f"dim={self.model.dim} for {rows:,} new entities",
+                f"dim={dim}{whole} for {rows:,} new entities",
             ),
             (
                 min(batch, len(part.train)) * negatives * each,
