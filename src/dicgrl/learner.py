@@ -38,8 +38,8 @@ class Learner(Questions):
 
     Args:
         model: transe or convkb for knowledge graphs, gat or sage for networks; transe unless given.
-        strategy: How a new part is learned: frozen, lower, upper, ewc, emr, gem or dicgrl; dicgrl
-            unless given.
+        strategy: How a new part is learned: frozen, lower, upper, warm, ewc, emr, gem, dicgrl or
+            fresh; fresh unless given.
         dataset: Name of a known dataset, whose recipe is then taken as on the command line; the
             default for data of one's own unless given.
         seed: Seed of every random choice.

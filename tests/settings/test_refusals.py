@@ -197,5 +197,5 @@ def test_a_budget_is_a_share_a_multiple_or_a_number_and_never_more_than_there_is
 @pytest.mark.parametrize("name", ["budget", "shield"])
 def test_a_budget_that_makes_no_sense_is_refused(text: str, name: str) -> None:
     for model in TASKS:
-        with pytest.raises(UserError, match=f"{name}=.*expected 10% .of the history., 2x"):
+        with pytest.raises(UserError, match=f"{name}=.*expected a share such as 10%, 2x"):
             Settings(model, "dicgrl", **{name: text})

@@ -38,7 +38,8 @@ def sweep(
     strategy: Annotated[
         str | None,
         typer.Option(
-            help="frozen, lower, upper, ewc, emr, gem or dicgrl.", show_default=DEFAULT_STRATEGY
+            help="frozen, lower, upper, warm, ewc, emr, gem, dicgrl or fresh.",
+            show_default=DEFAULT_STRATEGY,
         ),
     ] = None,
     merged: Merged = False,

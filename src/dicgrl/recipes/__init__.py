@@ -67,8 +67,7 @@ def load_recipe(
         >>> load_recipe("paper", "cora", "gat", strategy="gem").published
         {'whole': 75.3, 'average': 76.1}
     """
-    # A merged graph has one part; where there are components, dicgrl learns what may follow it.
-    later = strategy or (DEFAULT_STRATEGY if disentangled else "lower")
+    later = strategy or DEFAULT_STRATEGY  # a merged graph has one part, and more may follow it
     settings = Settings(model, later)
     content = _content(name, dataset, model)
     if content is None and name != "best":

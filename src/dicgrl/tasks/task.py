@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dicgrl.common.options import Section, Sections
     from dicgrl.trainers import Trainer
 
-DEFAULT_STRATEGY = "dicgrl"
+DEFAULT_STRATEGY = "fresh"
 
 
 class Task(ABC):
