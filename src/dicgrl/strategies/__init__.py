@@ -17,6 +17,7 @@ from dicgrl.strategies import (  # isort: skip
     emr,
     gem,
     dicgrl,
+    fresh_nodes,
 )
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "dicgrl",
     "emr",
     "ewc",
+    "fresh_nodes",
     "gem",
     "strategy_named",
 ]

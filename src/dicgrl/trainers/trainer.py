@@ -233,7 +233,7 @@ class Trainer(ABC):
             validate: Judges the model, see `validator`: the best weights are kept.
         """
         schedule = schedule or self.schedule
-        if self.at_once:
+        if not schedule.batch:
             schedule = replace(schedule, batch=1 << 30)
         return fit(
             self.model, training_set, schedule, self.generator, validate=validate, monitor=monitor
