@@ -55,7 +55,9 @@ class Learned:
             sum(fit.epochs for fit in fits),
             validation=bests[-1] if bests else None,
             best_epoch=fits[-1].best_epoch if fits else 0,
-            details=self.details | {"arrived": trainer.taken[-1].arrived()},
+            details=self.details
+            | trainer.describe_part()
+            | {"arrived": trainer.taken[-1].arrived()},
         )
 
 

@@ -25,6 +25,7 @@ from dicgrl.training.stepper import Objective
 
 _BATCH = 512  # nodes of a step where the settings name no number
 _LEAST = 100  # old nodes of an epoch: a handful of new ones would be learned at their cost
+_CLASSES_EPOCHS, _CLASSES_RATE = 3, 2.0  # times as many and as fast where classes arrive
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,14 @@ class FreshNodesSettings(LaterSettings):
         check=check_amount,
         numbers=True,
     )
-    later_epochs: int = option(20, "Epochs of every part but the first.", least=1)
+    later_epochs: int = option(
+        20, "Epochs of every part but the first; three times as many where classes arrive.", least=1
+    )
     later_rate: float = option(
-        0.5, "Learning rate of later parts, falling to zero, as a multiple of lr.", least=0
+        1.0,
+        "Learning rate of later parts, falling to zero, as a multiple of lr; twice that where "
+        "classes arrive.",
+        above=0,
     )
     validate_on: str = option(
         "none",
@@ -74,6 +80,10 @@ class FreshNodes(Strategy, name="freshnodes"):
             return Learned()
         old = trainer.examples("train", 0, trainer.newest)
         schedule = self.settings.later(trainer.schedule)
+        if trainer.new_classes():
+            schedule = replace(
+                schedule, epochs=_CLASSES_EPOCHS * schedule.epochs, lr=_CLASSES_RATE * schedule.lr
+            )
         drawn = self.settings.drawn(len(old), len(new))
         training_set = RedrawnNodes(trainer, new, old, drawn, schedule.batch)
         report = self.fit(trainer, training_set, monitor, schedule)

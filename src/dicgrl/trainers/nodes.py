@@ -35,6 +35,7 @@ from dicgrl.training.settings import NodeTraining
 from dicgrl.training.stepper import Objective
 
 _SPARSE = 0.2  # share of numbers that are not zero up to which sparse features are faster
+_ALL = 1 << 30  # neighbours of a node
 _MOST_OF_IT = 0.6  # share of the network from which on the whole is passed as quickly
 
 
@@ -273,6 +274,41 @@ class NodeTrainer(Trainer):
         with evaluating(self.model):
             vectors: Tensor = self.model.embed(self.inputs, self.edges)
         return vectors
+
+    @torch.no_grad()
+    def vectors_of(self, nodes: Tensor) -> Tensor:
+        """What the class layer sees of some nodes, [n, width]; only what lies around is passed."""
+        seen = self.surroundings(nodes, _ALL)(nodes)
+        with evaluating(self.model):
+            vectors: Tensor = self.model.embed(seen.x, seen.edges)
+        return vectors[seen.positions]
+
+    def new_classes(self) -> dict[int, Tensor]:
+        """Training nodes of each class that arrived with the newest part and has some."""
+        assert self.part is not None
+        new = self.examples("train", self.newest)
+        found = {number: new[self.labels[new] == number] for number in self.part.new_classes}
+        return {number: nodes for number, nodes in found.items() if len(nodes)}
+
+    @override
+    @torch.no_grad()
+    def describe_part(self) -> dict[str, Any]:
+        """How many of its own training nodes each class gets right that came with a later part."""
+        found = self.new_classes() if self.newest else {}
+        if not found:
+            return {}
+        assert self.graph is not None
+        model = self.model
+        vectors = self.vectors_of(torch.cat(list(found.values())))
+        guesses = F.linear(vectors, model.class_weight, model.class_bias).argmax(1)
+        told = torch.split(guesses, [len(nodes) for nodes in found.values()])
+        labels = self.graph.classes.labels(found)
+        return {
+            "new_classes": {
+                label: {"right": int((guess == number).sum()), "of": len(guess)}
+                for label, number, guess in zip(labels, found, told, strict=True)
+            }
+        }
 
     @override
     def judge(self, examples: Tensor) -> float:

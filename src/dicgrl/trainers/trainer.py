@@ -192,6 +192,10 @@ class Trainer(ABC):
         """Metrics of examples."""
         return self.outcome(examples)[0]
 
+    def describe_part(self) -> dict[str, Any]:
+        """Further figures of the newest part once it is learned, for its report."""
+        return {}
+
     @abstractmethod
     def judge(self, examples: Tensor) -> float:
         """What a model is selected by, higher is better."""
