@@ -60,6 +60,17 @@ def results_of(parts: int = 2, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
+def test_the_table_of_a_part_says_which_new_classes_are_hardly_learned() -> None:
+    results = results_of()
+    results["parts"][-1]["new_classes"] = {
+        "red": {"right": 3, "of": 20},
+        "blue": {"right": 19, "of": 20},
+    }
+    told = text_of(part_table(results))
+    assert "class 'red' is hardly learned: 3 of its 20 training nodes are right" in told
+    assert "blue" not in told
+
+
 def bare(results: dict[str, Any]) -> dict[str, Any]:
     """The same without test sets."""
     found = copy.deepcopy(results)

@@ -3,14 +3,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from dicgrl.graph import NetworkGraph, NetworkStreamBuilder
 from dicgrl.models import Components, NetworkModel
-from dicgrl.training.neighbours import SampledNeighbourhood, WholeNetwork
+from dicgrl.training.neighbours import IndexedNeighbourhood, SampledNeighbourhood, WholeNetwork
 
 
 class Network(NamedTuple):
@@ -220,3 +222,46 @@ def test_a_node_may_stand_in_a_batch_twice() -> None:
     assert torch.equal(once[0], twice[0])
     assert sorted(once[1].T.tolist()) == sorted(twice[1].T.tolist())
     assert twice[0][twice[2]][:, 0].tolist() == [1, 0, 1]
+
+
+def graph_of(nodes: int, pairs: list[tuple[int, int]], parts: int) -> NetworkGraph:
+    """Undirected edges between nodes, all there from the start, that arrive with several parts."""
+    builder = NetworkStreamBuilder("random", num_features=1)
+    builder.nodes.add(str(node) for node in range(nodes))
+    none = np.empty(0, np.int64)
+    for part in range(parts):
+        count = nodes if part == 0 else 0
+        edges = np.array(pairs[part::parts], dtype=np.int64).reshape(-1, 2)
+        features = np.arange(count, dtype=np.float32)[:, None]
+        builder.add(edges, features, np.full(count, -1), none, none, none)
+    graph = NetworkGraph(num_features=1)
+    for part_of in builder.build():
+        graph.add(part_of)
+    return graph
+
+
+@given(networks(), st.integers(1, 3), st.integers(1, 4), st.integers(1, 3), st.data())
+def test_the_index_of_a_graph_gives_the_same_kind_of_neighbourhood(
+    network: Network, layers: int, count: int, parts: int, data: st.DataObject
+) -> None:
+    graph = graph_of(network.nodes, network.pairs, parts)
+    both = {(v, u) for pair in network.pairs for v, u in (pair, pair[::-1])}
+    draw = IndexedNeighbourhood(network.x, graph, layers, count, np.random.default_rng(0))
+    for _ in range(2):
+        batch = data.draw(batches(network))
+        x, edges, positions, nodes = draw(torch.tensor(batch))
+        assert isinstance(x, Tensor) and isinstance(edges, Tensor) and isinstance(nodes, Tensor)
+        rows, found = in_nodes(x, edges)
+        assert nodes.tolist() == rows and [rows[i] for i in positions.tolist()] == batch
+        drawn = [(v, u) for v, u in found if v != u]
+        assert len(set(found)) == len(found) and len(found) - len(drawn) == len(rows)
+        assert set(drawn) <= both
+        expanded, reached = set(), set(batch)
+        for _ in range(layers):
+            frontier = reached - expanded
+            expanded |= frontier
+            reached |= {v for v, u in drawn if u in frontier}
+        assert reached == set(rows)
+        for node in rows:
+            own, there = [e for e in drawn if e[1] == node], [e for e in both if e[1] == node]
+            assert len(own) == (min(count, len(there)) if node in expanded else 0)

@@ -7,6 +7,7 @@ block of nodes at a time, reads and writes what lies close together, and filters
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -38,9 +39,6 @@ class PreparedEdges:
 
     Attributes:
         index: The edges as they were given.
-        source: Sources of the edges that are no self loops, by rising target.
-        target: Their targets.
-        order: Where each of them stood among the given edges without self loops.
 
     Example:
         >>> edges = PreparedEdges(torch.tensor([[2, 1, 0, 1], [1, 1, 1, 0]]), num_nodes=3)
@@ -53,10 +51,29 @@ class PreparedEdges:
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
         self.index = edge_index
         self.num_nodes = num_nodes
-        source, target = edge_index[:, edge_index[0] != edge_index[1]]
-        self.target, self.order = target.sort(stable=True)
-        self.source = source[self.order]
         self._blocks: dict[int, list[Block]] = {}
+
+    @cached_property
+    def _sorted(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Sources, targets and places; a plain model takes the edges as they are."""
+        source, target = self.index[:, self.index[0] != self.index[1]]
+        target, order = target.sort(stable=True)
+        return source[order], target, order
+
+    @property
+    def source(self) -> Tensor:
+        """Sources of the edges that are no self loops, by rising target."""
+        return self._sorted[0]
+
+    @property
+    def target(self) -> Tensor:
+        """Their targets."""
+        return self._sorted[1]
+
+    @property
+    def order(self) -> Tensor:
+        """Where each of them stood among the given edges without self loops."""
+        return self._sorted[2]
 
     def __len__(self) -> int:
         """Edges that are no self loops."""

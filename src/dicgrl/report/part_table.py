@@ -8,6 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from dicgrl.errors import shown
 from dicgrl.report.results_text import (
     SHOWN,
     Results,
@@ -76,7 +77,7 @@ def _caption(part: dict[str, Any]) -> str:
             of = "all"
         neighbours = f"{of} {part['candidates']:,} old neighbours"
         text += f"; {neighbours} share a component and are activated"
-    text += _moved(part.get("drift", {}))
+    text += _moved(part.get("drift", {})) + _hardly_learned(part.get("new_classes", {}))
     if part["forgetting"] is not None:
         text += f"; forgetting {part['forgetting'] * 100:.1f}"
     measured = [sample_text(part)] if part["tests"] else []
@@ -95,3 +96,13 @@ def _moved(drift: dict[str, Any]) -> str:
         rows = counted(drift["rows"], "old component")  # each is a row of a divided model
         return f"; {rows} moved {far}, {drift['largest'] * 100:.0f} % at most"
     return ""
+
+
+def _hardly_learned(classes: dict[str, dict[str, int]]) -> str:
+    """New classes that do not even know most of the nodes that they were learned from."""
+    return "".join(
+        f"; class {shown(label)} is hardly learned: {found['right']:,} of its {found['of']:,} "
+        "training nodes are right"
+        for label, found in classes.items()
+        if 2 * found["right"] < found["of"]
+    )

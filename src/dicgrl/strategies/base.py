@@ -59,7 +59,9 @@ class Learned:
             validation=bests[-1] if bests else None,
             best_epoch=fits[-1].best_epoch if fits else 0,
             positives=asdict(positives),
-            details=self.details | {"arrived": trainer.taken[-1].arrived()},
+            details=self.details
+            | trainer.describe_part()
+            | {"arrived": trainer.taken[-1].arrived()},
         )
 
 

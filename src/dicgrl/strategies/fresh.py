@@ -3,18 +3,19 @@
 What bounds an update is what it processes, not which old examples it may ever see: the graph is
 stored anyway. A sample that stays is learned by heart while the rest is forgotten; the same number
 of draws, anew in each pass, keeps all of it. Draws come from the growing index, so that their cost
-follows the draws and not the history.
+follows the draws and not the history, and in a network a step passes only what lies around them.
 
-The part decides the rest. How much is processed follows what retraining would process and the size
-of the part (`EffortSettings`); old rows learn the more slowly, the less of what is known is new;
-new rows start from their neighbours; every example counts as it would in retraining. The rate falls
-to nothing, and the last weights are kept: there is no forgetting to be stopped early.
+The part decides the rest (`plan_of`). How much is processed follows what retraining would process
+and the size of the part; old rows learn the more slowly, the less of what is known is new; new rows
+start from their neighbours; every example counts as it would in retraining. The rate falls to
+nothing, and the last weights are kept: there is no forgetting to be stopped early.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import singledispatch
 
 import torch
 from torch import Tensor
@@ -22,17 +23,24 @@ from typing_extensions import override
 
 from dicgrl.common.options import option
 from dicgrl.strategies.base import Learned, RateSettings, Strategy
-from dicgrl.strategies.effort import EffortSettings
+from dicgrl.strategies.effort import AUTO, EffortSettings
 from dicgrl.strategies.freezing import slow_old, unfreeze
-from dicgrl.trainers import Trainer
+from dicgrl.trainers import NodeTrainer, Trainer
 from dicgrl.training import Schedule, TrainingSet
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
+_PASSES = 10
 _STEPS = 64  # of an update, at least: a part of a few facts is not learned in three
 _SMALLEST = 32  # of a batch
 _PACE = 0.4  # a part of 0.6 % moves old rows at 0.13 of the rate, one of a fifth at 0.5
 _LEARNED = 100  # epochs after which old rows have found their place; until then they are faster
+
+_NODE_PASSES = 20
+_NODE_BATCH = 512  # nodes of a step where the settings name no number
+_NODE_OLD = 3  # old nodes of a pass for each new one
+_NODE_LEAST = 100  # old nodes of a pass: a handful of new ones would be learned at their cost
+_CLASS_PASSES, _CLASS_RATE = 3, 2.0  # times as many and as fast where classes arrive
 
 
 @dataclass(frozen=True)
@@ -40,10 +48,10 @@ class FreshSettings(EffortSettings, RateSettings):
     """Settings of fresh."""
 
     passes: int = option(
-        10,
+        0,
         "Passes of fresh over the new examples, at most; old ones fill the rest of its effort, a "
-        "half of it at least.",
-        least=1,
+        "half of it at least. 0: 10 of triples; 20 of nodes, and 60 where classes arrive.",
+        least=0,
     )
     old_pace: float = option(
         0.0,
@@ -56,6 +64,63 @@ class FreshSettings(EffortSettings, RateSettings):
     validate_on: str = "none"
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an update does.
+
+    Attributes:
+        passes: Over the new examples.
+        draws: Old examples in each pass.
+        batch: Examples of a step.
+        rate: Learning rate as a multiple of the usual one.
+        old_pace: That of old rows as a multiple of it.
+    """
+
+    passes: int
+    draws: int
+    batch: int
+    rate: float = 1.0
+    old_pace: float = 1.0
+
+
+@singledispatch
+def plan_of(trainer: Trainer, settings: FreshSettings) -> Plan:
+    """What the newest part, which brings an example at least, asks for.
+
+    Another kind of trainer may have a way of its own: `plan_of.register`.
+    """
+    new, known = trainer.count("train", trainer.newest), trainer.count("train")
+    schedule = trainer.schedule
+    total = settings.positives(trainer)
+    passes = _passes_within(settings.passes or _PASSES, total, new)
+    power = _PACE * min(schedule.epochs / _LEARNED, 1.0)
+    return Plan(
+        passes,
+        max(total // passes - new, 0),
+        max(min(schedule.batch, total // _STEPS), min(schedule.batch, _SMALLEST)),
+        old_pace=settings.old_pace or float((new / known) ** power),
+    )
+
+
+@plan_of.register
+def _(trainer: NodeTrainer, settings: FreshSettings) -> Plan:
+    new = trainer.count("train", trainer.newest)
+    arrive = bool(trainer.new_classes())
+    passes = settings.passes or _NODE_PASSES * (_CLASS_PASSES if arrive else 1)
+    draws = max(_NODE_OLD * new, _NODE_LEAST)
+    if settings.effort != AUTO:
+        total = settings.positives(trainer)
+        passes = _passes_within(passes, total, new)
+        draws = max(total // passes - new, 0)
+    batch = trainer.schedule.batch or _NODE_BATCH
+    return Plan(passes, draws, batch, _CLASS_RATE if arrive else 1.0)
+
+
+def _passes_within(most: int, total: int, new: int) -> int:
+    """Passes that leave old examples a half of all at least; one where that is too much."""
+    return max(min(most, total // (2 * new)), 1)
+
+
 class Fresh(Strategy, name="fresh"):
     """Learns new examples together with old ones that are drawn anew in each pass."""
 
@@ -65,31 +130,23 @@ class Fresh(Strategy, name="fresh"):
 
     @override
     def later(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
-        new = trainer.count("train", trainer.newest)
-        if not new:
+        if not trainer.count("train", trainer.newest):
             return Learned()
-        total = self.settings.positives(trainer)
-        passes = max(min(self.settings.passes, total // (2 * new)), 1)
-        training_set = Redrawn(trainer, passes, max(total // passes - new, 0))
-        slow_old(trainer, self._pace(trainer))
+        plan = plan_of(trainer, self.settings)
+        training_set = Redrawn(trainer, plan)
+        slow_old(trainer, plan.old_pace)
         try:
-            fit = self.fit(trainer, training_set, monitor, self._schedule(trainer, passes, total))
+            fit = self.fit(trainer, training_set, monitor, self._schedule(trainer, plan))
         finally:
             unfreeze(trainer)
         return Learned([fit], replayed=training_set.replayed)
 
-    def _pace(self, trainer: Trainer) -> float:
-        new, known = trainer.count("train", trainer.newest), trainer.count("train")
-        power = _PACE * min(trainer.schedule.epochs / _LEARNED, 1.0)
-        return self.settings.old_pace or float((new / known) ** power)
-
-    def _schedule(self, trainer: Trainer, passes: int, total: int) -> Schedule:
-        schedule = trainer.schedule
+    def _schedule(self, trainer: Trainer, plan: Plan) -> Schedule:
         return replace(
-            schedule,
-            epochs=passes,
-            batch=max(min(schedule.batch, total // _STEPS), min(schedule.batch, _SMALLEST)),
-            lr=schedule.lr * self.settings.later_rate,
+            trainer.schedule,
+            epochs=plan.passes,
+            batch=plan.batch,
+            lr=trainer.schedule.lr * plan.rate * self.settings.later_rate,
             halve_every=0,
             decay=1.0,
             patience=0,
@@ -103,27 +160,28 @@ class Redrawn(TrainingSet):
 
     Args:
         trainer: Has taken in the newest part.
-        passes: Over the new examples.
-        draws: Old examples in each of them.
+        plan: How many passes and draws.
 
     Attributes:
         replayed: Different old examples that are drawn in all.
     """
 
-    def __init__(self, trainer: Trainer, passes: int, draws: int) -> None:
-        drawn = trainer.draw(passes * draws, 0, trainer.newest)
+    def __init__(self, trainer: Trainer, plan: Plan) -> None:
+        drawn = trainer.draw(plan.passes * plan.draws, 0, trainer.newest)
         old, new = trainer.old_examples(drawn), trainer.examples("train", trainer.newest)
-        examples = torch.cat([old, new])
         self.replayed = len(old)
-        self._draws = draws if len(old) else 0
-        weight = trainer.weights(examples)
-        super().__init__(trainer.objective(examples), examples, weight, self._draws)
-        self._rest = torch.empty(0, dtype=torch.long, device=examples.device)
+        # A step of a network does not do the same on the host each time.
+        self._capturable = trainer.has_rows
+        self._draws = min(plan.draws, len(old))
+        self._rest = torch.empty(0, dtype=torch.long, device=old.device)
+        examples = torch.cat([old, new])
+        objective = trainer.objective_around(examples, plan.batch)
+        super().__init__(objective, examples, trainer.weights(examples), self._draws)
 
     @property
     @override
     def capturable(self) -> bool:
-        return True  # a step does the same on the host each time
+        return self._capturable
 
     @override
     def batches(
@@ -137,5 +195,6 @@ class Redrawn(TrainingSet):
         drawn, self._rest = self._rest[: self._draws], self._rest[self._draws :]
         chosen = torch.cat([drawn, torch.arange(self.replayed, len(self.examples), device=device)])
         order = torch.randperm(len(chosen), generator=generator, device=device)
-        for some in torch.split(chosen[order], size):
+        # Steps of one size: a last one of a few examples would count as much as the others.
+        for some in chosen[order].tensor_split(max(-(-len(chosen) // size), 1)):
             yield self.objective, self.examples[some], self.weight[some]

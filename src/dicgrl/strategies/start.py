@@ -22,6 +22,7 @@ from dicgrl.models.table import Table
 from dicgrl.trainers import LinkTrainer, NodeTrainer, Trainer
 
 PASSES = 3
+_OLD = 1000  # old nodes, at most, that say where a new class is not
 
 
 @singledispatch
@@ -58,20 +59,22 @@ def _(trainer: NodeTrainer) -> None:
     assert part is not None
     known = part.new_classes.start
     old = trainer.examples("train", 0, trainer.newest)
-    if not part.new_classes or not len(old) or not known:
+    new = trainer.new_classes()
+    if not new or not len(old) or not known:
         return
-    vectors = trainer.vectors()
+    old = old[:: -(-len(old) // _OLD)]
+    groups = [old, *new.values()]
+    sizes = [len(nodes) for nodes in groups]
+    vectors = trainer.vectors_of(torch.cat(groups))
     scores = F.linear(vectors, model.class_weight[:known], model.class_bias[:known])
-    elsewhere, usual = vectors[old].mean(0), scores[old].mean()
-    new = torch.from_numpy(part.train).to(trainer.device)
-    for number in part.new_classes:
-        nodes = new[trainer.labels[new] == number]
-        if len(nodes):
-            place, best = vectors[nodes].mean(0), scores[nodes].amax(1).mean()
-            away = place - elsewhere
-            weight = (best - usual) * away / away.square().sum().clamp(min=1e-12)
-            model.class_weight[number] = weight
-            model.class_bias[number] = best - weight @ place
+    seen, scored = torch.split(vectors, sizes), torch.split(scores, sizes)
+    elsewhere, usual = seen[0].mean(0), scored[0].mean()
+    for number, at, told in zip(new, seen[1:], scored[1:], strict=True):
+        place, best = at.mean(0), told.amax(1).mean()
+        away = place - elsewhere
+        weight = (best - usual) * away / away.square().sum().clamp(min=1e-12)
+        model.class_weight[number] = weight
+        model.class_bias[number] = best - weight @ place
 
 
 @torch.no_grad()

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from typing_extensions import override
 
+from dicgrl.common.growing import GrowingTensor
 from dicgrl.common.options import Sections
 from dicgrl.errors import UserError
 from dicgrl.evaluation import accuracy_metrics
@@ -23,11 +24,19 @@ from dicgrl.models.division import EncoderSettings
 from dicgrl.models.mode import evaluating
 from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
 from dicgrl.training import NodeObjective
-from dicgrl.training.neighbours import Neighbourhood, SampledNeighbourhood, WholeNetwork
+from dicgrl.training.neighbours import (
+    DrawnNeighbourhood,
+    IndexedNeighbourhood,
+    Neighbourhood,
+    SampledNeighbourhood,
+    WholeNetwork,
+)
 from dicgrl.training.settings import NodeTraining
 from dicgrl.training.stepper import Objective
 
 _SPARSE = 0.2  # share of numbers that are not zero up to which sparse features are faster
+_ALL = 1 << 30  # neighbours of a node
+_MOST_OF_IT = 0.6  # share of the network from which on the whole is passed as quickly
 
 
 def scaled(features: Tensor, how: str) -> Tensor:
@@ -81,6 +90,10 @@ class NodeTrainer(Trainer):
         self.graph = None
         self.part: NetworkPart | None = None
         self.model_before: NetworkModel | None = None
+        self._rows = GrowingTensor(device)
+        self._filled = 0  # numbers of all features that are not zero
+        self._edges: PreparedEdges | None = None
+        self._inputs: Tensor | SparseRows | None = None
 
     def _begin(self, num_features: int) -> NetworkModel:
         encoder = self.encoder
@@ -121,18 +134,37 @@ class NodeTrainer(Trainer):
 
     @override
     def _prepare(self) -> None:
+        """Only what arrived since is scaled; what passes the whole network waits until it is asked.
+
+        So a small part of a large network costs what it brings.
+        """
         graph = self.graph
         assert graph is not None
-        features = torch.from_numpy(graph.features.copy())
-        self.x = scaled(features, self.training.features).to(self.device)
-        self.inputs: Tensor | SparseRows = self.x
-        if self.encoder.components:  # a plain model takes dense features
-            sparse = SparseRows(self.x)
-            self.inputs = sparse if sparse.density < _SPARSE else self.x
-        scope: Scope = "part" if self.training.graph == "part" else "accumulated"
-        edge_index = torch.from_numpy(graph.edge_index(scope)).to(self.device)
-        self.edges = PreparedEdges(edge_index, len(self.x))
+        fresh = torch.from_numpy(graph.features[len(self._rows) :].copy())
+        self._rows.append(scaled(fresh, self.training.features))
+        self.x = self._rows.view()
+        self._filled += int(torch.count_nonzero(self.x[len(self.x) - len(fresh) :]))
         self.labels = torch.from_numpy(graph.labels.copy()).to(self.device)
+        self._edges = self._inputs = None
+
+    @property
+    def edges(self) -> PreparedEdges:
+        """All edges in scope, with self loops."""
+        if self._edges is None:
+            assert self.graph is not None
+            scope: Scope = "part" if self.training.graph == "part" else "accumulated"
+            edge_index = torch.from_numpy(self.graph.edge_index(scope)).to(self.device)
+            self._edges = PreparedEdges(edge_index, len(self.x))
+        return self._edges
+
+    @property
+    def inputs(self) -> Tensor | SparseRows:
+        """Features of all nodes as the model takes them fastest."""
+        if self._inputs is None:
+            # A plain model takes dense features.
+            sparse = self.encoder.components and self._filled < _SPARSE * self.x.numel()
+            self._inputs = SparseRows(self.x) if sparse else self.x
+        return self._inputs
 
     @override
     def _grow(self) -> None:
@@ -176,6 +208,15 @@ class NodeTrainer(Trainer):
         objective = NodeObjective(self.labels, self.neighbourhood(), self.training.beta)
         return lambda nodes, weight: objective(model, nodes, weight)
 
+    @override
+    def objective_around(self, examples: Tensor, batch: int) -> Objective:
+        """The loss of batches of nodes that sees what lies around them."""
+        model = self.model
+        some = examples[:: max(len(examples) // batch, 1)][:batch]  # as many as a step has
+        seen = self.surroundings(some, self.training.neighbours)
+        objective = NodeObjective(self.labels, seen, self.training.beta)
+        return lambda nodes, weight: objective(model, nodes, weight)
+
     def neighbourhood(self) -> Neighbourhood:
         """What a batch of nodes sees in training."""
         if self.at_once:
@@ -187,6 +228,31 @@ class NodeTrainer(Trainer):
             self.training.neighbours,
             self.generator,
         )
+
+    def surroundings(self, nodes: Tensor, most: int) -> Neighbourhood:
+        """What a few nodes see: what lies around them, or everything where that is hardly more.
+
+        Args:
+            nodes: Such nodes as will be asked about.
+            most: Neighbours of a node and layer that are looked at.
+        """
+        around = self._around(most)
+        if not len(nodes):
+            return around
+        seen = around(nodes)
+        assert isinstance(seen.edges, Tensor)
+        assert self.graph is not None
+        everything = len(self.x) + 2 * len(self.graph.edges)
+        if seen.edges.shape[1] < _MOST_OF_IT * everything:
+            return around
+        return WholeNetwork(self.inputs, self.edges)
+
+    def _around(self, most: int) -> DrawnNeighbourhood:
+        layers, graph = self.encoder.layers, self.graph
+        assert graph is not None
+        if self.device.type == "cpu" and self.training.graph != "part":
+            return IndexedNeighbourhood(self.x, graph, layers, most, self.choices)
+        return SampledNeighbourhood(self.x, self.edges.index, layers, most, self.generator)
 
     @override
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
@@ -218,6 +284,41 @@ class NodeTrainer(Trainer):
         with evaluating(self.model):
             vectors: Tensor = self.model.embed(self.inputs, self.edges)
         return vectors
+
+    @torch.no_grad()
+    def vectors_of(self, nodes: Tensor) -> Tensor:
+        """What the class layer sees of some nodes, [n, width]; only what lies around is passed."""
+        seen = self.surroundings(nodes, _ALL)(nodes)
+        with evaluating(self.model):
+            vectors: Tensor = self.model.embed(seen.x, seen.edges)
+        return vectors[seen.positions]
+
+    def new_classes(self) -> dict[int, Tensor]:
+        """Training nodes of each class that arrived with the newest part and has some."""
+        assert self.part is not None
+        new = self.examples("train", self.newest)
+        found = {number: new[self.labels[new] == number] for number in self.part.new_classes}
+        return {number: nodes for number, nodes in found.items() if len(nodes)}
+
+    @override
+    @torch.no_grad()
+    def describe_part(self) -> dict[str, Any]:
+        """How many of its own training nodes each class gets right that came with a later part."""
+        found = self.new_classes() if self.newest else {}
+        if not found:
+            return {}
+        assert self.graph is not None
+        model = self.model
+        vectors = self.vectors_of(torch.cat(list(found.values())))
+        guesses = F.linear(vectors, model.class_weight, model.class_bias).argmax(1)
+        told = torch.split(guesses, [len(nodes) for nodes in found.values()])
+        labels = self.graph.classes.labels(found)
+        return {
+            "new_classes": {
+                label: {"right": int((guess == number).sum()), "of": len(guess)}
+                for label, number, guess in zip(labels, found, told, strict=True)
+            }
+        }
 
     @override
     def judge(self, examples: Tensor) -> float:

@@ -176,6 +176,16 @@ class Trainer(ABC):
             examples: All that will be asked for.
         """
 
+    def objective_around(self, examples: Tensor, batch: int) -> Objective:
+        """As `objective`, where the examples are few beside all that is known.
+
+        Args:
+            examples: All that will be asked for.
+            batch: How many of them at a time.
+        """
+        del batch
+        return self.objective(examples)
+
     def weights(self, examples: Tensor) -> Tensor | None:
         """How much each example counts beside all others that are known, [n]; None: all alike."""
         del examples
@@ -200,6 +210,10 @@ class Trainer(ABC):
     def measure(self, examples: Tensor) -> dict[str, float]:
         """Metrics of examples."""
         return self.outcome(examples)[0]
+
+    def describe_part(self) -> dict[str, Any]:
+        """Further figures of the newest part once it is learned, for its report."""
+        return {}
 
     @abstractmethod
     def judge(self, examples: Tensor) -> float:
@@ -242,7 +256,7 @@ class Trainer(ABC):
             validate: Judges the model, see `validator`: the best weights are kept.
         """
         schedule = schedule or self.schedule
-        if self.at_once:
+        if not schedule.batch:
             schedule = replace(schedule, batch=1 << 30)
         return fit(
             self.model, training_set, schedule, self.generator, validate=validate, monitor=monitor

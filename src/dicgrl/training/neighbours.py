@@ -2,16 +2,21 @@
 
 The sampler draws at most f neighbours of each node, without replacement, layer by layer, with array
 operations alone; memory follows the batch and f, not the network. (PyTorch Geometric's own loader
-needs a compiled extension that is not part of the library.)
+needs a compiled extension that is not part of the library.) It draws from a list of all edges, or
+from the index of a graph, which grows with the graph and has not to be made anew for each part.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
+from dicgrl.graph import NetworkGraph
 from dicgrl.models.edges import PreparedEdges
 from dicgrl.models.features import SparseRows
 
@@ -59,34 +64,18 @@ _DRAWN_FROM = 16  # edges looked at for each one that is drawn
 _BELOW_ONE = 1 - 2**-20  # never rounds up to the next edge
 
 
-class SampledNeighbourhood:
-    """At most `count` neighbours of each node in each of `layers` steps around a batch.
+class DrawnNeighbourhood(ABC):
+    """Neighbours of each node that are drawn in each of `layers` steps around a batch.
 
     Args:
         x: Features of all nodes, [N, F].
-        edge_index: All edges with self loops, [2, E] (source, target).
         layers: Steps away from the batch.
-        count: Neighbours drawn per node and step.
-        generator: Source of randomness, on the device of the edges.
-
-    Example:
-        >>> edges = torch.tensor([[0, 1, 2, 0, 1, 2], [1, 0, 0, 0, 1, 2]])
-        >>> draw = SampledNeighbourhood(torch.eye(3), edges, 1, 1, torch.Generator())
-        >>> draw(torch.tensor([1])).x.tolist()  # node 1 and its neighbour 0
-        [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+        count: Neighbours drawn per node and step, at most.
     """
 
-    def __init__(
-        self, x: Tensor, edge_index: Tensor, layers: int, count: int, generator: torch.Generator
-    ) -> None:
+    def __init__(self, x: Tensor, layers: int, count: int) -> None:
         self.x = x
         self.layers, self.count = layers, count
-        self.generator = generator
-        source, target = edge_index[:, edge_index[0] != edge_index[1]]
-        order = target.argsort(stable=True)
-        self._source = source[order]
-        self._start = torch.zeros(len(x) + 1, dtype=torch.long, device=x.device)
-        torch.cumsum(torch.bincount(target, minlength=len(x)), 0, out=self._start[1:])
         self._position = torch.full((len(x),), -1, dtype=torch.long, device=x.device)
 
     def __call__(self, nodes: Tensor) -> BatchView:
@@ -110,6 +99,40 @@ class SampledNeighbourhood:
         self._position[seen] = -1  # ready for the next batch, at the cost of this one
         return BatchView(self.x[seen], edges, positions, seen)
 
+    @abstractmethod
+    def _draw(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """Edges that nodes [m], each once, hear: sources and targets."""
+
+
+class SampledNeighbourhood(DrawnNeighbourhood):
+    """At most `count` neighbours of each node, drawn from a list of all edges.
+
+    Args:
+        x: Features of all nodes, [N, F].
+        edge_index: All edges with self loops, [2, E] (source, target).
+        layers: Steps away from the batch.
+        count: Neighbours drawn per node and step.
+        generator: Source of randomness, on the device of the edges.
+
+    Example:
+        >>> edges = torch.tensor([[0, 1, 2, 0, 1, 2], [1, 0, 0, 0, 1, 2]])
+        >>> draw = SampledNeighbourhood(torch.eye(3), edges, 1, 1, torch.Generator())
+        >>> draw(torch.tensor([1])).x.tolist()  # node 1 and its neighbour 0
+        [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+
+    def __init__(
+        self, x: Tensor, edge_index: Tensor, layers: int, count: int, generator: torch.Generator
+    ) -> None:
+        super().__init__(x, layers, count)
+        self.generator = generator
+        source, target = edge_index[:, edge_index[0] != edge_index[1]]
+        order = target.argsort(stable=True)
+        self._source = source[order]
+        self._start = torch.zeros(len(x) + 1, dtype=torch.long, device=x.device)
+        torch.cumsum(torch.bincount(target, minlength=len(x)), 0, out=self._start[1:])
+
+    @override
     def _draw(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         first = self._start[nodes]
         degree = self._start[nodes + 1] - first
@@ -126,3 +149,33 @@ class SampledNeighbourhood:
         order = torch.argsort(owner + key)
         kept = order[rank < self.count]
         return self._source[(first[owner] + edge)[kept]], nodes[owner[kept]]
+
+
+class IndexedNeighbourhood(DrawnNeighbourhood):
+    """At most `count` neighbours of each node, drawn from the index of a graph.
+
+    Nothing is sorted: a small part of a large network costs what is drawn. The index lies in the
+    memory of the host.
+
+    Args:
+        x: Features of all nodes, [N, F].
+        graph: The network.
+        layers: Steps away from the batch.
+        count: Neighbours drawn per node and step.
+        choices: Source of randomness.
+    """
+
+    def __init__(
+        self, x: Tensor, graph: NetworkGraph, layers: int, count: int, choices: np.random.Generator
+    ) -> None:
+        super().__init__(x, layers, count)
+        self._graph, self._choices = graph, choices
+
+    @override
+    def _draw(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        asked = nodes.cpu().numpy()
+        position, rows = self._graph.sample_of(asked, self.count, self._choices)
+        target = asked[position]
+        source = self._graph.edges[rows].sum(1) - target  # the other end
+        drawn = torch.from_numpy(np.stack([source, target])).to(nodes.device)
+        return drawn[0], drawn[1]
