@@ -49,8 +49,9 @@ class FreshSettings(EffortSettings, RateSettings):
 
     passes: int = option(
         0,
-        "Passes of fresh over the new examples, at most; old ones fill the rest of its effort, a "
-        "half of it at least. 0: 10 of triples; 20 of nodes, and 60 where classes arrive.",
+        "Passes of fresh over the new examples; old ones fill the rest of its effort, a half of it "
+        "at least. More where a pass would have to draw some twice, fewer where the effort is "
+        "small. 0: 10 of triples; 20 of nodes, and 60 where classes arrive.",
         least=0,
     )
     old_pace: float = option(
@@ -92,7 +93,7 @@ def plan_of(trainer: Trainer, settings: FreshSettings) -> Plan:
     new, known = trainer.count("train", trainer.newest), trainer.count("train")
     schedule = trainer.schedule
     total = settings.positives(trainer)
-    passes = _passes_within(settings.passes or _PASSES, total, new)
+    passes = _passes_within(max(settings.passes or _PASSES, -(-total // known)), total, new)
     power = _PACE * min(schedule.epochs / _LEARNED, 1.0)
     return Plan(
         passes,
@@ -110,7 +111,7 @@ def _(trainer: NodeTrainer, settings: FreshSettings) -> Plan:
     draws = max(_NODE_OLD * new, _NODE_LEAST)
     if settings.effort != AUTO:
         total = settings.positives(trainer)
-        passes = _passes_within(passes, total, new)
+        passes = _passes_within(max(passes, -(-total // trainer.count("train"))), total, new)
         draws = max(total // passes - new, 0)
     batch = trainer.schedule.batch or _NODE_BATCH
     return Plan(passes, draws, batch, _CLASS_RATE if arrive else 1.0)
