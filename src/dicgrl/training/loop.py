@@ -15,6 +15,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import Self
 
 from dicgrl.common.options import Section, option
 from dicgrl.common.seeding import seeded
@@ -127,6 +128,11 @@ class Schedule(Section):
     patience: int = option(
         5, "Validations without progress after which training stops; 0 for never.", least=0
     )
+
+    def fitted(self, examples: int) -> Self:
+        """The schedule for so many training examples, where something was left to their number."""
+        del examples
+        return self
 
     def rate(self, epoch: int) -> float:
         """The learning rate of an epoch, counted from 1.
