@@ -25,12 +25,12 @@ Written by `python scripts/settings_page.py` from the settings that components d
 in Python: `Learner(dim=100)`. Strategies and models of your own bring theirs (see
 [examples](../examples)).
 
-What a graph of your own gets (`default.links.toml` and `default.nodes.toml` in
-`src/dicgrl/recipes`): *fresh* with the default strategy, *dicgrl* with that one, which these recipes
-make bounded, *others* with other strategies and plain models; where only fresh or dicgrl have a
-setting, what holds in a recipe file that does not name it. The known datasets have recipes there
-that say more. `model` and `strategy` have options of their own, `--model` and `--strategy` (fresh
-unless given).
+The columns say what a graph of your own gets (`default.links.toml` and `default.nodes.toml` in
+`src/dicgrl/recipes`): *fresh* with the default strategy, *dicgrl* with that one, which is bounded
+there, *others* with other strategies and plain models; where only fresh or dicgrl has a setting,
+what holds in a recipe file that does not name it. The known datasets have recipes there that say
+more. `model` and `strategy` have options of their own, `--model` and `--strategy` (fresh unless
+given).
 
 `--set` and `Learner` refuse what neither the strategy nor the model has a use for. Of several
 strategies in one command it is enough that one uses a setting; others ignore it. What only another

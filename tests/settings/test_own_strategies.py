@@ -168,7 +168,9 @@ def test_a_name_of_another_section_cannot_be_taken() -> None:
         class Settings(LaterSettings):
             lr: float = option(0.1, "One more learning rate.")
 
-    with pytest.raises(UserError, match=r"^lr is a setting of both LinkSchedule and .*Rated\.Settings"):
+    with pytest.raises(
+        UserError, match=r"^lr is a setting of both LinkSchedule and .*Rated\.Settings"
+    ):
         Settings("transe", Rated.name)
 
 

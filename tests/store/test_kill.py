@@ -107,9 +107,7 @@ def test_killed_while_files_are_written(
     assert finished(out) == steady[words]  # and the halves are gone
 
 
-def test_killed_while_the_model_before_is_removed(
-    steady: Steady, tmp_path: Path
-) -> None:
+def test_killed_while_the_model_before_is_removed(steady: Steady, tmp_path: Path) -> None:
     log = tmp_path / "log"
     halves = 0
     for die_at in range(42, 47):  # the second part is complete, then the first one's model goes
@@ -124,9 +122,7 @@ def test_killed_while_the_model_before_is_removed(
     assert halves, "no model was caught between two parts"
 
 
-def test_killed_at_moments_that_nobody_chose(
-    steady: Steady, tmp_path: Path
-) -> None:
+def test_killed_at_moments_that_nobody_chose(steady: Steady, tmp_path: Path) -> None:
     out, log = tmp_path / "run", tmp_path / "log"
     chance = random.Random(7)
     kills = 0
@@ -145,9 +141,7 @@ def test_killed_at_moments_that_nobody_chose(
     assert finished(out) == steady[RING]
 
 
-def test_killed_as_soon_as_a_part_is_there(
-    steady: Steady, tmp_path: Path
-) -> None:
+def test_killed_as_soon_as_a_part_is_there(steady: Steady, tmp_path: Path) -> None:
     out, log = tmp_path / "run", tmp_path / "log"
     for number in (0, 1):
         child = start(log, *RING, "--out", str(out), "--resume")

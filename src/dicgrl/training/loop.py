@@ -11,11 +11,10 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import Self
 
 from dicgrl.common.options import Section, option
 from dicgrl.common.seeding import seeded

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Self
 
-from typing_extensions import Self, override
+from typing_extensions import override
 
 from dicgrl.common.options import Section, option
 from dicgrl.training.loop import Schedule
