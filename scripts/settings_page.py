@@ -25,11 +25,12 @@ Written by `python scripts/settings_page.py` from the settings that components d
 in Python: `Learner(dim=100)`. Strategies and models of your own bring theirs (see
 [examples](../examples)).
 
-*dicgrl* is what a graph of your own gets with the default strategy (`default.links.toml` and
-`default.nodes.toml` in `src/dicgrl/recipes`, which make dicgrl bounded); *others* what holds for
-other strategies and plain models; where only dicgrl has a setting, what holds in a recipe file that
-does not name it. The known datasets have recipes there that say more. `model` and `strategy` have
-options of their own, `--model` and `--strategy` (dicgrl unless given).
+The columns say what a graph of your own gets (`default.links.toml` and `default.nodes.toml` in
+`src/dicgrl/recipes`): *fresh* with the default strategy, *dicgrl* with that one, which is bounded
+there, *others* with other strategies and plain models; where only fresh or dicgrl has a setting,
+what holds in a recipe file that does not name it. The known datasets have recipes there that say
+more. `model` and `strategy` have options of their own, `--model` and `--strategy` (fresh unless
+given).
 
 `--set` and `Learner` refuse what neither the strategy nor the model has a use for. Of several
 strategies in one command it is enough that one uses a setting; others ignore it. What only another
@@ -39,7 +40,7 @@ setting puts out of use (`shield_rank` with `shield=0`, `heads` of a divided net
 
 {rows}
 """
-_COLUMNS = {"links": "dicgrl, links", "nodes": "dicgrl, nodes"}
+_OWN = (DEFAULT_STRATEGY, "dicgrl")  # strategies with columns of their own
 
 
 def page() -> str:
@@ -115,21 +116,24 @@ def _table(
         users: The strategies that have them; none where they are not settings of strategies.
         chosen: The component that has them, by the setting that chooses it.
     """
-    by_default = not users or DEFAULT_STRATEGY in users
-    other = next((each for each in users or ("lower",) if each != DEFAULT_STRATEGY), None)
+    own = [each for each in _OWN if each in users] if users else ["dicgrl"]
+    others = [each for each in users or [DEFAULT_STRATEGY] if each not in own]
     header = ["setting", "default", "bounds", "meaning"]
-    if by_default:
-        columns = [_COLUMNS[task.recipe] for task in tasks] if users else ["dicgrl"]
-        header[1:2] = [*columns, "others"]
+    if own:
+        kinds = [f", {task.recipe}" for task in tasks] if users else [""]
+        header[1:2] = [*(f"{each}{kind}" for each in own for kind in kinds), "others"]
     lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
     for name, known in options.items():
         if not any(name in Settings(task.default_model).names() for task in tasks):
             continue
         cells = [f"`{name}`"]
-        if by_default:
-            cells += [_value(task, name, DEFAULT_STRATEGY, chosen) for task in tasks]
-        found = [_value(task, name, other, chosen) for task in tasks] if other else []
-        cells.append(" / ".join(dict.fromkeys(found)) or _shown(known.default))
+        cells += [_value(task, name, each, chosen) for each in own for task in tasks]
+        found: dict[str, str] = {}  # with the first strategy that has it
+        for each in others:
+            values = dict.fromkeys(_value(task, name, each, chosen) for task in tasks)
+            found.setdefault(" / ".join(values), each if found else "")
+        others_say = ", ".join(f"{each} {value}".strip() for value, each in found.items())
+        cells.append(others_say or _shown(known.default))
         bounds = known.bounds or ", ".join(map(str, known.choices or ()))
         lines.append(f"| {' | '.join([*cells, bounds, known.help])} |")
     return lines

@@ -24,7 +24,7 @@ from dicgrl.trainers import LinkTrainer, NodeTrainer
 from dicgrl.training import FitReport, TrainingSet
 
 CPU = torch.device("cpu")
-STRATEGIES = ("frozen", "lower", "upper", "ewc", "emr", "gem", "dicgrl")
+STRATEGIES = ("frozen", "lower", "upper", "warm", "ewc", "emr", "gem", "dicgrl", "fresh")
 DIVIDED: dict[str, Any] = {"components": 4, "top": 2}
 LINK_FORMS: dict[str, dict[str, Any]] = {
     "transe": {"model": "transe"},
@@ -106,6 +106,7 @@ def network_stream(seed: int = 0) -> NetworkStream:
 def settings_of(form: str, strategy: str, **changes: Any) -> Settings:
     """Settings of a small model; those that only other strategies have are left out."""
     small: dict[str, Any] = {"epochs": 3, "lr": 0.05, "strategy": strategy, "budget": "6"}
+    small |= {"effort": "48", "passes": 3}
     if form in LINK_FORMS:
         small |= {"dim": 8, "negatives": 4, "batch": 8, "margin": 2.0, "validate_every": 2}
         if "components" in LINK_FORMS[form]:

@@ -31,4 +31,4 @@ def test_the_command_line_knows_them_without_pytorch() -> None:
         "print(dicgrl.tasks.DEFAULT_STRATEGY, 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert done.stdout.split() == ["dicgrl", "False"]
+    assert done.stdout.split() == ["fresh", "False"]

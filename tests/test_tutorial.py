@@ -45,7 +45,7 @@ def village(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_command_works(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert len(COMMANDS) == 13
+    assert len(COMMANDS) == 14
     for command in COMMANDS:
         words = shlex.split(command)
         quick = (*QUICK, "--device", "cpu") if words[0] == "run" else ()

@@ -13,7 +13,7 @@ from dicgrl.readers import read_stream
 LINKS = {"dim": 8, "batch": 16, "epochs": 3, "negatives": 4, "validate_every": 1, "lr": 0.05}
 NODES = {"epochs": 3, "hidden": 4, "lr": 0.05}
 DIVIDED = {"components": 4, "top": 2}
-STRATEGIES = ("frozen", "lower", "upper", "ewc", "emr", "gem", "dicgrl")
+STRATEGIES = ("frozen", "lower", "upper", "warm", "ewc", "emr", "gem", "dicgrl", "fresh")
 
 
 def write_ring(folder: Path, parts: int = 3) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dicgrl.cli import main
-from tests.cli.helpers import DICGRL, LINKS, NODES, Cli, Outcome
+from tests.cli.helpers import DICGRL, DIVIDED_NODES, LINKS, Cli, Outcome
 from tests.tiny import write_circles, write_growing_circles, write_ring
 
 
@@ -66,8 +66,8 @@ def trained_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for words in (
             ("ring", *DICGRL, "--out", place / "divided"),
             ("ring", *LINKS, "--strategy", "lower", "--out", place / "plain"),
-            ("circles", *NODES, "--out", place / "nodes"),
-            ("growing/circles", *NODES, "--out", place / "begun"),
+            ("circles", *DIVIDED_NODES, "--out", place / "nodes"),
+            ("growing/circles", *DIVIDED_NODES, "--out", place / "begun"),
             ("ring", *LINKS, "--merged", "--out", place / "merged"),
         ):
             source, *options = words

@@ -14,9 +14,11 @@ import numpy as np
 SMALL = ("--device", "cpu", "--set", "epochs=2")
 LINKS = (*SMALL, "--set", "dim=8", "--set", "batch=16")
 DIVIDED = (*LINKS, "--set", "components=4", "--set", "top=2")
-# The default recipes have dozens of epochs for later parts.
-DICGRL = (*DIVIDED, "--set", "later_epochs=2", "--set", "arrive_epochs=2")
-NODES = (*SMALL, "--set", "hidden=4", "--set", "later_epochs=2")
+# The default recipes have dozens of epochs for later parts of dicgrl.
+BRIEF = ("--set", "later_epochs=2", "--set", "arrive_epochs=2")
+DICGRL = (*DIVIDED, *BRIEF, "--strategy", "dicgrl")
+NODES = (*SMALL, "--set", "hidden=4")
+DIVIDED_NODES = (*NODES, "--set", "later_epochs=2", "--strategy", "dicgrl")
 
 
 class Outcome(NamedTuple):

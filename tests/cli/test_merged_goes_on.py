@@ -12,15 +12,16 @@ from dicgrl import (
     Learner,
     load_stream,
 )
-from tests.cli.helpers import DICGRL, LINKS, NODES, Cli, refused
-from tests.runs import measured
+from dicgrl.jobs.merged import run_merged
+from tests.cli.helpers import DIVIDED, LINKS, NODES, Cli, refused
+from tests.runs import measured, recipe_of
 
 pytestmark = pytest.mark.usefixtures("trained_runs_here")
 
 
 @pytest.mark.parametrize(
     ("source", "words"),
-    [("ring", LINKS), ("ring", (*DICGRL, "--disentangled")), ("circles", NODES)],
+    [("ring", LINKS), ("ring", (*DIVIDED, "--disentangled")), ("circles", NODES)],
     ids=["plain", "divided", "nodes"],
 )
 def test_a_run_on_all_parts_answers_the_same_questions(
@@ -54,21 +55,30 @@ def test_a_run_on_all_parts_answers_the_same_questions(
     refused(cli("compare", "plain", "mine"), "plain and mine have learned different graphs")
 
 
-@pytest.mark.parametrize(("form", "strategy"), [("--disentangled", "dicgrl"), ("--plain", "lower")])
-def test_what_follows_is_learned_by_components_where_there_are_any(
-    form: str, strategy: str, cli: Cli
-) -> None:
-    division = DICGRL if form == "--disentangled" else LINKS
+@pytest.mark.parametrize("form", ["--disentangled", "--plain"])
+def test_what_follows_is_learned_by_the_default_strategy(form: str, cli: Cli) -> None:
+    division = DIVIDED if form == "--disentangled" else LINKS
     assert cli("run", "ring", *division, "--merged", form, "--out", "mine", "--json").code == 0
     before = Learner.load("mine", device="cpu")
     Path("more.tsv").write_text("e1\tplus 1\tnewcomer\n", encoding="utf-8")
-    results = json.loads(cli("learn", "mine", "more.tsv", "--json").out)
-    assert results["strategy"] == strategy
+    learned = cli("learn", "mine", "more.tsv", "--json")
+    assert (learned.code, learned.err) == (0, "")
+    results = json.loads(learned.out)
+    assert results["strategy"] == "fresh"
     assert [part["part"] for part in results["parts"]] == [0, 1]
+    assert results["parts"][1]["replayed_examples"] > 0
     after = Learner.load("mine", device="cpu")
     assert after.settings.as_dict() == before.settings.as_dict()
-    near = after.settings.start == "neighbours" or after.strategy.starts_from_neighbours
-    assert near == (strategy == "dicgrl")
+
+
+def test_a_plain_model_that_would_be_fine_tuned_says_so(cli: Cli) -> None:
+    """As releases up to 0.1 merged parts."""
+    stream = load_stream("./ring")
+    run_merged(stream, recipe_of("links", "lower"), device="cpu", out=Path("mine"))
+    Path("more.tsv").write_text("e1\tplus 1\tnewcomer\n", encoding="utf-8")
+    code, out, err = cli("learn", "mine", "more.tsv", "--json")
+    assert code == 0 and json.loads(out)["strategy"] == "lower"
+    assert "fine-tuned, and forgets" in err and "goes on by fresh" in err
 
 
 def test_the_older_spelling_means_the_same(cli: Cli) -> None:

@@ -53,7 +53,7 @@ def test_json_is_what_the_folder_holds(cli: Cli) -> None:
     assert (code, err) == (0, "")
     results = json.loads(out)
     assert results == json.loads(Path("run/results.json").read_text(encoding="utf-8"))
-    assert (results["strategy"], results["model"], results["seed"]) == ("dicgrl", "gat", 2)
+    assert (results["strategy"], results["model"], results["seed"]) == ("fresh", "gat", 2)
     assert "accuracy" in results["parts"][-1]["whole"]
 
 

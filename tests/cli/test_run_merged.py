@@ -135,7 +135,7 @@ def test_triples_are_set_aside_where_asked(merged: Cli) -> None:
         (("--set", "margn=3"), ("setting", "'margn'", "did you mean 'margin'?")),
         (("--set", "loss=softmargn"), ("loss", "'softmargn'", "did you mean 'softmargin'?")),
         (("--set", "epochs=many"), ("epochs='many'", "a whole number")),
-        (("--set", "lr=-1"), ("lr=-1", "above 0")),
+        (("--set", "lr=-1"), ("lr=-1", "at least 0")),
         (("--set", "lr"), ("'lr'", "key=value")),
         (("--set", "components=3", "--set", "top=4"), ("top=4", "components=3")),
         (("--model", "convkb", "--set", "filters=-1"), ("filters=-1", "at least 1")),

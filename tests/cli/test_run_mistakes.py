@@ -28,7 +28,7 @@ RUN_MISTAKES = {
     "resume over merged": (("ring", "--resume", "--out", "merged"), ("merged", "part by part")),
     "other settings": (
         ("ring", *LINKS, "--strategy", "lower", "--set", "lr=0.5", "--resume", "--out", "plain"),
-        ("lr=0.003, not 0.5", "choose another folder"),
+        ("lr=0.0, not 0.5", "choose another folder"),
     ),
     "other seed": (
         ("ring", *LINKS, "--strategy", "lower", "--seed", "9", "--resume", "--out", "plain"),
@@ -45,18 +45,31 @@ RUN_MISTAKES = {
     "model": (("ring", "--model", "tranes"), ("did you mean 'transe'?", "convkb", "gat")),
     "strategy": (
         ("ring", "--strategy", "lower,dicgl"),
-        ("'dicgl'", "did you mean 'dicgrl'?", "emr, ewc, frozen, gem, lower, upper"),
+        ("'dicgl'", "did you mean 'dicgrl'?", "emr, ewc, fresh, frozen, gem, lower, upper, warm"),
     ),
     "empty strategy": (("ring", "--strategy", "lower,"), ("unknown strategy ''", "upper")),
     "option": (("ring", "--modl", "x"), ("--modl", "--model")),
     "setting": (("ring", "--set", "epoch=3"), ("'epoch'", "did you mean 'epochs'?", "budget")),
     "no effect": (("circles", "--set", "max_drift=0.1"), ("max_drift", "no effect on a network")),
-    "budget": (("ring", "--set", "budget=lots"), ("budget='lots'", "10%", "all")),
-    "choice": (("ring", "--set", "selection=tap"), ("'tap'", "did you mean 'top'?", "sample")),
+    "budget": (
+        ("ring", "--strategy", "emr", "--set", "budget=lots"),
+        ("budget='lots'", "10%", "all"),
+    ),
+    "effort": (("ring", "--set", "effort=abc"), ("effort='abc'", "a share such as 10%", "all")),
+    "no effort": (("ring", "--set", "effort=-1"), ("effort='-1'", "a share such as 10%")),
+    "one bad effort": (("circles", "--set", "effort=10%,2y"), ("effort='2y'", "500 or all")),
+    "epochs of the default": (
+        ("ring", "--set", "later_epochs=3"),
+        ("later_epochs has no effect with strategy fresh", "lower"),
+    ),
+    "choice": (
+        ("ring", "--strategy", "dicgrl", "--set", "selection=tap"),
+        ("'tap'", "did you mean 'top'?", "sample"),
+    ),
     "recipe": (("ring", "--recipe", "papr"), ("'papr'", "did you mean 'paper'?")),
     "set strategy": (("ring", "--set", "strategy=emr"), ("--strategy emr",)),
     "set model": (("ring", "--set", "model=convkb"), ("--model convkb",)),
-    "plain dicgrl": (("ring", "--plain"), ("disentangled model",)),
+    "plain dicgrl": (("ring", "--strategy", "dicgrl", "--plain"), ("disentangled model",)),
     "plain dicgrl, late": (
         ("ring", "--strategy", "lower,dicgrl", "--set", "components=0"),
         ("disentangled model",),
@@ -99,6 +112,14 @@ def test_a_model_that_cannot_fit_is_refused(
 ) -> None:
     refused(cli("run", *words, "--out", "never"), mentioned, "GB of memory", "GB are free")
     assert not Path("never").exists()
+
+
+@pytest.mark.parametrize("effort", ["10", "10%,5x", "all"])
+def test_an_effort_may_be_a_number_a_share_or_all(cli: Cli, effort: str) -> None:
+    words = ("--strategy", "fresh,warm", "--set", f"effort={effort}", "--json")
+    for results in json.loads(cli("run", "ring", *LINKS, *words).out):
+        assert results["settings"]["effort"] == effort
+        assert [part["epochs"] > 0 for part in results["parts"]] == [True] * 3
 
 
 def test_settings_without_use_are_refused_before_anything_runs(cli: Cli) -> None:

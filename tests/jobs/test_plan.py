@@ -37,7 +37,7 @@ def test_a_plan_is_made_without_learning_or_writing(tmp_path: Path) -> None:
         ({"strategies": ["lower"], "changes": ["budget=5%"]}, "budget has no effect"),
         ({"changes": {"epoch": 3}}, "did you mean 'epochs'"),
         ({"changes": {"strategy": "emr"}}, "use --strategy emr"),
-        ({"disentangled": False}, "disentangled model"),
+        ({"strategies": ["dicgrl"], "disentangled": False}, "disentangled model"),
         ({"model": "gat"}, "knowledge graph"),
         ({"resume": True}, "--resume is about the parts in a folder"),
         ({"keep": "last", "merged": True, "out": Path("x")}, "without --merged"),

@@ -292,7 +292,7 @@ def test_the_chosen_settings_come_back_from_their_file(tmp_path: Path) -> None:
             strategy=settings.strategy,
         )
         assert loaded.settings == settings and loaded.name == str(path)
-    whole = Settings(model="convkb", lr=0.5)
+    whole = Settings("convkb", "fresh", lr=0.5)
     path.write_text(recipe_text(best(whole, merged=True)), encoding="utf-8")
     assert load_recipe(str(path), "anything", "convkb").settings == whole
 

@@ -340,3 +340,55 @@ def test_what_a_table_says_it_will_gain_it_gains(sizes: list[int]) -> None:
         assert len(table._buffers["rows"]) == room + said
         room += said
         assert table.gains(0) == 0
+
+
+@given(st.lists(st.sampled_from([1.0, 0.5, 0.25, 0.125]), min_size=1, max_size=8), st.booleans())
+def test_a_slowed_row_moves_its_share_of_the_way(paces: list[float], some: bool) -> None:
+    count = len(paces)
+
+    def moved(slow: bool, steps: int = 1) -> Tensor:
+        table = table_of(torch.zeros(count, WIDTH))
+        optimiser = RowAdam([table], lr=0.1)
+        if slow:
+            table.slow(torch.tensor(paces))
+            assert table.movable is None and not table.frozen
+        for seed in range(steps):
+            touched = torch.arange(0, count, 2 if some else 1)
+            table.accumulate(touched, made(len(touched), seed))
+            optimiser.step()
+        return table.rows
+
+    share = torch.tensor(paces)[:, None]
+    assert torch.equal(moved(slow=True), share * moved(slow=False))  # powers of 2: no rounding
+    torch.testing.assert_close(moved(slow=True, steps=5), share * moved(slow=False, steps=5))
+
+
+@pytest.mark.parametrize("then", [None, [1, 2]])
+def test_restricting_forgets_what_was_slowed(then: list[int] | None) -> None:
+    def step(table: Table) -> Tensor:
+        before = table.rows.clone()
+        table.accumulate(torch.arange(4), torch.ones(4, WIDTH))
+        RowAdam([table], lr=0.1).step()
+        return table.rows - before
+
+    table, plain = table_of(made(4)), table_of(made(4))
+    table.slow(torch.tensor([0.5, 0.5, 1.0, 1.0]))
+    assert table.pace() is not None and "pace" not in table.snapshot()
+    table.restrict(None if then is None else torch.tensor(then))
+    assert (table.pace() is None) == (then is None)
+    moved, expected = step(table), step(plain)
+    for row in range(4):
+        closed = then is not None and row not in then
+        assert torch.equal(moved[row], torch.zeros(WIDTH) if closed else expected[row])
+    table.restrict(None)
+    assert table.pace() is None
+
+
+def test_slowing_opens_what_was_closed() -> None:
+    table = table_of(torch.zeros(3, WIDTH))
+    table.restrict(torch.tensor([2]))
+    table.slow(torch.tensor([0.5, 1.0, 1.0]))
+    table.accumulate(torch.arange(3), torch.ones(3, WIDTH))
+    RowAdam([table], lr=0.1).step()
+    assert torch.equal(2 * table.rows[0], table.rows[1]) and torch.equal(*table.rows[1:])
+    assert table.rows[1].abs().min() > 0.09

@@ -168,7 +168,9 @@ def test_a_name_of_another_section_cannot_be_taken() -> None:
         class Settings(LaterSettings):
             lr: float = option(0.1, "One more learning rate.")
 
-    with pytest.raises(UserError, match=r"^lr is a setting of both Schedule and .*Rated\.Settings"):
+    with pytest.raises(
+        UserError, match=r"^lr is a setting of both LinkSchedule and .*Rated\.Settings"
+    ):
         Settings("transe", Rated.name)
 
 
@@ -182,7 +184,7 @@ def test_settings_of_ingredients_are_joined() -> None:
     assert (settings.budget, settings.strength, settings.later_epochs) == ("5%", 2.0, 3)
     with pytest.raises(UserError, match=r"^strength=-1\.0: expected at least 0"):
         Settings("transe", BOTH, strength=-1)
-    with pytest.raises(UserError, match=r"^budget='some': expected 10%"):
+    with pytest.raises(UserError, match=r"^budget='some': expected a share such as 10%"):
         Settings("transe", BOTH, budget="some")
 
 

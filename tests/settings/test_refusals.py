@@ -34,11 +34,10 @@ from tests.settings.known import TASKS
         (["options=x"], "unknown setting 'options'"),
         (["dim=0"], "dim=0: expected at least 1"),
         (["negatives=0"], "negatives=0"),
-        (["batch=-1"], "batch=-1"),
-        (["epochs=0"], "epochs=0"),
+        (["batch=-1"], "batch=-1: expected at least 0"),
+        (["epochs=-1"], "epochs=-1: expected at least 0"),
         (["validate_every=0"], "validate_every=0"),
-        (["lr=0"], "lr=0.0: expected a number above 0"),
-        (["lr=-1"], "lr=-1.0"),
+        (["lr=-1"], "lr=-1.0: expected at least 0"),
         (["lr=nan"], "lr=nan"),
         (["lr=inf"], "lr=inf"),
         (["margin=nan"], "margin=nan"),
@@ -65,6 +64,11 @@ from tests.settings.known import TASKS
 def test_what_makes_no_sense_is_refused(texts: list[str], message: str) -> None:
     with pytest.raises(UserError, match=message):
         Settings().parsed(texts)
+
+
+def test_the_schedule_of_links_may_be_left_to_the_number_of_triples() -> None:
+    settings = Settings().parsed(["epochs=0", "batch=0", "lr=0"])
+    assert (settings.epochs, settings.batch, settings.lr) == (0, 0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +124,10 @@ def test_what_makes_no_sense_for_nodes_is_refused(texts: list[str], message: str
         ("ewc", "strength=nan", "strength=nan"),
         ("lower", "later_rate=inf", "later_rate=inf"),
         ("dicgrl", "fan=-1", "fan=-1"),
+        ("fresh", "passes=0", "passes=0: expected at least 1"),
+        ("fresh", "later_rate=-1", "later_rate=-1"),
+        ("fresh", "validate_on=test", "unknown validate_on 'test'"),
+        ("warm", "effort=most", "effort='most': expected a share such as 10%"),
         ("dicgrl", "shield=some", "shield='some': .* 500 or all, or activated"),
     ],
 )
@@ -128,6 +136,12 @@ def test_settings_of_strategies_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(UserError, match=message):
         Settings(model, strategy).parsed([text])
+
+
+@pytest.mark.parametrize("pace", ["-0.1", "1.1", "nan"])
+def test_a_pace_of_old_rows_that_makes_no_sense_is_refused(pace: str) -> None:
+    with pytest.raises(UserError, match=f"old_pace={pace}: expected"):
+        Settings("transe", "fresh").parsed([f"old_pace={pace}"])
 
 
 def test_a_drift_that_makes_no_sense_is_refused() -> None:
@@ -194,8 +208,13 @@ def test_a_budget_is_a_share_a_multiple_or_a_number_and_never_more_than_there_is
 @pytest.mark.parametrize(
     "text", ["", "many", "-1", "-5%", "nan", "inf", "nan%", "1e999x", "10%%", "0.1"]
 )
-@pytest.mark.parametrize("name", ["budget", "shield"])
-def test_a_budget_that_makes_no_sense_is_refused(text: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "name"),
+    [("dicgrl", "budget"), ("dicgrl", "shield"), ("fresh", "effort"), ("warm", "effort")],
+)
+def test_an_amount_that_makes_no_sense_is_refused(text: str, strategy: str, name: str) -> None:
     for model in TASKS:
         with pytest.raises(UserError, match=f"{name}=.*expected a share such as 10%, 2x"):
-            Settings(model, "dicgrl", **{name: text})
+            Settings(model, strategy, **{name: text})
+        with pytest.raises(UserError, match=f"{name}=.*expected a share such as 10%, 2x"):
+            Settings(model, strategy, **{name: f"10%,{text}"})

@@ -8,8 +8,8 @@ import pytest
 
 from dicgrl import UserError
 from dicgrl.settings import Settings
-from tests.tiny import STRATEGIES
 
+STRATEGIES = ("frozen", "lower", "upper", "ewc", "emr", "gem", "dicgrl")
 CONTINUAL: dict[str, Any] = {
     "later_epochs": 7,
     "later_rate": 0.5,

@@ -40,6 +40,9 @@ OTHER: dict[str, Any] = {  # another value for every setting that some have no u
     "beta": 9.0,
     "orders": 1,
     "dense_rate": 0.1,
+    "effort": "50%",
+    "passes": 1,
+    "old_pace": 0.9,
 }
 USERS = of_strategies()
 
@@ -72,7 +75,10 @@ def test_a_strategy_has_only_settings_of_its_own(kind: str, strategy: str) -> No
     ("strategy", "name"),
     [
         (strategy, name)
-        for name in ("later_epochs", "later_rate", "validate_on", "budget", "strength", "weight1")
+        for name in (
+            *("later_epochs", "later_rate", "validate_on", "budget", "strength", "weight1"),
+            *("effort", "passes", "old_pace"),
+        )
         for strategy in USERS[name]
     ],
 )
@@ -80,6 +86,8 @@ def test_what_a_strategy_has_a_use_for_changes_something(strategy: str, name: st
     short: dict[str, Any] = {}
     if strategy == "dicgrl":
         short = {"later_epochs": 4, "arrive_epochs": 4, "budget": "all"}
+    if strategy == "fresh":
+        short = {"effort": "all"}
     settings = learner_of("divided", strategy, epochs=4, **short).settings
     assert not same_model(settings, {name: OTHER[name]})
 
@@ -95,8 +103,11 @@ def test_the_users_of_a_setting_are_those_that_declare_it() -> None:
     assert {name for name, users in USERS.items() if users == list(STRATEGIES)} == {"start"}
     assert USERS["budget"] == ["emr", "gem", "dicgrl"]
     assert USERS["strength"] == ["ewc"]
-    assert USERS["later_epochs"] == USERS["later_rate"] == ["lower", "ewc", "emr", "gem", "dicgrl"]
-    assert set(USERS["validate_on"]) == {"upper", *USERS["later_epochs"]}
+    assert USERS["effort"] == ["warm", "fresh"]
+    assert USERS["passes"] == USERS["old_pace"] == ["fresh"]
+    assert USERS["later_epochs"] == ["lower", "ewc", "emr", "gem", "dicgrl"]
+    assert set(USERS["later_rate"]) == {*USERS["later_epochs"], *USERS["effort"]}
+    assert set(USERS["validate_on"]) == {"upper", *USERS["later_rate"]}
     for name, users in USERS.items():
         assert set(strategies_using(name)) >= set(users)
     assert set(STRATEGIES) <= Strategy.registry.keys()
@@ -120,7 +131,7 @@ def test_a_setting_without_use_cannot_be_asked_for(model: str) -> None:
 @pytest.mark.parametrize("model", TASKS)
 def test_of_several_strategies_one_that_uses_a_setting_is_enough(model: str) -> None:
     task = task_of_model(model)
-    check_use(USERS, task, [Form("dicgrl", True), Form("ewc", False)])
+    check_use(USERS, task, [Form("dicgrl", True), Form("ewc", False), Form("fresh", False)])
     check_use(["budget", "top"], task, [Form("lower", False), Form("dicgrl", True)])
     forms = [Form("lower", False), Form("upper", True), Form("lower", True)]
     with pytest.raises(UserError, match=r"^budget has no effect with strategy lower, upper; "):
@@ -130,21 +141,23 @@ def test_of_several_strategies_one_that_uses_a_setting_is_enough(model: str) -> 
 def test_what_is_refused_for_networks_has_no_effect_on_them() -> None:
     """All of it at once changes no answer and no weight; on links it does."""
     asked = {name: OTHER[name] for name in needing("rows", "gat")}
-    assert len(asked) == 7
-    for kind in ("nodes", "links"):
-        settings = learner_of(kind, "dicgrl", later_epochs=4).settings
-        assert same_model(settings, asked) == (kind == "nodes")
+    assert len(asked) == 8
+    for strategy in ("dicgrl", "fresh"):
+        for kind in ("nodes", "links"):
+            settings = learner_of(kind, strategy).settings
+            assert same_model(settings, asked) == (kind == "nodes")
 
 
 @pytest.mark.parametrize("name", sorted(needing("rows", "gat")))
 def test_what_has_no_effect_cannot_be_asked_for(name: str) -> None:
-    nodes, links = Settings("gat", "dicgrl"), Settings("transe", "dicgrl")
+    strategy = USERS.get(name, ["dicgrl"])[0]
+    nodes, links = Settings("gat", strategy), Settings("transe", strategy)
     default = getattr(nodes, name)
     text = f"{name}={str(default).lower()}"
     with pytest.raises(UserError, match=f"^{name} has no effect on a network"):
         nodes.parsed([text])
     with pytest.raises(UserError, match=f"^{name} has no effect on a network"):
-        Learner("gat", "dicgrl", **{name: default})
+        Learner("gat", strategy, **{name: default})
     assert name not in nodes.names()
     assert links.parsed([text]) == links
     assert nodes.changed({name: default}) == nodes  # as a recipe does

@@ -21,9 +21,12 @@ from tests.tiny import write_circles, write_ring
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and signals")
 
 SMALL = ("--device", "cpu", "--seed", "4", "--set", "epochs=4", "--set", "validate_every=1")
-RING = ("run", "ring", *SMALL, "--set", "dim=8", "--set", "batch=16", "--set", "components=4")
-RING = (*RING, "--set", "top=2", "--set", "arrive_epochs=3", "--set", "later_epochs=2")
+FRESH = ("run", "ring", *SMALL, "--set", "dim=8", "--set", "batch=16", "--set", "components=4")
+FRESH = (*FRESH, "--set", "top=2")
+RING = (*FRESH, "--strategy", "dicgrl", "--set", "arrive_epochs=3", "--set", "later_epochs=2")
+FRESH = (*FRESH, "--set", "effort=50%")
 CIRCLES = ("run", "circles", *SMALL, "--strategy", "ewc", "--set", "hidden=4")
+Steady = dict[tuple[str, ...], dict[str, Any]]
 FINISHED = {"config.json", "results.json", "trace.jsonl", "curves.png"} | {
     f"part-{number}" for number in range(3)
 }
@@ -37,8 +40,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def steady(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Results of runs that nobody disturbed, by dataset."""
+def steady(tmp_path_factory: pytest.TempPathFactory) -> Steady:
+    """Results of runs that nobody disturbed."""
     place = tmp_path_factory.mktemp("steady")
     write_ring(place / "ring")
     write_circles(place / "circles")
@@ -46,10 +49,10 @@ def steady(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]
     before = Path.cwd()
     os.chdir(place)
     try:
-        for words in (RING, CIRCLES):
-            out = place / f"{words[1]} run"
+        for number, words in enumerate((RING, CIRCLES, FRESH)):
+            out = place / f"run {number}"
             assert ended(start(place / "log", *words, "--out", str(out))) == 0
-            found[words[1]] = finished(out)
+            found[words] = finished(out)
     finally:
         os.chdir(before)
     return found
@@ -77,13 +80,17 @@ def loadable(out: Path) -> int:
 
 @pytest.mark.parametrize(
     ("words", "moments"),
-    [(RING, (1, 4, 9, 15, 22, 1, 14, 20, 23)), (CIRCLES, (3, 12, 21, 13, 22, 8, 21))],
-    ids=["links", "nodes"],
+    [
+        (RING, (1, 4, 9, 15, 22, 1, 14, 20, 23)),
+        (CIRCLES, (3, 12, 21, 13, 22, 8, 21)),
+        (FRESH, (4, 15, 22, 14, 20, 23)),
+    ],
+    ids=["links", "nodes", "default"],
 )
 def test_killed_while_files_are_written(
     words: tuple[str, ...],
     moments: tuple[int, ...],
-    steady: dict[str, dict[str, Any]],
+    steady: Steady,
     tmp_path: Path,
 ) -> None:
     """Again and again, in one run. A part takes some twenty syncs, so there is progress."""
@@ -97,12 +104,10 @@ def test_killed_while_files_are_written(
     assert reached == sorted(reached) and {0, 1, 2} <= set(reached)
     assert halves, "no part was caught under its temporary name"
     assert ended(start(log, *words, "--out", str(out), "--resume")) == 0
-    assert finished(out) == steady[words[1]]  # and the halves are gone
+    assert finished(out) == steady[words]  # and the halves are gone
 
 
-def test_killed_while_the_model_before_is_removed(
-    steady: dict[str, dict[str, Any]], tmp_path: Path
-) -> None:
+def test_killed_while_the_model_before_is_removed(steady: Steady, tmp_path: Path) -> None:
     log = tmp_path / "log"
     halves = 0
     for die_at in range(42, 47):  # the second part is complete, then the first one's model goes
@@ -111,15 +116,13 @@ def test_killed_while_the_model_before_is_removed(
         assert ended(start(log, *words, die_at=die_at)) == -signal.SIGKILL
         halves += len(list(out.glob("part-*/model.json"))) == 2 == loadable(out)
         assert ended(start(log, *words, "--resume")) == 0
-        assert finished(out) == steady["ring"]
+        assert finished(out) == steady[RING]
         assert [path.parent.name for path in out.glob("*/model.*")] == ["part-2", "part-2"]
         assert not list(out.rglob(".*"))
     assert halves, "no model was caught between two parts"
 
 
-def test_killed_at_moments_that_nobody_chose(
-    steady: dict[str, dict[str, Any]], tmp_path: Path
-) -> None:
+def test_killed_at_moments_that_nobody_chose(steady: Steady, tmp_path: Path) -> None:
     out, log = tmp_path / "run", tmp_path / "log"
     chance = random.Random(7)
     kills = 0
@@ -135,12 +138,10 @@ def test_killed_at_moments_that_nobody_chose(
     else:
         assert ended(start(log, *RING, "--out", str(out), "--resume")) == 0
     assert kills, "the run ended before it could be killed once"
-    assert finished(out) == steady["ring"]
+    assert finished(out) == steady[RING]
 
 
-def test_killed_as_soon_as_a_part_is_there(
-    steady: dict[str, dict[str, Any]], tmp_path: Path
-) -> None:
+def test_killed_as_soon_as_a_part_is_there(steady: Steady, tmp_path: Path) -> None:
     out, log = tmp_path / "run", tmp_path / "log"
     for number in (0, 1):
         child = start(log, *RING, "--out", str(out), "--resume")
@@ -151,7 +152,7 @@ def test_killed_as_soon_as_a_part_is_there(
         ended(child)
         assert loadable(out) >= number + 1
     assert ended(start(log, *RING, "--out", str(out), "--resume")) == 0
-    assert finished(out) == steady["ring"]
+    assert finished(out) == steady[RING]
 
 
 def test_interrupted_by_the_user(tmp_path: Path) -> None:

@@ -68,6 +68,21 @@ def test_retraining_passes_everything_old_and_new_apart() -> None:
     assert of_links("upper") == expected((90, 0), (36, 90), (30, 126))
 
 
+def test_fresh_passes_what_is_new_and_as_much_of_what_is_old_as_its_effort_allows() -> None:
+    # 4 passes of 24: 12 new and 12 old, then 10 new and 14 old.
+    found = of_links("fresh", effort="96", passes=4)
+    assert found == expected((90, 0), (48, 48), (40, 56))
+    found = of_links("fresh", effort="96", passes=2)
+    assert found == expected((90, 0), (24, 72), (20, 76))
+    assert of_links("fresh", effort="1x") == expected((90, 0), (12, 0), (10, 0))
+
+
+def test_warm_passes_everything_in_whole_epochs() -> None:
+    # Of 42 and 52 triples.
+    assert of_links("warm", effort="84") == expected((90, 0), (24, 60), (20, 84))
+    assert of_links("warm", effort="1x") == expected((90, 0), (12, 30), (10, 42))
+
+
 def test_replay_passes_its_memory_in_every_epoch() -> None:
     assert of_links("emr") == expected((90, 0), (36, 18), (30, 18))
     assert of_links("emr", budget="all") == expected((90, 0), (36, 90), (30, 126))

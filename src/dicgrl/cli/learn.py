@@ -45,8 +45,8 @@ def learn(
 
     if would_fine_tune(folder):
         warn(
-            "a plain model of --merged is fine-tuned, and forgets; one of --merged --disentangled "
-            "goes on by dicgrl"
+            "this plain model of --merged is of an older version: it is fine-tuned, and forgets; "
+            "one that is made now goes on by fresh"
         )
     bar = parts_bar(f"{folder} {facts.name}", 1, *units(task_of(folder)))
     with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):

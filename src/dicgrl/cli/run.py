@@ -90,8 +90,10 @@ def run(
 def _run_merged(planned: PlannedRun, as_json: bool) -> None:
     from dicgrl.report.merged_table import merged_table
     from dicgrl.report.progress_bars import training_bar, units
+    from dicgrl.training import Schedule
 
-    epochs = planned.recipe.settings.epochs
+    examples = sum(len(part.train) for part in planned.stream)
+    epochs = planned.recipe.settings.of(Schedule).fitted(examples).epochs
     with training_bar(planned.title, epochs, *units(task_named(planned.stream.task))) as on_epoch:
         results = planned.execute(on_epoch=lambda _, report: on_epoch(report))
     if as_json:

@@ -27,7 +27,7 @@ def chosen_strategies(asked: Sequence[str] | None, *, merged: bool) -> list[str]
 
     Example:
         >>> chosen_strategies(None, merged=False)
-        ['dicgrl']
+        ['fresh']
         >>> chosen_strategies(["lower", "emr", "lower"], merged=False)
         ['lower', 'emr']
     """

@@ -140,7 +140,7 @@ def plan_runs(
         stream: The stream.
         source: Where it comes from; the recipe is that of the dataset of this name, if it is one.
         model: Name of the model; the task's default unless given.
-        strategies: How later parts are learned; dicgrl unless given.
+        strategies: How later parts are learned; fresh unless given.
         recipe: best, paper or the path of a recipe file.
         disentangled: Whether vectors are divided into components; as a strategy needs it unless
             given.
@@ -221,7 +221,7 @@ def run(
     Args:
         source: A dataset's name, the path of your own data, or a stream, which is learned by the
             default recipe.
-        strategy: How later parts are learned, or a list of strategies to compare; dicgrl unless
+        strategy: How later parts are learned, or a list of strategies to compare; fresh unless
             given.
         model: transe or convkb for knowledge graphs, gat or sage for networks.
         recipe: Named settings: best, paper, or the path of a recipe file (.toml).

@@ -242,7 +242,7 @@ def plan_sweep(
         source: Where it comes from; the recipe is that of the dataset of this name, if it is one.
         grid: Settings and their values, as `parse_grid` takes them.
         model: Name of the model; the task's default unless given.
-        strategy: How later parts are learned; dicgrl unless given.
+        strategy: How later parts are learned; fresh unless given.
         recipe: best, paper or the path of a recipe file.
         disentangled: Whether vectors are divided into components; as the strategy needs it unless
             given.

@@ -147,7 +147,7 @@ def chosen_settings(
     Args:
         settings: Complete ones; then nothing else is given.
         model: Name of the model; transe unless given.
-        strategy: Name of the strategy; dicgrl unless given.
+        strategy: Name of the strategy; fresh unless given.
         dataset: Name of a known dataset, whose recipe is taken; empty for none.
         changes: Settings that differ from the recipe.
 

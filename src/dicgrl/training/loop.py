@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -127,6 +127,11 @@ class Schedule(Section):
     patience: int = option(
         5, "Validations without progress after which training stops; 0 for never.", least=0
     )
+
+    def fitted(self, examples: int) -> Self:
+        """The schedule for so many training examples, where something was left to their number."""
+        del examples
+        return self
 
     def rate(self, epoch: int) -> float:
         """The learning rate of an epoch, counted from 1.

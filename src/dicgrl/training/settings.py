@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Self
+
+from typing_extensions import override
 
 from dicgrl.common.options import Section, option
 from dicgrl.training.loop import Schedule
@@ -60,14 +63,15 @@ class LinkSchedule(Schedule):
         least=0,
     )
 
-    def fitted(self, triples: int) -> LinkSchedule:
-        """The schedule for so many training triples, where something was left to their number.
+    @override
+    def fitted(self, examples: int) -> Self:
+        """What the settings above say of so many triples.
 
         Example:
             >>> LinkSchedule(epochs=0, batch=0, lr=0.0).fitted(27_000_000).epochs
             10
         """
-        ratio = math.sqrt(max(triples, 1) / _USUAL)
+        ratio = math.sqrt(max(examples, 1) / _USUAL)
         fewer, more = min(ratio, 1.0), max(ratio, 1.0)
         epochs = max(min(_EPOCHS / math.sqrt(fewer), _MOST) / more, _FEWEST)
         return replace(
