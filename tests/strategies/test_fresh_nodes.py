@@ -84,7 +84,7 @@ def test_an_update_does_not_touch_what_lies_far_away(monkeypatch: pytest.MonkeyP
 
 def test_more_is_learned_where_classes_arrive() -> None:
     stream = class_network(200, 3, shares=(0.8, 0.2), arrival=(0, 0, 1))
-    trainer, strategy = begun(stream, later_epochs=2)
+    trainer, strategy = begun(stream, update_epochs=2)
     assert strategy.learn(trainer).fits[0].epochs == 6
 
 

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from dicgrl.common.options import option
 from dicgrl.errors import UserError
-from dicgrl.strategies.base import LaterSettings, Learned, Strategy
+from dicgrl.strategies.base import Learned, Strategy, StrategySettings
 from dicgrl.strategies.budget import check_amount, examples_within
 from dicgrl.trainers import NodeTrainer, Trainer
 from dicgrl.training import NodeObjective, Schedule, TrainingSet
@@ -29,7 +29,7 @@ _CLASSES_EPOCHS, _CLASSES_RATE = 3, 2.0  # times as many and as fast where class
 
 
 @dataclass(frozen=True)
-class FreshNodesSettings(LaterSettings):
+class FreshNodesSettings(StrategySettings):
     """Settings of redrawn replay in a network."""
 
     replay: str = option(
@@ -39,25 +39,23 @@ class FreshNodesSettings(LaterSettings):
         check=check_amount,
         numbers=True,
     )
-    later_epochs: int = option(
+    update_epochs: int = option(
         20, "Epochs of every part but the first; three times as many where classes arrive.", least=1
     )
-    later_rate: float = option(
+    update_rate: float = option(
         1.0,
         "Learning rate of later parts, falling to zero, as a multiple of lr; twice that where "
         "classes arrive.",
         above=0,
     )
-    validate_on: str = option(
-        "none",
-        "Validation data that later parts are selected by: seen (of all parts so far), part (of "
-        "the newest part) or none (they are learned to the end).",
-        choices=("seen", "part", "none"),
-    )
 
-    @override
-    def later(self, schedule: Schedule) -> Schedule:
-        return replace(super().later(schedule), batch=schedule.batch or _BATCH, decay=1.0)
+    def later(self, schedule: Schedule, *, classes: bool) -> Schedule:
+        """The schedule of a later part, given that of the first and whether classes arrive."""
+        epochs, rate = self.update_epochs, self.update_rate
+        if classes:
+            epochs, rate = _CLASSES_EPOCHS * epochs, _CLASSES_RATE * rate
+        batch = schedule.batch or _BATCH
+        return replace(schedule, epochs=epochs, lr=schedule.lr * rate, batch=batch, decay=1.0)
 
     def drawn(self, old: int, new: int) -> int:
         """Old nodes that an epoch learns again."""
@@ -79,15 +77,17 @@ class FreshNodes(Strategy, name="freshnodes"):
         if not len(new):
             return Learned()
         old = trainer.examples("train", 0, trainer.newest)
-        schedule = self.settings.later(trainer.schedule)
-        if trainer.new_classes():
-            schedule = replace(
-                schedule, epochs=_CLASSES_EPOCHS * schedule.epochs, lr=_CLASSES_RATE * schedule.lr
-            )
+        classes = bool(trainer.new_classes())
+        schedule = self.settings.later(trainer.schedule, classes=classes)
         drawn = self.settings.drawn(len(old), len(new))
         training_set = RedrawnNodes(trainer, new, old, drawn, schedule.batch)
         report = self.fit(trainer, training_set, monitor, schedule)
         return Learned([report], replayed=training_set.different)
+
+    @property
+    @override
+    def _validate_on(self) -> str:
+        return "none"  # the rate falls to zero: the last epoch is kept, and nothing passed for it
 
 
 class RedrawnNodes(TrainingSet):
@@ -106,12 +106,13 @@ class RedrawnNodes(TrainingSet):
     ) -> None:
         self._old, self._drawn = old, min(drawn, len(old))
         self._met = torch.zeros(len(old), dtype=torch.bool, device=old.device)
-        some = torch.cat([new[:batch], old[:batch]])
-        some = some[:: max(len(some) // batch, 1)]  # of both, as many as a step has
+        # Such nodes as a step will have: they say how much of the network lies around it.
+        alike = torch.cat([new, old[:: max(len(old) // max(self._drawn, 1), 1)]])
+        alike = alike[:: _steps(len(new) + self._drawn, batch)]
         model = trainer.model
         learned = NodeObjective(
             trainer.labels,
-            trainer.surroundings(some, trainer.training.neighbours),
+            trainer.surroundings(alike, trainer.training.neighbours),
             trainer.training.beta,
         )
         super().__init__(lambda nodes, weight: learned(model, nodes, weight), new)
@@ -137,5 +138,10 @@ class RedrawnNodes(TrainingSet):
         nodes = torch.cat([self.examples, self._old[chosen]])
         nodes = nodes[torch.randperm(len(nodes), generator=generator, device=device)]
         # Steps of one size: a last one of a few nodes would count as much as the others.
-        for step in torch.chunk(nodes, max(round(len(nodes) / size), 1)):
+        for step in torch.chunk(nodes, _steps(len(nodes), size)):
             yield self.objective, step, torch.ones(len(step), device=device)
+
+
+def _steps(nodes: int, batch: int) -> int:
+    """Steps that so many nodes take."""
+    return max(round(nodes / batch), 1)
