@@ -176,7 +176,7 @@ class Redrawn(TrainingSet):
         self._draws = min(plan.draws, len(old))
         self._rest = torch.empty(0, dtype=torch.long, device=old.device)
         examples = torch.cat([old, new])
-        objective = trainer.objective_around(examples, plan.batch)
+        objective = trainer.objective_around(examples, min(plan.batch, self._draws + len(new)))
         super().__init__(objective, examples, trainer.weights(examples), self._draws)
 
     @property

@@ -212,8 +212,8 @@ class NodeTrainer(Trainer):
     def objective_around(self, examples: Tensor, batch: int) -> Objective:
         """The loss of batches of nodes that sees what lies around them."""
         model = self.model
-        some = examples[:: max(len(examples) // batch, 1)][:batch]  # as many as a step has
-        seen = self.surroundings(some, self.training.neighbours)
+        alike = torch.linspace(0, len(examples) - 1, min(batch, len(examples))).long()
+        seen = self.surroundings(examples[alike.to(examples.device)], self.training.neighbours)
         objective = NodeObjective(self.labels, seen, self.training.beta)
         return lambda nodes, weight: objective(model, nodes, weight)
 
