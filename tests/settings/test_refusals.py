@@ -124,7 +124,7 @@ def test_what_makes_no_sense_for_nodes_is_refused(texts: list[str], message: str
         ("ewc", "strength=nan", "strength=nan"),
         ("lower", "later_rate=inf", "later_rate=inf"),
         ("dicgrl", "fan=-1", "fan=-1"),
-        ("fresh", "passes=0", "passes=0: expected at least 1"),
+        ("fresh", "passes=-1", "passes=-1: expected at least 0"),
         ("fresh", "later_rate=-1", "later_rate=-1"),
         ("fresh", "validate_on=test", "unknown validate_on 'test'"),
         ("warm", "effort=most", "effort='most': expected a share such as 10%"),
