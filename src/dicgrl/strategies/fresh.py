@@ -93,7 +93,7 @@ def plan_of(trainer: Trainer, settings: FreshSettings) -> Plan:
     new, known = trainer.count("train", trainer.newest), trainer.count("train")
     schedule = trainer.schedule
     total = settings.positives(trainer)
-    passes = _passes_within(max(settings.passes or _PASSES, -(-total // known)), total, new)
+    passes = _passes_within(settings.passes or _PASSES, total, new, known)
     power = _PACE * min(schedule.epochs / _LEARNED, 1.0)
     return Plan(
         passes,
@@ -111,15 +111,15 @@ def _(trainer: NodeTrainer, settings: FreshSettings) -> Plan:
     draws = max(_NODE_OLD * new, _NODE_LEAST)
     if settings.effort != AUTO:
         total = settings.positives(trainer)
-        passes = _passes_within(max(passes, -(-total // trainer.count("train"))), total, new)
+        passes = _passes_within(passes, total, new, trainer.count("train"))
         draws = max(total // passes - new, 0)
     batch = trainer.schedule.batch or _NODE_BATCH
     return Plan(passes, draws, batch, _CLASS_RATE if arrive else 1.0)
 
 
-def _passes_within(most: int, total: int, new: int) -> int:
-    """Passes that leave old examples a half of all at least; one where that is too much."""
-    return max(min(most, total // (2 * new)), 1)
+def _passes_within(wanted: int, total: int, new: int, known: int) -> int:
+    """Passes that leave a half of all to old examples and draw none of them twice; one at least."""
+    return max(min(wanted, total // (2 * new)), -(-total // known), 1)
 
 
 class Fresh(Strategy, name="fresh"):
