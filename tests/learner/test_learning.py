@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -65,7 +66,11 @@ def test_a_half_learned_model_does_not_answer() -> None:
 @pytest.mark.parametrize("kind", ["links", "nodes"])
 def test_a_part_that_nothing_validates_is_learned_to_the_end(kind: str, strategy: str) -> None:
     """Older validation data would choose the epoch that learned least of it."""
-    later = {} if strategy == "upper" else {"later_epochs": 3}
+    later: dict[str, Any] = {} if strategy == "upper" else {"later_epochs": 3}
+    if strategy in ("warm", "fresh"):
+        later = {"effort": "75%", "validate_on": "seen"}
+    if strategy == "fresh":
+        later["passes"] = 3
     learner = taught(learner_of(kind, strategy, epochs=4, patience=1, **later), 1)
     part = stream_of(kind)[1]
     report = learner.learn(replace(part, valid=part.valid[:0]))
