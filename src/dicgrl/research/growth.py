@@ -131,8 +131,15 @@ class GrowthTable(Target):
     @override
     def content(self, options: Options, found: Found) -> Content:
         heads = [f"{_SHOWN[judged]} {SHOWN[metric]}" for metric in METRICS for judged in _JUDGED]
-        header = ["dataset", self.varies, *heads, "retention", "positives, millions", "of upper's"]
-        header += ["seconds", "W MRR of upper's", "A MRR of upper's"]
+        header = [
+            "dataset",
+            self.varies,
+            *heads,
+            "retention",
+            "positives, millions",
+            "% of upper's",
+        ]
+        header += ["seconds", "W MRR, % of upper's", "A MRR, % of upper's"]
         title = f"{self.title}: per cent, W whole, A average; positives and seconds of later parts"
         table = Table(title, header, labels=2)
         for dataset, cells in self.rows.items():
@@ -187,7 +194,8 @@ def _what_is_compared(options: Options, cells: Mapping[str, Cell]) -> str:
         forms.setdefault(words, []).append(label)
     told = "; ".join(f"{', '.join(labels)}: {words}" for words, labels in forms.items())
     return (
-        "Settings are the defaults, what a graph without a recipe gets, but for what a row names. "
+        "Settings are the defaults, what a graph without a recipe gets, but for what a row or --set "
+        "names. "
         f"{told}. Positives are examples x epochs of all parts but the first, new and old "
         "together; seconds are those of learning these parts."
     )
@@ -236,8 +244,8 @@ class EffortCurves(Target):
 
     @override
     def content(self, options: Options, found: Found) -> Content:
-        header = ["dataset", "strategy", "effort", "positives, millions", "of upper's"]
-        header += ["W MRR", "A MRR", "W MRR of upper's", "A MRR of upper's"]
+        header = ["dataset", "strategy", "effort", "positives, millions", "% of upper's"]
+        header += ["W MRR", "A MRR", "W MRR, % of upper's", "A MRR, % of upper's"]
         table = Table(f"{self.title}: MRR in per cent, positives of later parts", header, labels=3)
         plots: list[EffortPlot] = []
         for dataset, retrained in self.upper.items():
