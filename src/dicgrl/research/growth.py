@@ -194,8 +194,8 @@ def _what_is_compared(options: Options, cells: Mapping[str, Cell]) -> str:
         forms.setdefault(words, []).append(label)
     told = "; ".join(f"{', '.join(labels)}: {words}" for words, labels in forms.items())
     return (
-        "Settings are the defaults, what a graph without a recipe gets, but for what a row or --set "
-        "names. "
+        "Settings are the defaults, what a graph without a recipe gets, but for what a row or "
+        "--set names. "
         f"{told}. Positives are examples x epochs of all parts but the first, new and old "
         "together; seconds are those of learning these parts."
     )
