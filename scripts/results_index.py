@@ -266,6 +266,46 @@ def _films(report: Report) -> list[Claim]:
     return [("On the built-in films dicgrl lies between replay and retraining", f"W: {number}")]
 
 
+def _share(row: Report, metric: str = "whole_share") -> float:
+    value: float | None = row[metric]["mean"]
+    if value is None:
+        raise LookupError("retraining is not finished")
+    return value
+
+
+def _shares(rows: Sequence[Report], **wanted: str) -> str:
+    """The span of W MRR in per cent of upper's."""
+    chosen = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+    return _span([_share(row) for row in chosen])
+
+
+def _growth(report: Report) -> list[Claim]:
+    rows = [row for row in report["tables"][0]["rows"] if row["strategy"] == "fresh"]
+    found = [
+        f"{_share(row):.1f} % with {_share(row, 'positives_share'):.1f} % of the positives "
+        f"({row['dataset']})"
+        for row in rows
+    ]
+    if not found:
+        raise LookupError("no rows")
+    claim = "What fresh reaches beside retraining on five kinds of growth: W MRR, of upper's"
+    return [(claim, ", ".join(found))]
+
+
+def _ablation(report: Report) -> list[Claim]:
+    rows = report["tables"][0]["rows"]
+    fresh, dicgrl = (_shares(rows, variant=name) for name in ("fresh", "dicgrl"))
+    claim = "What each ingredient earns on five kinds of growth: W MRR, of upper's"
+    return [(claim, f"fresh {fresh} %, dicgrl {dicgrl} %")]
+
+
+def _effort(report: Report) -> list[Claim]:
+    rows = report["tables"][0]["rows"]
+    fresh, warm = (_shares(rows, strategy=name, effort="10%") for name in ("fresh", "warm"))
+    claim = "fresh and warm at equal effort, a tenth of retraining's: W MRR, of upper's"
+    return [(claim, f"fresh {fresh} %, warm {warm} %")]
+
+
 _CLAIMS: dict[tuple[str, str | None], Callable[[Report], list[Claim]]] = {
     ("table1", "best"): _parts_of_links,
     ("table1", "paper"): _parts_of_links_as_published,
@@ -279,4 +319,7 @@ _CLAIMS: dict[tuple[str, str | None], Callable[[Report], list[Claim]]] = {
     ("time", "best"): _seconds,
     ("case", "best"): _case,
     ("films", "best"): _films,
+    ("growth", "best"): _growth,
+    ("growth-effort", "best"): _effort,
+    ("ablation", "best"): _ablation,
 }

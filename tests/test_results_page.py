@@ -142,6 +142,39 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
+def test_claims_about_growth_are_made_of_what_is_finished() -> None:
+    claims_of = run_path(str(ROOT / "scripts" / "results_page.py"))["results_index"].claims_of
+
+    def report(target: str, *rows: dict[str, Any]) -> dict[str, Any]:
+        tables = [{"rows": list(rows)}]
+        return {"target": target, "recipe": "best", "title": "Growth", "tables": tables}
+
+    def row(whole: float | None, cost: float | None = 9.0, **names: str) -> dict[str, Any]:
+        return {**names, "whole_share": {"mean": whole}, "positives_share": {"mean": cost}}
+
+    table = [
+        row(99.0, dataset="FACT", strategy="fresh"),
+        row(90.0, dataset="FACT", strategy="warm"),
+        row(98.0, 1.9, dataset="nightly", strategy="fresh"),
+    ]
+    ((_, number),) = claims_of(report("growth", *table))
+    assert number == (
+        "99.0 % with 9.0 % of the positives (FACT), 98.0 % with 1.9 % of the positives (nightly)"
+    )
+    efforts = [
+        row(value, strategy=name, effort=effort)
+        for name, value in (("fresh", 99.0), ("warm", 97.0), ("fresh", 98.0))
+        for effort in ("10%", "20%")
+    ]
+    ((_, number),) = claims_of(report("growth-effort", *efforts))
+    assert number == "fresh 98.0 to 99.0 %, warm 97.0 to 97.0 %"
+    variants = [row(99.0, variant="fresh"), row(80.0, variant="dicgrl")]
+    ((_, number),) = claims_of(report("ablation", *variants))
+    assert number == "fresh 99.0 to 99.0 %, dicgrl 80.0 to 80.0 %"
+    alone = row(None, None, dataset="FACT", strategy="fresh")
+    assert claims_of(report("growth", alone)) == claims_of(report("growth")) == [("Growth", "")]
+
+
 def test_a_reproduced_target_has_its_section(tmp_path: Path) -> None:
     for path in FOLDER.iterdir():
         if not path.name.startswith(("reproduce-", "notes-")):

@@ -42,6 +42,8 @@ def test_list(cli: Cli) -> None:
         assert f"dicgrl datasets fetch {name}" in rows[name]
     assert "14,541 entities, 310,116 triples" in rows["FB15k-237"]
     assert "2,708 nodes, 5,429 edges" in rows["cora"]
+    assert "14,541 entities, 310,116 triples" in rows["ENTITY"] and "docs/repr" in rows["ENTITY"]
+    assert "fetch FB15k-237" in rows["FB15k-237-nightly"]
 
 
 def test_list_as_json(cli: Cli, tmp_path: Path) -> None:

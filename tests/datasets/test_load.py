@@ -23,6 +23,7 @@ from dicgrl.datasets import datasets, paper_dataset
 from dicgrl.datasets.locate import cache_folder
 
 PAPER = ["FB15k-237", "WN18RR", "cora", "citeseer", "pubmed"]
+GROWTH = ["ENTITY", "RELATION", "FACT", "HYBRID", "FB15k-237-nightly"]
 
 
 @pytest.fixture(autouse=True)
@@ -54,12 +55,13 @@ def test_built_in_by_name() -> None:
 
 def test_list_of_datasets() -> None:
     known = {dataset.name: dataset for dataset in datasets()}
-    assert list(known) == ["films", "film-genres", *PAPER]
+    assert list(known) == ["films", "film-genres", *PAPER, *GROWTH]
     for name in ("films", "film-genres"):
         place = known[name].place
         assert known[name].built_in and place is not None and place.exists()
         assert load_stream(name).task == known[name].task
-    assert [known[name].place for name in PAPER] == [None] * 5
+    assert {known[name].place for name in (*PAPER, *GROWTH)} == {None}
+    assert {known[name].task for name in GROWTH} == {"link-prediction"}
     links, nodes = "link-prediction", "node-classification"
     assert [known[name].task for name in PAPER] == [links, links, nodes, nodes, nodes]
 
@@ -89,7 +91,7 @@ def test_an_unknown_name_lists_all(wrong: str) -> None:
     with pytest.raises(UserError, match=f"unknown dataset '{wrong}'") as error:
         load_stream(wrong)
     assert "did you mean" not in str(error.value)
-    assert all(name in str(error.value) for name in ["films", "film-genres", *PAPER])
+    assert all(name in str(error.value) for name in ["films", "film-genres", *PAPER, *GROWTH])
 
 
 @pytest.mark.parametrize("path", ["./films", "some/where", "facts.tsv", "..\\up"])

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl.strategies.activation import Activation, Links, _largest, activate, component_bits
+from dicgrl.strategies.activator import within_evenly
 from dicgrl.strategies.activator_links import LinkActivator, would_activate
 from dicgrl.strategies.activator_nodes import NodeActivator
 from dicgrl.trainers import LinkTrainer, NodeTrainer
@@ -169,7 +170,7 @@ def test_a_budget_that_is_spent_allows_what_was_used_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("form", ["transe-divided", "gat-divided"])
-@pytest.mark.parametrize("selection", ["top", "sample"])
+@pytest.mark.parametrize("selection", ["top", "sample", "even"])
 def test_a_part_that_activates_anew_keeps_to_its_budget(form: str, selection: str) -> None:
     """A fan of one shows other neighbours each time, and would use up more and more of them."""
     trainer = grown(form, fan=1, orders=1, selection=selection)
@@ -178,6 +179,59 @@ def test_a_part_that_activates_anew_keeps_to_its_budget(form: str, selection: st
         unbounded |= set(activator(trainer).activate(3).positions.tolist())
         used = np.union1d(used, activator(trainer).activate(3, used).positions)
     assert len(used) == 3 < len(unbounded)
+
+
+@given(st.integers(1, 12), st.sets(st.integers(0, 19), max_size=12), st.integers(0, 3))
+def test_even_draws_keep_what_was_used_and_fill_what_is_left(
+    budget: int, used: set[int], seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    drawn = generator.choice(20, budget, replace=False)
+    before = np.array(sorted(used), dtype=np.int64)
+    chosen = within_evenly(drawn, budget, before, generator).tolist()
+    assert chosen == sorted(set(chosen)) and used <= set(chosen)
+    assert set(chosen) - used <= set(drawn.tolist())
+    assert len(chosen) == max(len(used), budget)
+
+
+def test_even_draws_are_even_beside_what_was_used() -> None:
+    generator = np.random.default_rng(0)
+    used, times = np.array([1, 4]), 4000
+    seen: Counter[int] = Counter()
+    for _ in range(times):
+        drawn = generator.choice(8, 4, replace=False)
+        seen.update(within_evenly(drawn, 4, used, generator).tolist())
+    chance = 2 / 6  # two of the six others
+    spread = math.sqrt(times * chance * (1 - chance))
+    assert seen[1] == seen[4] == times
+    assert all(abs(seen[row] - times * chance) < 5 * spread for row in (0, 2, 3, 5, 6, 7))
+
+
+@pytest.mark.parametrize("form", ["transe-divided", "gat-divided"])
+def test_even_draws_come_from_the_whole_history_and_open_what_is_activated(form: str) -> None:
+    """A fan of one activates little; what it does not reach is drawn as often."""
+    trainer = grown(form, fan=1, orders=1, selection="even")
+    every = trainer.nodes("train", 0, 2) if isinstance(trainer, NodeTrainer) else None
+    old = set(range(trainer.count("train", 0, 2)) if every is None else every.tolist())
+    drawn: Counter[int] = Counter()
+    times, budget = 400, len(old) // 3
+    for _ in range(times):
+        found = activator(trainer).activate(budget)
+        drawn.update(found.positions.tolist())
+        assert len(found.positions) == len(found.examples) == len(found.weight) == budget
+        assert set(found.weight.tolist()) <= {trainer.settings.weight1, trainer.settings.weight2}
+        assert len(found.concerned) <= found.activated  # by merit, not by what was drawn
+    assert set(drawn) == old
+    chance = budget / len(old)
+    spread = math.sqrt(times * chance * (1 - chance))
+    assert all(abs(count - times * chance) < 5 * spread for count in drawn.values())
+
+
+def test_what_is_not_activated_weighs_like_order_2() -> None:
+    rows = np.array([2, 5, 9])
+    every = Activation(rows, np.array([1, 2, 1]), rows, rows * 1.0, 3)
+    assert every.orders_of(np.array([0, 2, 5, 7, 9, 11])).tolist() == [2, 1, 2, 2, 1, 2]
+    assert every.at(rows < 0).orders_of(rows).tolist() == [2, 2, 2]
 
 
 def test_a_sample_follows_merit() -> None:

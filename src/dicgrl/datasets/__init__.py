@@ -1,22 +1,31 @@
-"""Datasets by name: two built in, the paper's five, and the user's own by path."""
+"""Datasets by name: two built in, the paper's five, streams that grow otherwise; others by path."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from dicgrl.datasets.growth import DERIVED_DATASETS, LKGE_DATASETS, LKGE_SOURCE
 from dicgrl.datasets.locate import DATA_VARIABLE, cache_folder, find_dataset, find_names
 from dicgrl.datasets.paper import PAPER_DATASETS, PaperDataset
 from dicgrl.errors import UserError, unknown_name
-from dicgrl.graph import KnowledgeStream, NetworkStream, Stream
+from dicgrl.graph import SPLITS, KnowledgeStream, NetworkStream, Stream
 from dicgrl.graph.holdout import check_shares
 from dicgrl.readers import read_stream
 from dicgrl.readers.names_file import read_names_file
 
-__all__ = ["Dataset", "check_there", "datasets", "load_stream", "paper_dataset", "registered"]
+__all__ = [
+    "Dataset",
+    "check_there",
+    "datasets",
+    "load_stream",
+    "paper_dataset",
+    "registered",
+    "sizes_of",
+]
 
 _BUILT_IN = {  # name: (file or folder of the package, task)
     "films": ("films", KnowledgeStream.task),
@@ -34,6 +43,9 @@ class Dataset:
         about: What it is, in a few words.
         place: Where it lies; None if it has to be fetched first.
         built_in: Whether it comes with the package.
+        parts: Number of parts; 0 where the stream itself has to be asked.
+        sizes: What it holds in all, such as entities and triples, where that is known.
+        get: How to get it.
     """
 
     name: str
@@ -41,6 +53,34 @@ class Dataset:
     about: str
     place: Path | None
     built_in: bool
+    parts: int = 0
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    get: str = ""
+
+
+def sizes_of(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """What parts hold together, given what is counted in each.
+
+    Example:
+        >>> sizes_of([{"entities": 2, "train": 5, "valid": 1, "test": 1}])
+        {'entities': 2, 'triples': 7}
+    """
+    every = list(parts)
+    found = {
+        key: sum(part[key] for part in every)
+        for key in ("entities", "nodes", "edges")
+        if key in every[0]
+    }
+    if "entities" in found:
+        found["triples"] = sum(part[split] for part in every for split in SPLITS)
+    return found
+
+
+def _published(counts: Mapping[str, tuple[int, ...]]) -> tuple[int, dict[str, int]]:
+    """How many parts there are and what they hold together, by counts of one value per part."""
+    columns = zip(*counts.values(), strict=True)
+    parts = [dict(zip(counts, column, strict=True)) for column in columns]
+    return len(parts), sizes_of(parts)
 
 
 def datasets() -> list[Dataset]:
@@ -59,17 +99,34 @@ def datasets() -> list[Dataset]:
         Dataset(name, task, about[name], package / place, built_in=True)
         for name, (place, task) in _BUILT_IN.items()
     ]
+    task = KnowledgeStream.task
     for name, dataset in PAPER_DATASETS.items():
-        known.append(
-            Dataset(name, dataset.task, "of the paper", find_dataset(name), built_in=False)
-        )
+        parts, sizes = _published(dataset.counts)
+        place, get = find_dataset(name), f"dicgrl datasets fetch {name}"
+        known.append(Dataset(name, dataset.task, "of the paper", place, False, parts, sizes, get))
+    for name, lkge in LKGE_DATASETS.items():
+        parts, sizes = _published(lkge.counts)
+        get = "see docs/reproduce.md"
+        known.append(Dataset(name, task, lkge.about, find_dataset(name), False, parts, sizes, get))
+    for name, derived in DERIVED_DATASETS.items():
+        (source,) = (each for each in known if each.name == derived.source)
+        known.append(replace(source, name=name, about=derived.about, parts=derived.parts))
     return known
+
+
+def _names() -> list[str]:
+    return [*_BUILT_IN, *PAPER_DATASETS, *LKGE_DATASETS, *DERIVED_DATASETS]
 
 
 def paper_dataset(name: str) -> PaperDataset:
     """One of the paper's datasets by name."""
     if name in _BUILT_IN:
         raise UserError(f"{name} comes with the package; there is nothing to fetch")
+    if name in LKGE_DATASETS:
+        raise UserError(f"{name} cannot be fetched: {_by_hand(name)}")
+    if name in DERIVED_DATASETS:
+        source = DERIVED_DATASETS[name].source
+        raise UserError(f"{name} is made of {source}: run `dicgrl datasets fetch {source}`")
     if name not in PAPER_DATASETS:
         raise unknown_name("dataset", name, PAPER_DATASETS)
     return PAPER_DATASETS[name]
@@ -84,8 +141,7 @@ def registered(source: str | Path) -> str:
         >>> registered("films"), registered("./films"), registered(Path("films"))
         ('films', '', '')
     """
-    known = isinstance(source, str) and (source in _BUILT_IN or source in PAPER_DATASETS)
-    return str(source) if known else ""
+    return source if isinstance(source, str) and source in _names() else ""
 
 
 def load_stream(
@@ -119,37 +175,56 @@ def load_stream(
     if name in _BUILT_IN:
         with as_file(files("dicgrl.datasets") / "builtin" / _BUILT_IN[name][0]) as path:
             return read(path, name=name)
+    if name in DERIVED_DATASETS:
+        derived = DERIVED_DATASETS[name]
+        made = load_stream(derived.source, valid=valid, test=test, seed=seed, labels=labels)
+        return replace(derived.make(made), name=name)
     if name:
         stream = read(_place_of(name), name=name)
+        if name in LKGE_DATASETS:
+            LKGE_DATASETS[name].check(stream)
         names = find_names(name) if labels is None else None
         return replace(stream, names=read_names_file(names)) if names else stream
     if str(source) and Path(source).exists():  # "" would be the working directory
         return read(source)
     if _looks_like_path(source):
         raise UserError(f"{source}: no such file or folder")
-    raise unknown_name("dataset", str(source), [*_BUILT_IN, *PAPER_DATASETS])
+    raise unknown_name("dataset", str(source), _names())
 
 
 def check_there(source: str | Path) -> None:
-    """Refuse a dataset of the paper that was not fetched.
+    """Refuse a known dataset that is not on this machine.
 
     Raises:
         UserError: It is not on this machine; the message says how to get it.
     """
     name = registered(source)
-    if name in PAPER_DATASETS:
+    if name in DERIVED_DATASETS:
+        name = DERIVED_DATASETS[name].source
+    if name and name not in _BUILT_IN:
         _place_of(name)
 
 
 def _place_of(name: str) -> Path:
     place = find_dataset(name)
-    if place is None:
-        raise UserError(
-            f"{name} is not on this machine: run `dicgrl datasets fetch {name}`, or set "
-            f"{DATA_VARIABLE} to a folder that holds {name}/ or {name}.tar.gz "
-            f"(looked in {cache_folder()} too)"
-        )
-    return place
+    if place is not None:
+        return place
+    if name in LKGE_DATASETS:
+        raise UserError(f"{name} is not on this machine: {_by_hand(name)}")
+    raise UserError(
+        f"{name} is not on this machine: run `dicgrl datasets fetch {name}`, or {_set_to(name)}"
+    )
+
+
+def _by_hand(name: str) -> str:
+    return f"{LKGE_SOURCE}, and {_set_to(name)}"
+
+
+def _set_to(name: str) -> str:
+    return (
+        f"set {DATA_VARIABLE} to a folder that holds {name}/ or {name}.tar.gz "
+        f"(looked in {cache_folder()} too)"
+    )
 
 
 def _looks_like_path(source: str | Path) -> bool:

@@ -6,8 +6,8 @@ from typing import Any
 
 from rich.table import Table
 
-from dicgrl.datasets import datasets, load_stream, paper_dataset
-from dicgrl.graph import SPLITS, describe
+from dicgrl.datasets import datasets, load_stream, sizes_of
+from dicgrl.graph import describe
 
 _RULES = {  # irregularity: what the graph does about it
     "duplicates": "duplicates in the part (kept once)",
@@ -26,25 +26,19 @@ def dataset_rows() -> list[dict[str, Any]]:
     """Every dataset known by name: name, task, what it is, where it is, parts and size."""
     rows = []
     for dataset in datasets():
-        if dataset.built_in:
+        count, sizes = dataset.parts, dict(dataset.sizes)
+        if not count:
             parts = describe(load_stream(dataset.name))["parts"]
-        else:
-            counts = paper_dataset(dataset.name).counts
-            columns = zip(*counts.values(), strict=True)
-            parts = [dict(zip(counts, column, strict=True)) for column in columns]
+            count, sizes = len(parts), sizes_of(parts)
         row = {
             "name": dataset.name,
             "task": str(dataset.task),
             "about": dataset.about,
             "place": "built in" if dataset.built_in else str(dataset.place or ""),
-            "parts": len(parts),
+            "get": dataset.get,
+            "parts": count,
         }
-        for key in ("entities", "nodes", "edges"):
-            if key in parts[0]:
-                row[key] = sum(part[key] for part in parts)
-        if "entities" in parts[0]:
-            row["triples"] = sum(part[split] for part in parts for split in SPLITS)
-        rows.append(row)
+        rows.append(row | sizes)
     return rows
 
 
@@ -54,7 +48,7 @@ def datasets_table(rows: list[dict[str, Any]]) -> Table:
     for heading in ("name", "task", "parts", "size", "what", "where"):
         table.add_column(heading, justify="right" if heading == "parts" else "left")
     for row in rows:
-        where = row["place"] or f"not here: dicgrl datasets fetch {row['name']}"
+        where = row["place"] or f"not here: {row['get']}"
         size = ", ".join(f"{row[key]:,} {key}" for key in _SIZES if key in row)
         table.add_row(row["name"], row["task"], str(row["parts"]), size, row["about"], where)
     return table

@@ -210,6 +210,7 @@ def _run_parts(stream: Stream, recipe: Recipe, cell: Cell, device: str, place: P
             device=device,
             out=place,
             resume=True,
+            keep="last",  # a stream of many parts would keep many models that nobody asks
             first=place.parents[1] / FIRST / cell.first_key(),
         )
 

@@ -13,7 +13,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from dicgrl.common.atomic import replacing_file
 
@@ -110,6 +110,38 @@ def draw_costs(plots: Sequence[CostPlot], columns: int = 2) -> Figure:
         axes.set_ylabel(f"{plot.measured} (filled A, open W)", fontsize=9)
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
+    return figure
+
+
+@dataclass(frozen=True, slots=True)
+class EffortPlot:
+    """Quality over cost in per cent of retraining's: points (cost, quality) of each strategy."""
+
+    title: str
+    lines: Mapping[str, Sequence[tuple[float, float]]]
+    marked: tuple[float, float] | None
+
+
+def draw_efforts(plots: Sequence[EffortPlot], columns: int = 3) -> Figure:
+    """Quality over cost, a line for each strategy; retraining is at 100, a star marks a default."""
+    figure, places = _grid(len(plots), columns)
+    for axes, plot in zip(places, plots, strict=True):
+        axes.axhline(100, color="0.5", linestyle="--", linewidth=1, label="upper")
+        for name, points in plot.lines.items():
+            costs, reached = zip(*sorted(points), strict=True)
+            axes.plot(costs, reached, marker="o", markersize=4, label=name)
+        if plot.marked is not None:
+            cost, quality = plot.marked
+            axes.scatter([cost], [quality], 110, "black", marker="*", zorder=3, label="default")
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(FixedLocator([1, 2, 5, 10, 20, 50, 100]))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.set_title(plot.title, fontsize=10)
+        axes.set_xlabel("positives, per cent of upper's")
+        axes.set_ylabel("W MRR, per cent of upper's", fontsize=9)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
     return figure
 
 

@@ -1,10 +1,11 @@
-"""The paper's tables and figures: which datasets, models and settings each is about."""
+"""The paper's tables and figures, and some besides: datasets, models and settings of each."""
 
 from __future__ import annotations
 
 from dicgrl.datasets.paper import PAPER_DATASETS
 from dicgrl.errors import unknown_name
 from dicgrl.research.cells import FORMS, Cell
+from dicgrl.research.growth import Ablation, EffortCurves, GrowthTable
 from dicgrl.research.kinds import Curves, Panel, PartsTable, WholeTable, strategy_cells
 from dicgrl.research.studies import CaseStudy, Statistics
 from dicgrl.research.target import Target
@@ -16,6 +17,8 @@ GRAPHS = {  # the edges that messages pass: those of the released code, those th
     "graph=part": "newest part's edges only",
     "graph=accumulated": "all edges known so far",
 }
+GROWTH = ("ENTITY", "RELATION", "FACT", "HYBRID", "FB15k-237-nightly")
+EFFORTS = (1, 2, 5, 10, 20, 100)  # per cent of what retraining would process
 
 
 def _lines(dataset: str, model: str, *changes: str) -> dict[str, Cell]:
@@ -25,6 +28,38 @@ def _lines(dataset: str, model: str, *changes: str) -> dict[str, Cell]:
 def _sensitive(components: int, top: int) -> Cell:
     changes = (f"components={components}", f"top={top}")
     return Cell("cora", "gat", "dicgrl", "disentangled", changes=changes)
+
+
+def _growing(dataset: str, strategy: str, *changes: str, divided: bool = False) -> Cell:
+    """A cell of a stream that grows; in divided vectors a triple uses what plain ones have."""
+    if not divided:
+        return Cell(dataset, "transe", strategy, changes=changes)
+    return Cell(dataset, "transe", strategy, "disentangled", changes=("dim=200", *changes))
+
+
+def growth_rows(dataset: str) -> dict[str, Cell]:
+    """Retraining and what updates instead."""
+    rows = {name: _growing(dataset, name) for name in ("upper", "warm", "fresh")}
+    return rows | {"dicgrl": _growing(dataset, "dicgrl", divided=True)}
+
+
+def ablation_rows(dataset: str) -> dict[str, Cell]:
+    """Each ingredient of fresh and of dicgrl, on and off."""
+    rows = {name: _growing(dataset, name) for name in ("upper", "fresh")}
+    for change in ("start=random", "passes=3", "passes=30", "old_pace=1"):
+        rows[f"fresh, {change}"] = _growing(dataset, "fresh", change)
+    rows["fresh, divided"] = _growing(dataset, "fresh", divided=True)
+    rows["dicgrl"] = _growing(dataset, "dicgrl", divided=True)
+    for changes in (
+        ("components=1", "top=1"),
+        ("selection=even",),
+        ("shield=0",),
+        ("arrive_epochs=0",),
+        ("start=random",),
+    ):
+        label = f"dicgrl, {' '.join(changes)}"
+        rows[label] = _growing(dataset, "dicgrl", *changes, divided=True)
+    return rows
 
 
 _ALL = (
@@ -133,6 +168,17 @@ _BEYOND = (
         {"Films": strategy_cells("films", "transe")},
         "hits@10",
     ),
+    GrowthTable("growth", "Kinds of growth", "", {name: growth_rows(name) for name in GROWTH}),
+    EffortCurves(
+        "growth-effort",
+        "Kinds of growth, quality over effort",
+        "",
+        {name: _growing(name, "upper") for name in GROWTH},
+        {name: {s: _growing(name, s) for s in ("fresh", "warm")} for name in GROWTH},
+        EFFORTS,
+        "fresh",
+    ),
+    Ablation("ablation", "What each ingredient earns", "", {n: ablation_rows(n) for n in GROWTH}),
 )
 TARGETS: dict[str, Target] = {target.name: target for target in (*_ALL, *_BEYOND)}
 

@@ -132,6 +132,13 @@ class Activation:
         paid[others[_largest(keys, left)]] = True
         return self.at(paid)
 
+    def orders_of(self, rows: IntArray) -> IntArray:
+        """The order of each of some links, in any order of their own; 2 where not activated."""
+        if not len(self):
+            return np.full(len(rows), 2)
+        at = np.minimum(np.searchsorted(self.rows, rows), len(self) - 1)
+        return np.where(self.rows[at] == rows, self.order[at], 2)
+
     def at(self, chosen: npt.NDArray[Any]) -> Activation:
         """Some of the links, by position or mask."""
         return Activation(

@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from dicgrl.errors import UserError
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import IntArray, distinct
 from dicgrl.strategies.activation import Activation
 from dicgrl.trainers import ExampleGroup, Trainer
 from dicgrl.training.stepper import Objective
+
+EVEN = "even"  # a selection that does without activation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,6 +112,24 @@ class Activator(ABC):
         first = torch.from_numpy(order == 1)
         weight = torch.where(first, self.settings.weight1, self.settings.weight2)
         return weight.float().to(device)
+
+
+def within_evenly(
+    drawn: IntArray, budget: int, used: IntArray | None, generator: np.random.Generator
+) -> IntArray:
+    """Old examples that a budget allows, evenly: those used before stay, others share what is left.
+
+    Args:
+        drawn: As many as the budget, drawn evenly from the history, whether or not used before.
+        budget: How many may be used in all, each counted once.
+        used: Those used before; none unless given.
+        generator: Source of randomness.
+    """
+    if used is None or not len(used):
+        return np.sort(drawn)
+    others = np.setdiff1d(drawn, used)
+    left = min(max(budget - len(used), 0), len(others))
+    return distinct(used, generator.choice(others, left, replace=False))
 
 
 @singledispatch

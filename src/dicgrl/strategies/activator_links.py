@@ -11,7 +11,13 @@ from dicgrl.errors import UserError
 from dicgrl.graph import KnowledgePart
 from dicgrl.graph.arrays import IntArray, distinct, ids_in
 from dicgrl.strategies.activation import Activation, Links, activate, component_bits
-from dicgrl.strategies.activator import ActivatedExamples, Activator, activator_of
+from dicgrl.strategies.activator import (
+    EVEN,
+    ActivatedExamples,
+    Activator,
+    activator_of,
+    within_evenly,
+)
 from dicgrl.strategies.budget import examples_within
 from dicgrl.strategies.thresholds import rank_thresholds
 from dicgrl.trainers import ExampleGroup, LinkTrainer
@@ -39,11 +45,20 @@ class LinkActivator(Activator):
         links = self._links()
         new = np.arange(links.old, len(trainer.graph.train))
         found = activate(links, links.ends(new), links.components(new), settings.orders)
-        chosen = found.within(budget, settings.selection, trainer.choices, used)
+        even = settings.selection == EVEN
+        if even:  # what may change is drawn by merit; none of it is paid for, as none is replayed
+            chosen = found.within(budget, "sample", trainer.choices)
+        else:
+            chosen = found.within(budget, settings.selection, trainer.choices, used)
+        rows, order = chosen.rows, chosen.order
+        if even:
+            drawn = trainer.draw(budget, 0, trainer.newest)
+            rows = within_evenly(drawn, budget, used, trainer.choices)
+            order = found.orders_of(rows)
         return ActivatedExamples(
-            trainer.old_examples(chosen.rows),
-            self.weights_of(chosen.order, trainer.device),
-            chosen.rows,
+            trainer.old_examples(rows),
+            self.weights_of(order, trainer.device),
+            rows,
             chosen,
             found.candidates,
             len(found),

@@ -14,7 +14,13 @@ from dicgrl.graph import NetworkGraph, NetworkPart
 from dicgrl.graph.arrays import Groups, IntArray
 from dicgrl.models.mode import evaluating
 from dicgrl.strategies.activation import Activation, Links, activate, component_bits
-from dicgrl.strategies.activator import ActivatedExamples, Activator, activator_of
+from dicgrl.strategies.activator import (
+    EVEN,
+    ActivatedExamples,
+    Activator,
+    activator_of,
+    within_evenly,
+)
 from dicgrl.strategies.budget import examples_within
 from dicgrl.trainers import ExampleGroup, NodeTrainer
 from dicgrl.training import KeptClasses, NodeObjective
@@ -50,12 +56,19 @@ class NodeActivator(Activator):
         new = np.arange(links.old, len(self._graph.edges))
         found = activate(links, links.ends(new), links.components(new), settings.orders)
         nodes = _at_ends(found, links.ends(found.rows))
-        trained = np.isin(nodes.rows, trainer.nodes("train", 0, trainer.newest))
-        chosen = nodes.at(trained).within(budget, settings.selection, trainer.choices, used)
+        history = trainer.nodes("train", 0, trainer.newest)
+        if settings.selection == EVEN:
+            drawn = history[trainer.draw(budget, 0, trainer.newest)]
+            rows = within_evenly(drawn, budget, used, trainer.choices)
+            order = nodes.orders_of(rows)
+        else:
+            trained = nodes.at(np.isin(nodes.rows, history))
+            chosen = trained.within(budget, settings.selection, trainer.choices, used)
+            rows, order = chosen.rows, chosen.order
         return ActivatedExamples(
-            torch.from_numpy(chosen.rows).to(trainer.device),
-            self.weights_of(chosen.order, trainer.device),
-            chosen.rows,
+            torch.from_numpy(rows).to(trainer.device),
+            self.weights_of(order, trainer.device),
+            rows,
             found,
             found.candidates,
             len(found),

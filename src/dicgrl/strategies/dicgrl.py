@@ -29,7 +29,7 @@ from typing_extensions import override
 from dicgrl.common.options import option
 from dicgrl.errors import UserError
 from dicgrl.graph.arrays import IntArray, distinct
-from dicgrl.strategies.activator import ActivatedExamples, Activator, activator_of
+from dicgrl.strategies.activator import EVEN, ActivatedExamples, Activator, activator_of
 from dicgrl.strategies.base import LaterSettings, Learned, Strategy
 from dicgrl.strategies.before import Before
 from dicgrl.strategies.budget import BudgetSettings, check_amount
@@ -71,8 +71,9 @@ class DiCGRLSettings(BudgetSettings, LaterSettings):
     fan: int = option(0, "Old neighbours looked at per node; 0 for all.", least=0)
     selection: str = option(
         "top",
-        "How dicgrl fills its budget: top (highest merit) or sample (drawn by merit).",
-        choices=("top", "sample"),
+        "How dicgrl fills its budget: top (highest merit), sample (drawn by merit) or even (drawn "
+        "evenly from the whole history; what may change is still what the part activates).",
+        choices=("top", "sample", EVEN),
     )
     arrive_epochs: int = option(
         0,
