@@ -119,7 +119,7 @@ def _(trainer: NodeTrainer, settings: FreshSettings) -> Plan:
 
 def _passes_within(wanted: int, total: int, new: int, known: int) -> int:
     """Passes that leave a half of all to old examples and draw none of them twice; one at least."""
-    return max(min(wanted, total // (2 * new)), -(-total // known), 1)
+    return max(min(wanted, total // (2 * new)), min(-(-total // known), total // new), 1)
 
 
 class Fresh(Strategy, name="fresh"):
