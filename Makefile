@@ -9,11 +9,11 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 demo: $(VENV)/.runtime
 	rm -rf runs/demo
 	$(BIN)/dicgrl datasets show films
-	OMP_NUM_THREADS=1 $(BIN)/dicgrl run films --strategy lower,dicgrl,upper --out runs/demo  # small steps: one thread is faster than two
-	$(BIN)/dicgrl predict runs/demo/dicgrl --head "Alien" --relation genre -k 3
-	$(BIN)/dicgrl predict runs/demo/dicgrl --head "Inception" --relation country -k 3
-	$(BIN)/dicgrl predict runs/demo/dicgrl --relation director --tail "Ridley Scott" -k 3
-	@echo "The picture is runs/demo/curves.png; dicgrl explain, score, export and compare read runs/demo/dicgrl too."
+	OMP_NUM_THREADS=1 $(BIN)/dicgrl run films --strategy lower,fresh,upper --out runs/demo  # small steps: one thread is faster than two
+	$(BIN)/dicgrl predict runs/demo/fresh --head "Alien" --relation genre -k 3
+	$(BIN)/dicgrl predict runs/demo/fresh --head "Inception" --relation country -k 3
+	$(BIN)/dicgrl predict runs/demo/fresh --relation director --tail "Ridley Scott" -k 3
+	@echo "The picture is runs/demo/curves.png; dicgrl score, similar, export and compare read runs/demo/fresh too."
 
 test: $(VENV)/.dev  # side by side: the type checker has one core's work on a fresh machine
 	@$(MAKE) --no-print-directory -j 3 lint types unit
