@@ -1,13 +1,15 @@
 """The cost of an update follows the part, not the history.
 
-    python benchmarks/update_scale.py [--sizes 100000,1000000,10000000] [--part 10000]
-        [--orders 1|2] [--device cpu|cuda] [--json FILE]
+    python benchmarks/update_scale.py [--strategy fresh|dicgrl] [--sizes 100000,1000000,10000000]
+        [--part 10000] [--dim 32] [--negatives 16] [--effort 12x] [--orders 1|2] [--device cpu|cuda]
+        [--json FILE]
 
 A random knowledge graph of each size is taken in as history (its triples are indexed and its
 vectors exist; whether they were trained does not matter for the cost). Then parts of the same size
-are learned with a fixed budget: new entities start from their neighbours and learn behind a shield,
-then old neighbours are activated and updated. The table has the median time of `learn(part)`, and
-the memory that history and vectors take.
+are learned: by fresh with so many positives (auto: as many as it finds right), or by dicgrl with a
+fixed budget: new entities start from their neighbours and learn behind a shield, then old
+neighbours are activated and updated. The table has the median time of `learn(part)`, and the memory
+that history and vectors take.
 """
 
 from __future__ import annotations
@@ -32,11 +34,9 @@ from dicgrl.trainers import LinkTrainer
 
 RELATIONS, PER_ENTITY = 20, 10  # triples per entity, old and new
 PARTS = 5
-SETTINGS: dict[str, Any] = {
-    "dim": 32,  # of 64
-    "components": 8,
+DICGRL: dict[str, Any] = {
+    "components": 8,  # 64 numbers, of which a triple uses 32
     "top": 4,
-    "negatives": 16,
     "batch": 1024,
     "arrive_epochs": 2,
     "later_epochs": 2,
@@ -87,9 +87,13 @@ class Growing:
         )
 
 
-def measure(size: int, part: int, orders: int, device: str) -> dict[str, float]:
+def measure(size: int, part: int, asked: argparse.Namespace) -> dict[str, float]:
     graph = Growing(seed=0)
-    learner = Learner("transe", "dicgrl", device=device, orders=orders, **SETTINGS)
+    own = DICGRL | {"orders": asked.orders}
+    if asked.strategy == "fresh":
+        own = {"effort": asked.effort}
+    shared = {"dim": asked.dim, "negatives": asked.negatives, "device": asked.device}
+    learner = Learner("transe", asked.strategy, **shared, **own)
     trainer = learner.trainer
     assert isinstance(trainer, LinkTrainer)
     trainer.take(graph.part(size))
@@ -104,7 +108,7 @@ def measure(size: int, part: int, orders: int, device: str) -> dict[str, float]:
         "entities": trainer.model.num_entities,
         "seconds": statistics.median(seconds),
         "slowest": max(seconds),
-        "memory_bytes": peak_memory(torch.device(device)),
+        "memory_bytes": peak_memory(torch.device(asked.device)),
     }
 
 
@@ -112,18 +116,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sizes", default="100000,1000000,10000000")
     parser.add_argument("--part", type=int, default=10_000)
+    parser.add_argument("--strategy", choices=("fresh", "dicgrl"), default="fresh")
+    parser.add_argument("--dim", type=int, default=32)
+    parser.add_argument("--negatives", type=int, default=16)
+    parser.add_argument("--effort", default="12x", help="of fresh; auto for its own choice")
     parser.add_argument("--orders", type=int, default=1, help="orders of neighbours activated")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     rows = []
-    measure(10_000, 1000, arguments.orders, arguments.device)  # warm-up
+    measure(10_000, 1000, arguments)  # warm-up
     for size in map(
         int, arguments.sizes.split(",")
     ):  # growing, as the peak of memory can only grow
-        rows.append(measure(size, arguments.part, arguments.orders, arguments.device))
+        rows.append(measure(size, arguments.part, arguments))
         gc.collect()
-    table = Table(title=f"learn(part) with {arguments.part:,} new triples, {arguments.device}")
+    table = Table(title=f"{arguments.strategy}, {arguments.part:,} new triples, {arguments.device}")
     for heading in ("history", "entities", "median s", "growth", "slowest s", "peak GiB"):
         table.add_column(heading, justify="right")
     for row in rows:
