@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dicgrl.common.options import Section, option
+from dicgrl.errors import UserError
 from dicgrl.strategies.budget import check_amount, examples_within
 from dicgrl.trainers import Trainer
 
@@ -18,8 +19,12 @@ _LARGE = 20_000.0  # and this besides, times the square of the share of what is 
 
 
 def _check_effort(name: str, value: Any) -> None:
-    if value != AUTO:
+    if value == AUTO:
+        return
+    try:
         check_amount(name, value)
+    except UserError as error:
+        raise UserError(f"{error}, or {AUTO}") from None
 
 
 @dataclass(frozen=True)

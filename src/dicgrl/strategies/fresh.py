@@ -13,6 +13,7 @@ nothing, and the last weights are kept: there is no forgetting to be stopped ear
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import singledispatch
@@ -57,7 +58,7 @@ class FreshSettings(EffortSettings, RateSettings):
     old_pace: float = option(
         0.0,
         "Learning rate of old rows as a multiple of that of new ones; 0 for the share of what is "
-        "known that is new, to the power of 0.4, or of less where there are fewer than 100 epochs.",
+        "known that is new, to the power of 0.4, or more where there are fewer than 100 epochs.",
         least=0,
         most=1,
         needs="rows",
@@ -94,12 +95,12 @@ def plan_of(trainer: Trainer, settings: FreshSettings) -> Plan:
     schedule = trainer.schedule
     total = settings.positives(trainer)
     passes = _passes_within(settings.passes or _PASSES, total, new, known)
-    power = _PACE * min(schedule.epochs / _LEARNED, 1.0)
+    faster = math.sqrt(max(_LEARNED / schedule.epochs, 1.0))
     return Plan(
         passes,
         max(total // passes - new, 0),
         max(min(schedule.batch, total // _STEPS), min(schedule.batch, _SMALLEST)),
-        old_pace=settings.old_pace or float((new / known) ** power),
+        old_pace=settings.old_pace or min(float((new / known) ** _PACE) * faster, 1.0),
     )
 
 
