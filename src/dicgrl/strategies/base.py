@@ -99,6 +99,16 @@ class RateSettings(SelectionSettings, StrategySettings):
 
     later_rate: float = option(1.0, "Learning rate of later parts as a multiple of lr.", least=0)
 
+    def falling(self, schedule: Schedule, epochs: int) -> Schedule:
+        """A later part's schedule whose rate falls to nothing, so that the last epoch is the best.
+
+        Args:
+            schedule: That of the first part.
+            epochs: How many.
+        """
+        rate = schedule.lr * self.later_rate
+        return replace(schedule, epochs=epochs, lr=rate, halve_every=0, decay=1.0, patience=0)
+
 
 @dataclass(frozen=True)
 class LaterSettings(RateSettings):

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dicgrl.common.options import Section, option
+from dicgrl.common.options import Check, Section, option
 from dicgrl.errors import UserError
 from dicgrl.trainers import Trainer
 
@@ -44,6 +44,20 @@ def check_amount(name: str, value: Any) -> None:
         UserError: It is none.
     """
     examples_within(value, 0, 0, name)
+
+
+def amount_or(word: str) -> Check:
+    """A check of a setting that is an amount, or a word."""
+
+    def check(name: str, value: Any) -> None:
+        if value == word:
+            return
+        try:
+            check_amount(name, value)
+        except UserError as error:
+            raise UserError(f"{error}, or {word}") from None
+
+    return check
 
 
 @dataclass(frozen=True)

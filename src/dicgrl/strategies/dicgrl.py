@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -27,12 +26,11 @@ from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.common.options import option
-from dicgrl.errors import UserError
 from dicgrl.graph.arrays import IntArray, distinct
 from dicgrl.strategies.activator import EVEN, ActivatedExamples, Activator, activator_of
 from dicgrl.strategies.base import LaterSettings, Learned, Strategy
 from dicgrl.strategies.before import Before
-from dicgrl.strategies.budget import BudgetSettings, check_amount
+from dicgrl.strategies.budget import BudgetSettings, amount_or
 from dicgrl.strategies.freezing import freeze_old, unfreeze
 from dicgrl.strategies.mixed import MixedSet
 from dicgrl.trainers import ExampleGroup, Trainer
@@ -40,15 +38,6 @@ from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
 ACTIVATED = "activated"  # a shield of what the part activates
-
-
-def _check_shield(name: str, value: Any) -> None:
-    if value == ACTIVATED:
-        return
-    try:
-        check_amount(name, value)
-    except UserError as error:
-        raise UserError(f"{error}, or {ACTIVATED}") from None
 
 
 @dataclass(frozen=True)
@@ -87,7 +76,7 @@ class DiCGRLSettings(BudgetSettings, LaterSettings):
         "activated, for those that the part activates within budget, which an update then "
         "replays. In a network they are nodes, labelled or not, that keep the class probabilities "
         "of the previous model while the part is learned.",
-        check=_check_shield,
+        check=amount_or(ACTIVATED),
         numbers=True,
     )
     shield_rank: int = option(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from dicgrl.common.options import Section, option
-from dicgrl.errors import UserError
-from dicgrl.strategies.budget import check_amount, examples_within
+from dicgrl.strategies.budget import amount_or, examples_within
 from dicgrl.trainers import Trainer
 
 AUTO = "auto"
@@ -16,15 +14,6 @@ SHARE = "10%"
 # costs a CPU a thousand times what it costs a GPU, and nobody wants to wait for a minute.
 _TIMES = {"cuda": 500.0, "cpu": 12.0}
 _LARGE = 20_000.0  # and this besides, times the square of the share of what is known that is new
-
-
-def _check_effort(name: str, value: Any) -> None:
-    if value == AUTO:
-        return
-    try:
-        check_amount(name, value)
-    except UserError as error:
-        raise UserError(f"{error}, or {AUTO}") from None
 
 
 @dataclass(frozen=True)
@@ -37,7 +26,7 @@ class EffortSettings(Section):
         "(of what retraining would process), 50x (times the part), 20000 or all (as much as "
         "retraining); with commas between them, the least of several. auto: 10%, and of a part "
         "that is small beside the history some 500x on a GPU and 12x on a CPU.",
-        check=_check_effort,
+        check=amount_or(AUTO),
         numbers=True,
     )
 

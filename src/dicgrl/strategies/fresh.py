@@ -27,7 +27,7 @@ from dicgrl.strategies.base import Learned, RateSettings, Strategy
 from dicgrl.strategies.effort import AUTO, EffortSettings
 from dicgrl.strategies.freezing import slow_old, unfreeze
 from dicgrl.trainers import NodeTrainer, Trainer
-from dicgrl.training import Schedule, TrainingSet
+from dicgrl.training import TrainingSet
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
@@ -138,21 +138,12 @@ class Fresh(Strategy, name="fresh"):
         training_set = Redrawn(trainer, plan)
         slow_old(trainer, plan.old_pace)
         try:
-            fit = self.fit(trainer, training_set, monitor, self._schedule(trainer, plan))
+            schedule = self.settings.falling(trainer.schedule, plan.passes)
+            schedule = replace(schedule, batch=plan.batch, lr=schedule.lr * plan.rate)
+            fit = self.fit(trainer, training_set, monitor, schedule)
         finally:
             unfreeze(trainer)
         return Learned([fit], replayed=training_set.replayed)
-
-    def _schedule(self, trainer: Trainer, plan: Plan) -> Schedule:
-        return replace(
-            trainer.schedule,
-            epochs=plan.passes,
-            batch=plan.batch,
-            lr=trainer.schedule.lr * plan.rate * self.settings.later_rate,
-            halve_every=0,
-            decay=1.0,
-            patience=0,
-        )
 
 
 class Redrawn(TrainingSet):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from typing_extensions import override
 
@@ -30,15 +30,9 @@ class Warm(Strategy, name="warm"):
 
     @override
     def later(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
-        known = trainer.count("train")
-        epochs = max(round(self.settings.positives(trainer) / max(known, 1)), 1)
-        schedule = replace(
-            trainer.schedule,
-            epochs=epochs,
-            lr=trainer.schedule.lr * self.settings.later_rate,
-            halve_every=0,
-            decay=1.0,
-            patience=0,
-        )
+        if not trainer.count("train", trainer.newest):
+            return Learned()
+        epochs = max(round(self.settings.positives(trainer) / trainer.count("train")), 1)
+        schedule = self.settings.falling(trainer.schedule, epochs)
         fit = self.fit(trainer, self.everything(trainer), monitor, schedule)
         return Learned([fit], replayed=trainer.count("train", 0, trainer.newest))
