@@ -136,8 +136,8 @@ class RowAdam:
         buffers = (
             table.rows, table.state("moment1"), table.state("moment2"), table.state("steps", 1)
         )  # fmt: skip
-        rows, first, second, steps = moved = [buffer[ids] for buffer in buffers]
-        gradient, pace = table.gradient[ids], table.pace(ids)
+        rows, first, second, steps = moved = [buffer.index_select(0, ids) for buffer in buffers]
+        gradient, pace = table.gradient.index_select(0, ids), table.pace(ids)
         if self.weight_decay:
             gradient.add_(rows, alpha=self.weight_decay)
         beta1, beta2 = self.betas
@@ -153,7 +153,7 @@ class RowAdam:
         for buffer, new in zip(buffers, moved, strict=True):
             if pace is not None and ids.is_cuda:  # frozen rows may be among them
                 new = torch.where(pace > 0, new, buffer[ids])
-            buffer[ids] = new
+            buffer.index_copy_(0, ids, new)
 
 
 def _movable_blocks(table: Table, ids: Tensor) -> tuple[Tensor, ...]:
