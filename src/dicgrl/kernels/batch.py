@@ -32,12 +32,14 @@ class Batch:
         entities: Rows of all entities, [N * K, size].
         relations: Rows of all relations, [R, w] for relations of w numbers, or [R * K, w / n].
         triples: Head, relation, tail, [b, 3].
-        others: Replacements, the heads first, [b, m].
+        others: Replacements, the heads first, [b, m]; [b / share, m], rounded up, where shared.
         heads: How many of them replace the head.
         chosen: Components of each triple, [b, n]; None for plain vectors.
         count: K; 1 for plain vectors.
         divided: Whether relations have components too.
         pace: How fast rows may change; None where all may.
+        share: How many triples, one after the other, have the same replacements; more than one only
+            where plain, and where the fast path says that it can.
     """
 
     entities: Tensor
@@ -49,6 +51,7 @@ class Batch:
     count: int
     divided: bool
     pace: Pace | None = None
+    share: int = 1
 
     def entity_rows(self, ids: Tensor) -> Tensor:
         """Rows of entities [b] or [b, m]: [..., n], or the ids themselves where plain."""

@@ -28,14 +28,22 @@ class FastBatch(ABC):
     Attributes:
         handles_components: Whether it can work with vectors that are divided into components; if
             not, they take the generic path.
+        leaves_out: Whether on a CPU it adds no gradient to rows of negatives that must not change:
+            then nobody has to clear these.
     """
 
     handles_components: ClassVar[bool] = True
+    leaves_out: ClassVar[bool] = False
 
     @property
     @abstractmethod
     def negative_bytes(self) -> int | None:
         """Bytes that one negative needs at a time; None for what the generic path needs."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether plain triples that share their negatives cost it less than others."""
+        return False
 
     @abstractmethod
     def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -136,8 +144,11 @@ class _Scores(torch.autograd.Function):
             batch, ctx.saved_tensors, (d_positive, d_negative), into, ctx.gated
         )
         heads, _, tails = batch.triples.unbind(1)
-        every = torch.cat([heads[:, None], tails[:, None], batch.others], 1)
-        entities.touch(batch.entity_rows(every).reshape(-1))
+        ends = batch.entity_rows(torch.stack([heads, tails], 1)).reshape(-1)
+        others = batch.entity_rows(batch.others).reshape(-1)
+        if batch.pace is not None and ctx.path.leaves_out and not others.is_cuda:
+            others = others[batch.pace.entities.view(-1)[others] > 0]
+        entities.touch(torch.cat([ends, others]))
         if into[1] is not None:
             relations.touch(batch.relation_rows().reshape(-1))
         return None, d_gate, None, None, None, None

@@ -126,7 +126,7 @@ class KnowledgeModel(nn.Module):
         return self._routed_score(heads, relations, tails, self.route(heads, relations, tails))
 
     def score_links(
-        self, triples: Tensor, other_heads: Tensor, other_tails: Tensor
+        self, triples: Tensor, other_heads: Tensor, other_tails: Tensor, *, share: int = 1
     ) -> tuple[Tensor, Tensor, Route | None]:
         """Scores of triples and of the same triples with another head or another tail.
 
@@ -134,6 +134,8 @@ class KnowledgeModel(nn.Module):
             triples: [b, 3].
             other_heads: Entities, [b, m].
             other_tails: Entities, [b, k].
+            share: How many triples, one after the other, have the same others, which are then
+                [b / share, m] and [b / share, k], rounded up.
 
         Returns:
             Scores [b] of the triples, [b, m + k] of the others, heads first, and the components
@@ -142,6 +144,12 @@ class KnowledgeModel(nn.Module):
         heads, relations, tails = triples.unbind(1)
         route = self.route(heads, relations, tails)
         path = self.fast_batch()
+        if share > 1 and not self.shares_negatives:
+            other_heads, other_tails = (
+                others.repeat_interleave(share, 0)[: len(triples)]
+                for others in (other_heads, other_tails)
+            )
+            share = 1
         if path is not None:
             batch = Batch(
                 self.entities.rows,
@@ -152,6 +160,7 @@ class KnowledgeModel(nn.Module):
                 None if route is None else route.chosen,
                 self.count,
                 self.relation_count > 1,
+                share=share,
             )
             gate = None if route is None else route.gate
             scores = fast_scores(path, batch, self.entities, self.relations, self.attention, gate)
@@ -172,6 +181,12 @@ class KnowledgeModel(nn.Module):
         """The scorer's fast path for `score_links`; None where it has none for this model."""
         path = self.scorer.fast_batch(self.entities.rows)
         return path if path is not None and self._suits(path) else None
+
+    @property
+    def shares_negatives(self) -> bool:
+        """Whether triples that share their negatives cost less than others."""
+        path = self.fast_batch()
+        return self.components is None and path is not None and path.shares
 
     def fast_counts(self) -> FastCounts | None:
         """The scorer's fast path to ranks; None where it has none for this model."""

@@ -47,6 +47,8 @@ class Table:
         self._touched: list[Tensor] = []
         self._movable: Tensor | None = None
         self._slowed = False
+        self._resting: tuple[Tensor, Tensor] | None = None  # paces of all rows, awake and not
+        self._woken: Tensor | None = None
         self._claims: Tensor | None = None
         #: Autograd calls our backward only if some input asks for a gradient.
         self.anchor = torch.zeros((), device=device, dtype=dtype, requires_grad=True)
@@ -79,6 +81,7 @@ class Table:
             pace: Learning rate of each of these rows as a multiple of the others', above 0; 1
                 unless given.
         """
+        self._resting = self._woken = None
         if self._slowed:
             self._paces().zero_()
             self._slowed = False
@@ -93,6 +96,33 @@ class Table:
         self.restrict(None)
         self._paces()[:, 0] = pace
         self._slowed = True
+
+    def rest(self, ids: Tensor) -> None:
+        """Let rows that may change rest until `restrict` is called: they do where `wake` says so.
+
+        Example:
+            >>> table = Table(2)
+            >>> table.grow(torch.zeros(3, 2))
+            >>> table.restrict(torch.tensor([0, 1, 2]))
+            >>> table.rest(torch.tensor([0, 1]))
+            >>> table.wake(torch.tensor([1]))
+            >>> table.pace()[:, 0].tolist()
+            [0.0, 1.0, 1.0]
+        """
+        paces = self._paces()
+        awake = paces.clone()
+        paces.index_fill_(0, ids, 0)
+        self._resting, self._woken = (awake, paces.clone()), None
+
+    def wake(self, ids: Tensor) -> None:
+        """Of the rows that rest let these change, [m], with repeats, and no others."""
+        if self._resting is None:
+            return
+        paces, (awake, asleep) = self._paces(), self._resting
+        if self._woken is not None:
+            paces.index_copy_(0, self._woken, asleep.index_select(0, self._woken))
+        paces.index_copy_(0, ids, awake.index_select(0, ids))
+        self._woken = ids
 
     def pace(self, ids: Tensor | None = None) -> Tensor | None:
         """How fast rows (all for None) may change, [m, 1], 0 for not at all; None where all may.

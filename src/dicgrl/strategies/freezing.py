@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from dicgrl.graph.arrays import ids_in
 from dicgrl.trainers import Trainer
@@ -36,6 +37,39 @@ def slow_old(trainer: Trainer, pace: float) -> None:
         paces = torch.ones(len(table), device=trainer.device)
         paces[:first] = pace
         table.slow(paces)
+
+
+def rest_old(trainer: Trainer, pace: float, examples: Tensor) -> None:
+    """Let what examples speak of change; older rows at a multiple of the others' rate, when woken.
+
+    A row that is only compared with has next to no gradient, and Adam, which divides by its size,
+    would move it as far as any other. Where a trainer does not know which rows these are, all old
+    rows learn slowly.
+
+    Args:
+        trainer: Has taken in the newest part.
+        pace: The multiple.
+        examples: All that will be learned, on the model's device.
+    """
+    spoken, tables = trainer.rows_of(examples), trainer.model.tables()
+    if not spoken:
+        slow_old(trainer, pace)
+        return
+    for name, first in trainer.old_rows().items():
+        rows = torch.unique(spoken[name])
+        old = rows[rows < first]
+        new = torch.arange(first, len(tables[name]), device=old.device)
+        paces = torch.ones(len(old) + len(new), device=old.device)
+        paces[: len(old)] = pace
+        tables[name].restrict(torch.cat([old, new]), paces)
+        tables[name].rest(old)
+
+
+def wake(trainer: Trainer, examples: Tensor) -> None:
+    """Of the rows that rest let those change that examples speak of, and no others."""
+    tables = trainer.model.tables()
+    for name, rows in trainer.rows_of(examples).items():
+        tables[name].wake(rows)
 
 
 def unfreeze(trainer: Trainer) -> None:

@@ -25,7 +25,7 @@ from typing_extensions import override
 from dicgrl.common.options import option
 from dicgrl.strategies.base import Learned, RateSettings, Strategy
 from dicgrl.strategies.effort import AUTO, EffortSettings
-from dicgrl.strategies.freezing import slow_old, unfreeze
+from dicgrl.strategies.freezing import rest_old, unfreeze, wake
 from dicgrl.trainers import NodeTrainer, Trainer
 from dicgrl.training import TrainingSet
 from dicgrl.training.loop import Monitor
@@ -136,7 +136,7 @@ class Fresh(Strategy, name="fresh"):
             return Learned()
         plan = plan_of(trainer, self.settings)
         training_set = Redrawn(trainer, plan)
-        slow_old(trainer, plan.old_pace)
+        rest_old(trainer, plan.old_pace, training_set.examples)
         try:
             schedule = self.settings.falling(trainer.schedule, plan.passes)
             schedule = replace(schedule, batch=plan.batch, lr=schedule.lr * plan.rate)
@@ -163,6 +163,7 @@ class Redrawn(TrainingSet):
         drawn = trainer.draw(plan.passes * plan.draws, 0, trainer.newest)
         old, new = trainer.old_examples(drawn), trainer.examples("train", trainer.newest)
         self.replayed = len(old)
+        self._trainer = trainer
         # A step of a network does not do the same on the host each time.
         self._capturable = trainer.has_rows
         self._draws = min(plan.draws, len(old))
@@ -190,4 +191,6 @@ class Redrawn(TrainingSet):
         order = torch.randperm(len(chosen), generator=generator, device=device)
         # Steps of one size: a last one of a few examples would count as much as the others.
         for some in chosen[order].tensor_split(max(-(-len(chosen) // size), 1)):
-            yield self.objective, self.examples[some], self.weight[some]
+            examples = self.examples[some]
+            wake(self._trainer, examples)
+            yield self.objective, examples, self.weight[some]

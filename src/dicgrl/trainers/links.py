@@ -29,6 +29,7 @@ from dicgrl.training.stepper import Objective
 
 TOP = 10  # an answer counts as found when it is among so many
 _SORTED_AT_ONCE = 1 << 20  # triples that a GPU sorts before a host would have chosen among them
+_SHARE = 8  # triples of a step that may be compared with the same entities
 _NEGATIVE_BYTES = 20  # at least: its id twice, its score
 
 
@@ -145,8 +146,23 @@ class LinkTrainer(Trainer):
     def objective(self, examples: Tensor) -> Objective:
         return self.objective_against(range(self.model.num_entities), examples)
 
+    @override
+    def objective_around(self, examples: Tensor, batch: int) -> Objective:
+        """On a CPU some triples of a step share their negatives where that saves time.
+
+        The rows of negatives rest, so that a triple notices it no more than that others do.
+        """
+        del batch
+        share = _SHARE if self.model.shares_negatives else 1
+        return self.objective_against(range(self.model.num_entities), examples, share=share)
+
     def objective_against(
-        self, entities: range, examples: Tensor, *, attention: Tensor | None = None
+        self,
+        entities: range,
+        examples: Tensor,
+        *,
+        attention: Tensor | None = None,
+        share: int = 1,
     ) -> Objective:
         """The loss of batches of triples against negatives of a range of entities.
 
@@ -154,8 +170,10 @@ class LinkTrainer(Trainer):
             entities: Where negatives come from; none of them makes a known training triple.
             examples: All triples that will be asked for.
             attention: What attention is made from instead of the model's own; it does not learn.
+            share: How many triples of a batch have the same negatives.
         """
-        model, objective = self.model, self.link_objective(entities, self.same_questions(examples))
+        model, known = self.model, self.same_questions(examples)
+        objective = self.link_objective(entities, known, share)
 
         def of_batch(triples: Tensor, weight: Tensor) -> Tensor:
             with model.attending(attention):
@@ -163,11 +181,11 @@ class LinkTrainer(Trainer):
 
         return of_batch
 
-    def link_objective(self, entities: range, known: Tensor) -> LinkObjective:
+    def link_objective(self, entities: range, known: Tensor, share: int = 1) -> LinkObjective:
         """The loss against negatives that are drawn from entities and are not known."""
         loss = LOSSES[self.training.loss](**self.settings.of(LossSettings).as_dict())
         sampler = NegativeSampler(known, entities, self.model.num_relations, self.generator)
-        return LinkObjective(sampler, loss, self.training.negatives, self.training.beta)
+        return LinkObjective(sampler, loss, self.training.negatives, self.training.beta, share)
 
     def same_questions(self, examples: Tensor) -> Tensor:
         """Known training triples that answer questions of the examples, or more of them."""
@@ -203,6 +221,16 @@ class LinkTrainer(Trainer):
             "attention": relations,
         }
         return {name: first[name] for name in self.model.tables()}
+
+    @override
+    def rows_of(self, examples: Tensor) -> dict[str, Tensor]:
+        heads, relations, tails = examples.unbind(1)
+        found = {
+            "entities": _parts(torch.cat([heads, tails]), self.model.count),
+            "relations": _parts(relations, self.model.relation_count),
+            "attention": relations,
+        }
+        return {name: found[name] for name in self.model.tables()}
 
     def ranks(self, triples: Tensor, besides: Tensor | None = None) -> Ranks:
         """Ranks of triples among all entities so far, filtered by all that is known.
@@ -248,6 +276,13 @@ class LinkTrainer(Trainer):
     def on_device(self, rows: IntArray) -> Tensor:
         """Ids as a tensor there."""
         return torch.from_numpy(np.array(rows)).to(self.device)  # a copy: views are read-only
+
+
+def _parts(ids: Tensor, count: int) -> Tensor:
+    """Rows of all components of ids [m], [m * count]."""
+    if count == 1:
+        return ids
+    return (ids[:, None] * count + torch.arange(count, device=ids.device)).flatten()
 
 
 def _times_asked(triples: Tensor, num_relations: int) -> Tensor:

@@ -195,6 +195,14 @@ class Trainer(ABC):
         """How many rows each of the model's tables had before the newest part."""
         return {}
 
+    def rows_of(self, examples: Tensor) -> dict[str, Tensor]:
+        """Rows of the model's tables that examples speak of, with repeats; none if it is not known.
+
+        What an example is only compared with, such as the entities of its negatives, is not meant.
+        """
+        del examples
+        return {}
+
     def outcome(self, examples: Tensor) -> tuple[dict[str, float], Tensor]:
         """Metrics of examples, and for each question whether it was answered (top 10, class).
 

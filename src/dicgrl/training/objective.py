@@ -27,15 +27,22 @@ class LinkObjective:
         loss: Compares positive and negative scores.
         negatives: Negatives per triple, half with another head, half with another tail.
         beta: Weight of the normalisation loss; it counts for disentangled models only.
+        share: How many triples of a batch, one after the other, have the same negatives.
     """
 
     def __init__(
-        self, sampler: NegativeSampler, loss: Loss, negatives: int = 64, beta: float = 0.1
+        self,
+        sampler: NegativeSampler,
+        loss: Loss,
+        negatives: int = 64,
+        beta: float = 0.1,
+        share: int = 1,
     ) -> None:
         self.sampler = sampler
         self.loss = loss
         self.negatives = negatives
         self.beta = beta
+        self.share = share
 
     def __call__(
         self,
@@ -53,17 +60,19 @@ class LinkObjective:
             thresholds: Scores that other heads and other tails should stay below, [b, 2]; those of
                 the loss unless given.
         """
-        other_heads, other_tails = self.sampler.corrupt(triples, self.negatives)
-        mask = None
-        if self.sampler.saturated:
-            mask = torch.cat([other_heads >= 0, other_tails >= 0], 1)
-            heads, _, tails = torch.split(triples, 1, dim=1)  # rows that the batch touches anyway
-            other_heads = torch.where(other_heads >= 0, other_heads, heads)
-            other_tails = torch.where(other_tails >= 0, other_tails, tails)
-        positive, negative, route = model.score_links(triples, other_heads, other_tails)
+        other_heads, other_tails, mask = self._negatives(triples)
+        positive, negative, route = model.score_links(
+            triples, other_heads, other_tails, share=self.share
+        )
         if thresholds is not None:
             of_head, of_tail = torch.split(thresholds, 1, 1)
-            wide = torch.cat([of_head.expand_as(other_heads), of_tail.expand_as(other_tails)], 1)
+            wide = torch.cat(
+                [
+                    of_head.expand(-1, other_heads.shape[1]),
+                    of_tail.expand(-1, other_tails.shape[1]),
+                ],
+                1,
+            )
             negative = negative - wide + self.loss.level(positive.detach())
         total = self.loss(positive, negative, mask, weight)
         # Where attention does not learn, nothing would come of its term.
@@ -71,6 +80,18 @@ class LinkObjective:
             total = total + self.beta * weighted_mean(route.concentration_loss(), weight)
         extra = model.regularisation(triples, route)
         return total if extra is None else total + weighted_mean(extra, weight)
+
+    def _negatives(self, triples: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Other heads, other tails, and which of them exist, [b, m]; None for all."""
+        if self.share > 1:
+            return self.sampler.shared(triples, self.negatives, self.share)
+        other_heads, other_tails = self.sampler.corrupt(triples, self.negatives)
+        if not self.sampler.saturated:
+            return other_heads, other_tails, None
+        mask = torch.cat([other_heads >= 0, other_tails >= 0], 1)
+        heads, _, tails = torch.split(triples, 1, dim=1)  # rows that the batch touches anyway
+        other_heads = torch.where(other_heads >= 0, other_heads, heads)
+        return other_heads, torch.where(other_tails >= 0, other_tails, tails), mask
 
 
 class NodeObjective:

@@ -68,6 +68,26 @@ class NegativeSampler:
         heads = self.draw(triples, HEAD, count // 2)
         return heads, self.draw(triples, TAIL, count - count // 2)
 
+    def shared(self, triples: Tensor, count: int, share: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Entities that so many triples, one after the other, are compared with alike.
+
+        Drawn evenly from all, so that one may answer the question of some triple: what is left of
+        them is as evenly drawn from those that do not.
+
+        Returns:
+            Replacements of heads [g, count // 2] and of tails [g, count - count // 2], where g is
+            n / share rounded up, and which do not answer the question of each triple, [n, count].
+        """
+        shape = (-(-len(triples) // share), count)
+        span = self.entities.start, self.entities.stop
+        drawn = torch.randint(*span, shape, generator=self.generator, device=triples.device)
+        heads, tails = drawn[:, : count // 2], drawn[:, count // 2 :]
+        known = [
+            self._sides[asked].answered(triples, some.repeat_interleave(share, 0)[: len(triples)])
+            for asked, some in ((HEAD, heads), (TAIL, tails))
+        ]
+        return heads, tails, torch.cat(known, 1).logical_not_()
+
 
 class _Side:
     def __init__(self, known: KnownAnswers, entities: range) -> None:
@@ -80,12 +100,26 @@ class _Side:
         group = torch.repeat_interleave(counts)
         rank = torch.arange(len(group), device=group.device) - known.start[:-1][group]
         self.shifted = group * len(entities) + (known.answers - rank)
+        self._group = group
+        self._pairs: Tensor | None = None  # question and answer as one number, where asked for
 
     def draw(self, triples: Tensor, count: int, generator: torch.Generator) -> Tensor:
         shape = (len(triples), count)
         # 62 random bits: the bias of the remainder is below 2^-38 for 16 million entities.
         raw = torch.randint(1 << 62, shape, generator=generator, device=triples.device)
         return self._launch(triples, raw) if available(raw) else self._mapped(triples, raw)
+
+    def answered(self, triples: Tensor, entities: Tensor) -> Tensor:
+        """Whether entities [n, m] are known answers to the questions of triples, [n, m]."""
+        if not len(self.shifted):
+            return torch.zeros_like(entities, dtype=torch.bool)
+        first, last = self.known.find(triples)
+        if self._pairs is None:
+            self._pairs = self._group * len(self.entities) + self.known.answers
+        group = torch.searchsorted(self.known.start, first, right=True) - 1
+        pairs = group[:, None] * len(self.entities) + (entities - self.entities.start)
+        at = torch.searchsorted(self._pairs, pairs).clamp_(max=len(self._pairs) - 1)
+        return (self._pairs[at] == pairs) & (last > first)[:, None]
 
     def _mapped(self, triples: Tensor, raw: Tensor) -> Tensor:
         first, last = self.known.find(triples)

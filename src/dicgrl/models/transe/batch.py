@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from typing_extensions import override
 
 from dicgrl.kernels import available
@@ -41,6 +42,8 @@ class TranslationBatch(FastBatch):
             would only wait for the launches.
     """
 
+    leaves_out: ClassVar[bool] = True
+
     p: int
     kernels: bool
     blocks: bool
@@ -55,6 +58,11 @@ class TranslationBatch(FastBatch):
     @override
     def negative_bytes(self) -> int | None:
         return 20 if self.blocks else None  # its id twice and its score
+
+    @property
+    @override
+    def shares(self) -> bool:
+        return self.blocks and not self.kernels
 
     @override
     def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -83,9 +91,14 @@ class TranslationBatch(FastBatch):
 def _queries(b: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """The tails, and what the heads and the tails are compared with, [b, l] each."""
     heads, _, tails = b.triples.unbind(1)
-    r = b.relations[b.relation_rows()].flatten(1)
-    h, t = (b.entities[b.entity_rows(end)].flatten(1) for end in (heads, tails))
+    r = _vectors(b.relations, b.relation_rows())
+    h, t = (_vectors(b.entities, b.entity_rows(end)) for end in (heads, tails))
     return t, t - r, h + r
+
+
+def _vectors(table: Tensor, rows: Tensor) -> Tensor:
+    """What rows [b] or [b, n] make up, [b, l]; on a CPU much faster than by an index."""
+    return table.index_select(0, rows.reshape(-1)).view(len(rows), -1)
 
 
 def _norm_(differences: Tensor, p: int) -> Tensor:
@@ -99,8 +112,11 @@ def _blocks(
     """Blocks of replacements [k, m], their rows and these minus the query, [block, m, l], in turn.
 
     The queries [b, l] are those of the batch; `triples` says which the replacements belong to, [k],
-    unless they are all of them in order.
+    unless they are all of them in order. Replacements that triples share are gathered once.
     """
+    if b.share > 1:
+        yield from _shared_blocks(b, others, queries)
+        return
     width = queries.shape[1]
     height = max(len(others), 1)
     if not others.is_cuda:  # a GPU would only wait for the launches
@@ -115,9 +131,26 @@ def _blocks(
         yield block, rows, x.sub_(queries[here][:, None])
 
 
+def _shared_blocks(
+    b: Batch, others: Tensor, queries: Tensor
+) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """The same for replacements [g, m] that so many triples, one after the other, share."""
+    (groups, m), (count, width) = others.shape, queries.shape
+    whole = F.pad(queries, (0, 0, 0, groups * b.share - count)).view(groups, b.share, 1, width)
+    every = others.repeat_interleave(b.share, 0)[:count]
+    height = max(_BLOCK // max(b.share * m * width, 1), 1)
+    scratch = queries.new_empty(min(height, groups), b.share, m, width)
+    for first in range(0, groups if m else 0, height):
+        some = slice(first, first + height)
+        block = slice(first * b.share, min((first + height) * b.share, count))
+        x = b.entities.index_select(0, others[some].reshape(-1)).view(-1, 1, m, width)
+        difference = torch.sub(x, whole[some], out=scratch[: len(x)]).view(-1, m, width)
+        yield block, every[block].reshape(-1), difference[: block.stop - block.start]
+
+
 def _scores(b: Batch, p: int) -> tuple[Tensor, Tensor]:
     t, *queries = _queries(b)
-    negative = b.entities.new_empty(b.others.shape)
+    negative = b.entities.new_empty(len(t), b.others.shape[1])
     for query, side in zip(queries, b.sides(), strict=True):
         for block, _, difference in _blocks(b, b.others[:, side], query):
             negative[block, side] = _norm_(difference, p)
@@ -148,8 +181,7 @@ def _scatter(
                 slope = x.sign_() if p == 1 else x
                 if group.asked:
                     d_query[number][here] = torch.bmm(pull[:, None], slope)[:, 0]
-                slope.mul_(pull[..., None])
-                _add_rows(d_entities, rows, slope.view(-1, d_entities.shape[1]), b.pace)
+                _add_rows(d_entities, rows, slope, pull, b.pace)
     # The triple itself: t takes the place of a replaced tail.
     difference = (t - queries[1])[:, None]
     if d_gate is not None:
@@ -193,12 +225,15 @@ def _groups(b: Batch, side: slice, end: int, pull: Tensor) -> Iterator[_Group]:
         pull: Of all replacements, [b, m].
     """
     others, pull = b.others[:, side], pull[:, side]
-    if b.pace is None or others.is_cuda:  # choosing would wait for the device
+    if b.pace is None or b.share > 1 or others.is_cuda:  # choosing would wait for the device
         yield _Group(others, pull)
         return
     moves = (b.pace.entities[b.entity_rows(others)] > 0).flatten(2).any(2)  # [b, m]
     # Where most replacements of a triple move, all of them cost less than these one by one.
     together = _asked(b, b.pace, end) | (2 * moves.sum(1) > moves.shape[1])
+    if together.all():
+        yield _Group(others, pull)
+        return
     whole = together.nonzero()[:, 0]
     yield _Group(others[whole], pull[whole], whole)
     triples, at = (moves & ~together[:, None]).nonzero().unbind(1)
@@ -214,13 +249,18 @@ def _asked(b: Batch, pace: Pace, end: int) -> Tensor:
     return fastest > 0
 
 
-def _add_rows(into: Tensor, rows: Tensor, values: Tensor, pace: Pace | None) -> None:
-    """Add values [k, l] to rows, to those that may change where that is known."""
+def _add_rows(into: Tensor, rows: Tensor, slope: Tensor, pull: Tensor, pace: Pace | None) -> None:
+    """Add slopes [k, m, l] times pulls [k, m] to rows; to those that may change where it is known.
+
+    The slopes may be overwritten.
+    """
+    values = slope.view(-1, into.shape[1])  # [k * m * n, size]
+    each = pull.reshape(-1).repeat_interleave(len(rows) // pull.numel())
     if pace is not None and not rows.is_cuda:
-        moves = (pace.entities[rows, 0] > 0).nonzero()[:, 0]
+        moves = (pace.entities.view(-1)[rows] > 0).nonzero()[:, 0]
         if len(moves) < len(rows):
-            rows, values = rows[moves], values[moves]
-    into.index_add_(0, rows, values)
+            rows, values, each = rows[moves], values[moves], each[moves]
+    into.index_add_(0, rows, values.mul_(each[:, None]))
 
 
 def _factor(scores: Tensor, upstream: Tensor, p: int) -> Tensor:
