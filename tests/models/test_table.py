@@ -392,3 +392,35 @@ def test_slowing_opens_what_was_closed() -> None:
     RowAdam([table], lr=0.1).step()
     assert torch.equal(2 * table.rows[0], table.rows[1]) and torch.equal(*table.rows[1:])
     assert table.rows[1].abs().min() > 0.09
+
+
+@given(
+    st.lists(st.integers(0, 7), min_size=1, max_size=8, unique=True),
+    st.integers(0, 8),
+    st.lists(st.lists(st.integers(0, 7), max_size=5), min_size=1, max_size=4),
+)
+def test_rows_that_rest_move_only_in_steps_that_wake_them(
+    open_ids: list[int], resting: int, steps: list[list[int]]
+) -> None:
+    """The reference opens, before each step, the rows that are awake in it."""
+    table, expected = table_of(made(8)), table_of(made(8))
+    first, second = (RowAdam([each], lr=0.1) for each in (table, expected))
+    paces = {row: 0.1 * (number + 1) for number, row in enumerate(open_ids)}
+    table.restrict(torch.tensor(open_ids), torch.tensor(list(paces.values())))
+    rest = open_ids[:resting]
+    table.rest(torch.tensor(rest, dtype=torch.long))
+    for woken in steps:
+        chosen = [row for row in woken if row in paces]
+        table.wake(torch.tensor(chosen, dtype=torch.long))
+        awake = [row for row in open_ids if row in chosen or row not in rest]
+        expected.restrict(
+            torch.tensor(awake, dtype=torch.long), torch.tensor([paces[row] for row in awake])
+        )
+        for each, optimiser in ((table, first), (expected, second)):
+            each.gather(torch.arange(8)).pow(2).sum().backward()
+            optimiser.step()
+        assert torch.equal(table.rows, expected.rows)
+        assert torch.equal(table.state("steps", 1), expected.state("steps", 1))
+    table.restrict(None)
+    table.wake(torch.tensor([0]))  # nothing rests any more
+    assert table.pace() is None

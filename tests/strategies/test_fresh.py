@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
@@ -293,6 +294,48 @@ def test_old_rows_learn_at_their_pace(form: str) -> None:
             assert len(awake) and awake.tolist() == pytest.approx([pace] * len(awake))
             assert found[first:].eq(1).all()
         assert all(table.pace() is None for table in trainer.model.tables().values())
+
+
+@pytest.mark.parametrize("form", ["transe", "transe-divided", "convkb-triple"])
+def test_an_old_row_moves_only_in_steps_that_learn_of_it(form: str) -> None:
+    trainer = trainer_of(settings_of(form, "fresh", batch=4, epochs=20, effort="40"))
+    assert isinstance(trainer, LinkTrainer)
+    for part in stream_of(form)[:2]:
+        trainer.take(part)
+    entities, first = trainer.model.entities, trainer.old_rows()["entities"]
+    steps = 0
+    plain = Redrawn.batches
+
+    def watched(self: Redrawn, *given: Any) -> Iterator[tuple[Any, torch.Tensor, torch.Tensor]]:
+        nonlocal steps
+        for objective, examples, weight in plain(self, *given):
+            before = entities.rows.clone()
+            yield objective, examples, weight
+            moved = (entities.rows != before).any(1).nonzero()[:, 0]
+            spoken = {*examples[:, 0].tolist(), *examples[:, 2].tolist()}
+            old = moved[moved < first]
+            assert {row // trainer.model.count for row in old.tolist()} <= spoken
+            assert len(old)
+            steps += 1
+
+    with patch.object(Redrawn, "batches", watched):
+        strategy_of(trainer.settings).learn(trainer)
+    assert steps > 5
+
+
+def test_what_may_change_follows_the_draws_and_not_the_history() -> None:
+    trainer = sized("fresh", 3000, 2, epochs=20, effort="40")
+    table, found = trainer.model.entities, []
+
+    def fit(training_set: TrainingSet, *_: Any, **__: Any) -> FitReport:
+        found.append((training_set.examples, table.movable))
+        return FitReport()
+
+    with patch.object(trainer, "fit", fit):
+        strategy_of(trainer.settings).learn(trainer)
+    ((examples, movable),) = found
+    assert movable is not None and len(movable) < ENTITIES
+    assert set(movable.tolist()) == {*examples[:, 0].tolist(), *examples[:, 2].tolist()}
 
 
 def test_rows_are_open_again_whatever_happens() -> None:

@@ -119,3 +119,62 @@ def test_a_bar_stands_where_the_loss_has_its_level() -> None:
     at = torch.stack([bars[:, 0]] * 2 + [bars[:, 1]] * 3, 1)
     expected = plain[0] - at + recorded.positive[:, None] - 2.0
     torch.testing.assert_close(shifted[0], expected)
+
+
+@pytest.mark.parametrize("components", [None, Components(4, 2)], ids=["plain", "disentangled"])
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("share", [2, 3, 4, 9])
+@pytest.mark.parametrize("few", [False, True], ids=["all move", "some move"])
+def test_triples_that_share_negatives_learn_as_if_each_had_them_alone(
+    components: Components | None, p: int, share: int, few: bool
+) -> None:
+    triples = TRIPLES.repeat(2, 1)[:7]
+    heads = torch.randint(6, (-(-7 // share), 3), generator=torch.Generator().manual_seed(1))
+    tails = torch.randint(6, (-(-7 // share), 2), generator=torch.Generator().manual_seed(2))
+    found = []
+    for once in (True, False):
+        model = KnowledgeModel("transe", 8, components, {"p": p}, seed=3)
+        model.grow(6, 2)
+        if few:
+            for table in model.tables().values():
+                table.restrict(torch.arange(len(table) // 2))
+        others = [heads, tails]
+        if not once:
+            others = [each.repeat_interleave(share, 0)[:7] for each in others]
+        positive, negative, _ = model.score_links(triples, *others, share=share if once else 1)
+        (positive.sum() + (negative * torch.arange(35.0).view(7, 5)).sum()).backward()  # type: ignore[no-untyped-call]
+        paces = [table.pace() for table in model.tables().values()]
+        gradients = [
+            table.gradient if pace is None else table.gradient * pace
+            for table, pace in zip(model.tables().values(), paces, strict=True)
+        ]
+        touched = model.entities.touched()
+        assert touched is not None
+        dirty = model.entities.gradient.any(1).nonzero()[:, 0]
+        assert set(dirty.tolist()) <= set(touched.tolist())  # or nobody would clear them
+        found.append((positive, negative, *gradients))
+    for mine, theirs in zip(*found, strict=True):
+        assert torch.allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_shared_negative_that_is_known_counts_for_nothing() -> None:
+    known = rows_of([(0, 0, 1), (0, 0, 2), (1, 0, 2), (3, 0, 3)])
+    model = KnowledgeModel("transe", 4)
+    model.grow(4, 1)
+    sampler = NegativeSampler(known, 4, 1, torch.Generator().manual_seed(0))
+    drawn = NegativeSampler(known, 4, 1, torch.Generator().manual_seed(0)).shared(known, 6, 2)
+    loss = SelfAdversarial(1.0, 1.0)
+    got = LinkObjective(sampler, loss, 6, share=2)(model, known, torch.ones(4))
+    expected = 0.0
+    for number, (h, r, t) in enumerate(known.tolist()):
+        others = [(x, r, t) for x in drawn[0][number // 2].tolist()]
+        others += [(h, r, x) for x in drawn[1][number // 2].tolist()]
+        scores = [slow_score(model, each) for each in others if list(each) not in known.tolist()]
+        one = loss(
+            torch.tensor([slow_score(model, (h, r, t))]),
+            torch.tensor([scores or [-1e9]]),
+            None,
+            torch.ones(1),
+        )
+        expected += one.item() / 4
+    assert got.item() == pytest.approx(expected, rel=1e-4)

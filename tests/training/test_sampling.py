@@ -152,3 +152,32 @@ def test_draws_from_a_range_are_uniform() -> None:
     expected = draws / len(allowed)
     statistic = ((times[allowed] - expected) ** 2 / expected).sum().item()
     assert statistic < chi2.ppf(1 - 1e-4, len(allowed) - 1)
+
+
+@given(graphs(), st.integers(0, 99), st.integers(1, 9), st.integers(2, 5))
+def test_shared_entities_are_marked_for_each_triple_that_they_answer(
+    graph: tuple[int, list[Triple]], seed: int, count: int, share: int
+) -> None:
+    entities, known = graph
+    asked = [*known, *((h, r, 0) for h in range(entities) for r in range(R))]
+    sampler = NegativeSampler(rows_of(known), entities, R, generator(seed))
+    heads, tails, mask = sampler.shared(rows_of(asked), count, share)
+    groups = -(-len(asked) // share)
+    assert heads.shape == (groups, count // 2) and tails.shape == (groups, count - count // 2)
+    assert mask.shape == (len(asked), count)
+    for number, triple in enumerate(asked):
+        allowed = [
+            entity in free(entities, known, triple, side)
+            for side, some in (("head", heads), ("tail", tails))
+            for entity in some[number // share].tolist()
+        ]
+        assert mask[number].tolist() == allowed
+
+
+def test_shared_entities_come_from_the_range_alone() -> None:
+    known = rows_of([(0, 0, 4), (4, 1, 5), (2, 0, 6)])
+    sampler = NegativeSampler(known, range(4, 7), R, generator())
+    heads, tails, mask = sampler.shared(known, 200, 2)
+    assert set(heads.unique().tolist()) == set(tails.unique().tolist()) == {4, 5, 6}
+    assert mask[0, 100:].tolist() == [entity != 4 for entity in tails[0].tolist()]
+    assert mask[1, :100].tolist() == [entity != 4 for entity in heads[0].tolist()]
