@@ -3,8 +3,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +16,14 @@ keys = st.integers(-3, 12) | st.sampled_from([2**62, -(2**62)])
 batches = st.lists(st.lists(keys, max_size=12), max_size=12)
 
 
+@pytest.mark.parametrize("far", [0, 1 << 18], ids=["searched in order", "as asked"])
 @given(batches, st.lists(keys, max_size=12))
-def test_is_a_dict_of_lists(batches: list[list[int]], queries: list[int]) -> None:
+def test_is_a_dict_of_lists(far: int, batches: list[list[int]], queries: list[int]) -> None:
+    with patch("dicgrl.graph.index._FAR", far):
+        check_against_a_dict(batches, queries)
+
+
+def check_against_a_dict(batches: list[list[int]], queries: list[int]) -> None:
     index = SegmentIndex()
     reference: defaultdict[int, list[int]] = defaultdict(list)
     value = 0

@@ -7,9 +7,14 @@ than about log2(n) segments and each entry is moved O(log n) times in its life.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from dicgrl.graph.arrays import BoolArray, IntArray, lies_close
+
+_FAR = 1 << 18  # keys of a segment that is searched in the order of what is asked
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 class _Segment:
@@ -36,9 +41,15 @@ class _Segment:
             inside = (queries >= self._low) & (queries <= self._high)
             place = np.where(inside, queries - self._low, len(self._starts) - 2)
             return self._starts[place], self._starts[place + 1]
-        start = np.searchsorted(self.keys, queries, side="left")
-        stop = np.searchsorted(self.keys, queries, side="right")
-        return start.astype(np.int64, copy=False), stop.astype(np.int64, copy=False)
+        if len(self.keys) < _FAR:
+            start, stop = (np.searchsorted(self.keys, queries, side) for side in _SIDES)
+            return start.astype(np.int64, copy=False), stop.astype(np.int64, copy=False)
+        # In order a search begins where the last one ended, in what is in the cache.
+        order = np.argsort(queries)
+        found = np.empty((2, len(queries)), np.int64)
+        for bound, side in zip(found, _SIDES, strict=True):
+            bound[order] = np.searchsorted(self.keys, queries[order], side)
+        return found[0], found[1]
 
 
 class SegmentIndex:

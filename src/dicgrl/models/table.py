@@ -200,7 +200,7 @@ class Table:
     def read(self, ids: Tensor | None, *, state: bool = True) -> dict[str, Tensor]:
         """Copies of some rows, and their state, by buffer; of all rows for None."""
         return {
-            name: buffer[: self._length].clone() if ids is None else buffer[ids]
+            name: buffer[: self._length].clone() if ids is None else buffer.index_select(0, ids)
             for name, buffer in self._buffers.items()
             if name == "rows" or (state and name not in ("gradient", "pace"))
         }

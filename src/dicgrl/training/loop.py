@@ -341,7 +341,8 @@ def _unsound(tables: list[Table], parameters: list[nn.Parameter]) -> str:
     Read from the device once.
     """
     weights = [
-        table.rows if table.movable is None else table.rows[table.movable] for table in tables
+        table.rows if table.movable is None else table.rows.index_select(0, table.movable)
+        for table in tables
     ]
     weights += [parameter.detach() for parameter in parameters]
     ends = [torch.stack(w.aminmax()).double() for w in weights if w.numel()]  # NaN, if there is one

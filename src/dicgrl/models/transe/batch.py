@@ -98,7 +98,8 @@ def _queries(b: Batch) -> tuple[Tensor, Tensor, Tensor]:
 
 def _vectors(table: Tensor, rows: Tensor) -> Tensor:
     """What rows [b] or [b, n] make up, [b, l]; on a CPU much faster than by an index."""
-    return table.index_select(0, rows.reshape(-1)).view(len(rows), -1)
+    length = rows.shape[1:].numel() * table.shape[1]
+    return table.index_select(0, rows.reshape(-1)).view(len(rows), length)
 
 
 def _norm_(differences: Tensor, p: int) -> Tensor:
