@@ -307,7 +307,7 @@ class Learner(Questions):
             settings=self.settings.as_dict(),
             protocol=self.strategy.describe_protocol(self.trainer),
             names=self.names,
-            parts=self.trainer.taken,
+            history=self.trainer.history,
             model=self.trainer.model if self.num_parts else None,
             strategy=self.strategy.state(),
             reports=[asdict(report) for report in self.reports],
@@ -346,7 +346,7 @@ class Learner(Questions):
         self.names = Names(state.names)
         if state.model is None:
             return
-        self.trainer.recall(state.parts, state.model)
+        self.trainer.recall(state.history, state.model)
         self.reports = [PartReport(**report) for report in state.reports]
         self.tests = list(state.tests)
         self.before = list(state.before)
