@@ -173,5 +173,5 @@ class KnowledgeStreamBuilder(KnowledgeParts):
         self.name = name
 
     def build(self, names: Mapping[str, str] | None = None) -> KnowledgeStream:
-        """The stream of all parts so far."""
-        return KnowledgeStream(self.name, self.parts, names or {})
+        """The stream of all parts so far; `names` count before those that came with the triples."""
+        return KnowledgeStream(self.name, self.parts, {**self.names, **(names or {})})
