@@ -25,6 +25,7 @@ from dicgrl.datasets import load_stream, paper_dataset
 from dicgrl.datasets.fetch import fetch as fetch_dataset
 from dicgrl.errors import UserError
 from dicgrl.graph import describe
+from dicgrl.graph.periods import PERIODS
 from dicgrl.readers import Reading, read_timed, write_stream
 from dicgrl.report.datasets_table import dataset_rows, datasets_table, statistics_tables
 from dicgrl.report.download_bar import download_bar
@@ -94,8 +95,8 @@ def split(
     by: Annotated[
         str,
         typer.Option(
-            help="arrival, time (fourth column of a file), order, nightly; knowledge graphs: "
-            "entities, relations, facts, hybrid; networks: class."
+            help="arrival, order, nightly; time, day, week, month, year (a column of times); "
+            "knowledge graphs: entities, relations, facts, hybrid; networks: class."
         ),
     ] = "arrival",
     ratios: Annotated[
@@ -112,6 +113,10 @@ def split(
     first: Annotated[
         float | None, typer.Option(help="Share of the first part; the others are equal.")
     ] = None,
+    cuts: Annotated[
+        str | None,
+        typer.Option(help="With --by time: when parts begin, as in 2019-01-01,2020-01-01."),
+    ] = None,
     valid: MoreValid = 0.0,
     test: MoreTest = 0.0,
     seed: Seed = 0,
@@ -120,20 +125,31 @@ def split(
     file_format: FormatName = "",
     query: Query = "",
     literals: Literals = "drop",
+    time_format: Annotated[
+        str, typer.Option(help="How times are written, as in %d.%m.%Y, if not as ISO dates.")
+    ] = "",
 ) -> None:
     """Make a stream of several parts out of a static graph."""
     try:
         shares = None if ratios is None else [float(share) for share in ratios.split(",")]
     except ValueError:
         raise UserError(f"--ratios {ratios!r}: expected numbers such as 0.8,0.1,0.1") from None
-    reading = Reading(columns, sep, file_format, query, literals)
+    reading = Reading(columns, sep, file_format, query, literals, time_format)
     stream, times = (
         read_timed(source, reading=reading)
-        if by == "time"
+        if by in ("time", *PERIODS)
         else (load_stream(source, reading=reading), None)
     )
     made = stream.split(
-        by, shares, parts=parts, first=first, times=times, valid=valid, test=test, seed=seed
+        by,
+        shares,
+        parts=parts,
+        first=first,
+        times=times,
+        cuts=None if cuts is None else [cut.strip() for cut in cuts.split(",")],
+        valid=valid,
+        test=test,
+        seed=seed,
     )
     write_stream(made, out)
     print_out(f"{out}: {len(made)} parts. Next: dicgrl datasets show {out}")

@@ -27,6 +27,8 @@ class Reading:
             given.
         format: What the files are, such as csv or nt, whatever their endings say.
         query: The SQL or SPARQL query whose answers are the facts, for databases.
+        time_format: How times are written, as in %d.%m.%Y, where they are neither numbers nor ISO
+            dates.
         literals: What becomes of literals in RDF: left out (drop), or entities like any other
             (keep).
 
@@ -42,6 +44,7 @@ class Reading:
     format: str = ""
     query: str = ""
     literals: str = "drop"
+    time_format: str = ""
 
     def __post_init__(self) -> None:
         """Bring what is written in several ways into one form, and refuse what cannot be meant."""

@@ -14,7 +14,7 @@ from dicgrl.graph.arrays import IntArray
 from dicgrl.readers.formats import columnar, delimited, format_of, jsonlines, rdf, sql
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows
-from dicgrl.readers.times import odd_time, parse_times
+from dicgrl.readers.times import odd_time, parse_times, parse_written
 
 FORMATS = (delimited, jsonlines, columnar, rdf, sql)  # importing them makes them known
 
@@ -63,19 +63,23 @@ def read_timed_triples(file: SourceFile, name: str) -> tuple[KnowledgeStream, np
     builder = KnowledgeStreamBuilder(name)
     times: list[str] = []
     builder.add(read_triples(file, builder, times))
-    parsed = parse_times(times)
+    written = file.reading.time_format
+    parsed = parse_written(times, written) if written else parse_times(times)
     if parsed is None:
-        raise _bad_time(file, times)
+        raise _bad_time(file, times, written)
     return builder.build(), parsed
 
 
-def _bad_time(file: SourceFile, times: list[str]) -> DataError:
+def _bad_time(file: SourceFile, times: list[str], written: str) -> DataError:
     """The error for the first time that is not of the kind that most are."""
-    value = odd_time(times)
+    value = odd_time(times, written)
+    expected = (
+        f"expected it as in --time-format {written}"
+        if written
+        else "the times must be all numbers or all ISO dates, or say --time-format, as in %d.%m.%Y"
+    )
     for rows in triple_rows(file, 4):
         if value in rows.columns[3]:
             line = rows.first_line + rows.columns[3].index(value)
             break
-    return DataError(
-        file.label, f"time {shown(value)}: the times must be all numbers or all ISO dates", line
-    )
+    return DataError(file.label, f"time {shown(value)}: {expected}", line)
