@@ -12,7 +12,7 @@ import typer
 
 import dicgrl
 from dicgrl.cli.ask import evaluate, explain, export, predict, score, similar
-from dicgrl.cli.console import complain, warnings_in_one_line
+from dicgrl.cli.console import complain, warnings_in_one_line, what_ran_out
 from dicgrl.cli.datasets import datasets_app
 from dicgrl.cli.inspect import compare, info
 from dicgrl.cli.learn import learn
@@ -58,6 +58,11 @@ def main() -> None:
         sys.exit(2 if isinstance(error, UserError) else 1)
     except OSError as error:  # a full disk, a folder that cannot be written
         complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        sys.exit(1)
+    except (MemoryError, RecursionError, OverflowError, RuntimeError) as error:
+        if (exhausted := what_ran_out(error)) is None:
+            raise
+        complain(exhausted)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -16,6 +16,9 @@ from rich.text import Text
 from dicgrl.errors import DataWarning
 from dicgrl.report.terminal import counted, is_terminal
 
+#: What PyTorch says where there is no memory, or could never be enough; its class may be any.
+_NO_MEMORY = ("out of memory", "allocate memory", "ALLOC_FAILED", "Storage size calculation")
+
 
 def show(content: RenderableType) -> None:
     """Print a table, or a line of text that is not broken."""
@@ -80,6 +83,25 @@ def interruptible(what_is_kept: Callable[[], str]) -> Iterator[None]:
     except KeyboardInterrupt:
         complain("; ".join(filter(None, ["interrupted", what_is_kept()])))
         raise
+
+
+def what_ran_out(error: Exception) -> str | None:
+    """The message about an error that more memory, or smaller numbers, would have avoided.
+
+    Returns:
+        None where it is of another kind, and its traceback is worth reading.
+
+    Example:
+        >>> what_ran_out(MemoryError())
+        'out of memory: less data, or smaller settings such as dim and batch, may fit'
+    """
+    if isinstance(error, RecursionError):
+        return "what was given is nested too deeply"
+    if isinstance(error, OverflowError) or "without overflow" in str(error):
+        return f"a number is too large ({error})"
+    if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
+        return "out of memory: less data, or smaller settings such as dim and batch, may fit"
+    return None
 
 
 def _print_marked(mark: str, style: str, message: str) -> None:

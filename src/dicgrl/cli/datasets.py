@@ -12,7 +12,7 @@ from dicgrl.cli.console import show_json
 from dicgrl.cli.options import Json, Seed, Source, Test, Valid
 from dicgrl.datasets import load_stream, paper_dataset
 from dicgrl.datasets.fetch import fetch as fetch_dataset
-from dicgrl.errors import UserError
+from dicgrl.errors import UserError, shown_value
 from dicgrl.graph import describe
 from dicgrl.readers import read_timed, write_stream
 from dicgrl.report.datasets_table import dataset_rows, datasets_table, statistics_tables
@@ -102,7 +102,9 @@ def split(
     try:
         shares = None if ratios is None else [float(share) for share in ratios.split(",")]
     except ValueError:
-        raise UserError(f"--ratios {ratios!r}: expected numbers such as 0.8,0.1,0.1") from None
+        raise UserError(
+            f"--ratios {shown_value(ratios)}: expected numbers such as 0.8,0.1,0.1"
+        ) from None
     stream, times = read_timed(source) if by == "time" else (load_stream(source), None)
     made = stream.split(
         by, shares, parts=parts, first=first, times=times, valid=valid, test=test, seed=seed

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from dicgrl.errors import UserError
+from dicgrl.errors import UserError, shown
 
 _SYSTEM, _CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
@@ -21,7 +21,7 @@ def pick_device(name: str | torch.device) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name not in ("cpu", "cuda"):
         other = "; CUDA_VISIBLE_DEVICES chooses another GPU" if name.startswith("cuda:") else ""
-        raise UserError(f"device {name!r}: expected auto, cpu or cuda{other}")
+        raise UserError(f"device {shown(name)}: expected auto, cpu or cuda{other}")
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError("device 'cuda': PyTorch sees no CUDA device here; use --device cpu")
     return torch.device(name)
