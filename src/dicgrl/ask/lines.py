@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from dicgrl.ask.asking import Answered, Asking
 from dicgrl.ask.links import LinkAsking
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.graph.arrays import IntArray
+from dicgrl.readers.bounds import BoundedStream, most_unpacked
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.triples import triple_rows
 
@@ -90,15 +92,26 @@ def answered(
 
 def _source(path: Path) -> SourceFile:
     if str(path) == "-":
-        return SourceFile("standard input", lambda: io.BytesIO(sys.stdin.buffer.read()))
+        return _held("standard input", sys.stdin.buffer)
     if path.is_dir():
         raise UserError(f"{path}: is a folder; expected a file of triples")
     if not path.exists():
         raise UserError(f"{path}: no such file")
     if path.is_file():
         return SourceFile.on_disk(path)
-    content = path.read_bytes()  # a pipe, which can be read only once
-    return SourceFile(str(path), lambda: cast(BinaryIO, io.BytesIO(content)))
+    if not path.is_fifo():
+        raise UserError(f"{path}: is a device; expected a file, or - for standard input")
+    # A pipe. Where nobody writes to it, it is empty: to open it otherwise would wait for ever.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(handle, True)
+    with open(handle, "rb") as pipe:
+        return _held(str(path), pipe)
+
+
+def _held(label: str, stream: BinaryIO) -> SourceFile:
+    """What can be read only once, in memory."""
+    content = BoundedStream(stream, label, most_unpacked()).read()
+    return SourceFile(label, lambda: cast(BinaryIO, io.BytesIO(content)))
 
 
 def scored(asking: LinkAsking, lines: Lines) -> Iterator[str]:
