@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,16 +23,13 @@ from tests.local_server import LocalServer, serving
 PINS = {file: Pin(digest_of(io.BytesIO(content)), len(content)) for file, content in FILES.items()}
 
 
-@pytest.fixture(autouse=True)
-def _pinned(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalServer]:
+    """Has the files of a dataset that are pinned."""
     monkeypatch.setattr("dicgrl.datasets.fetch._PAUSE", 0)
     monkeypatch.delenv("DICGRL_DATA", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(PaperDataset, "pins", property(lambda _: PINS))
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalServer]:
     with serving({at(file): content for file, content in FILES.items()}) as server:
         monkeypatch.setenv("DICGRL_SOURCE", server.address)
         yield server
@@ -149,7 +145,7 @@ def test_every_file_is_pinned(name: str) -> None:
 def test_pins_are_those_of_the_published_files(name: str, paper_data: Path) -> None:
     place = find_dataset(name)
     if place is None:
-        pytest.skip(f"{name} is not in {os.environ['DICGRL_DATA']}, nor {paper_data}")
+        pytest.skip(f"{name} is not in {paper_data}")
     folder = open_folder(place)
     for path, pin in pins_of(name).items():
         *above, file = path.split("/")
