@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from rich.text import Text
 from dicgrl.errors import DataWarning
 from dicgrl.report.terminal import counted, is_terminal
 
+_CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 #: What PyTorch says where there is no memory, or could never be enough; its class may be any.
 _NO_MEMORY = ("out of memory", "allocate memory", "ALLOC_FAILED", "Storage size calculation")
 
@@ -105,4 +107,6 @@ def what_ran_out(error: Exception) -> str | None:
 
 
 def _print_marked(mark: str, style: str, message: str) -> None:
-    Console(stderr=True, soft_wrap=True).print(Text.assemble((mark, style), f" {message}"))
+    # A name may hold anything, even what a terminal obeys.
+    harmless = _CONTROLS.sub(lambda found: repr(found[0])[1:-1], message)
+    Console(stderr=True, soft_wrap=True).print(Text.assemble((mark, style), f" {harmless}"))

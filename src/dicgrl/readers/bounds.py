@@ -47,7 +47,7 @@ def too_large(label: str, most: int) -> DataError:
     """The error for what unpacks to more than it may."""
     return DataError(
         label,
-        f"unpacks to more than {most / 1e9:,.1f} GB; {UNPACKED_VARIABLE} (in GB, a quarter of the "
+        f"holds more than {most / 1e9:,.3g} GB; {UNPACKED_VARIABLE} (in GB, a quarter of the "
         "free memory unless set) allows more",
     )
 
@@ -63,9 +63,11 @@ class BoundedStream(io.RawIOBase):
     Example:
         >>> BoundedStream(io.BytesIO(b"four"), "x.gz", most=4).read(10**18)
         b'four'
-        >>> BoundedStream(io.BytesIO(b"fives"), "x.gz", most=4).read()
-        Traceback (most recent call last):
-        dicgrl.errors.DataError: x.gz: unpacks to more than 0.0 GB; DICGRL_MAX_UNPACKED (in GB, ...
+        >>> try:
+        ...     BoundedStream(io.BytesIO(b"fives"), "x.gz", most=4).read()
+        ... except DataError as error:
+        ...     print(error.source)
+        x.gz
     """
 
     def __init__(self, stream: BinaryIO, label: str, most: int) -> None:
