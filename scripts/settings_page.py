@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dicgrl.common.options import Option, Section
+from dicgrl.common.options import MOST_REAL, MOST_WHOLE, Option, Section
 from dicgrl.recipes import default_settings
 from dicgrl.settings import Settings
 from dicgrl.strategies import Strategy
@@ -36,6 +36,9 @@ given).
 strategies in one command it is enough that one uses a setting; others ignore it. What only another
 setting puts out of use (`shield_rank` with `shield=0`, `heads` of a divided network) is accepted.
 
+Where no other bound is given, a whole number is at most {whole:g} and any other {real:g}: float32
+holds no more. Values out of bounds are refused before anything is built.
+
 {components}
 
 {rows}
@@ -52,6 +55,8 @@ def page() -> str:
             if known.needs and f"`{name}`" not in needed[known.needs]:
                 needed[known.needs].append(f"`{name}`")
     head = _HEAD.format(
+        whole=MOST_WHOLE,
+        real=MOST_REAL,
         components=_filled(
             f"Only models of components use {_listed(needed['components'])}, not plain ones."
         ),

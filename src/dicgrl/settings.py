@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from dicgrl.common.options import Option, Section, Sections
-from dicgrl.errors import UserError, unknown_name
+from dicgrl.errors import UserError, shown, shown_value, unknown_name
 from dicgrl.strategies import Strategy, strategy_named
 from dicgrl.strategies.base import StrategySettings
 from dicgrl.tasks import Task, task_of_model
@@ -47,7 +47,9 @@ class Settings(Sections):
 
     def __init__(self, model: str = "transe", strategy: str = "lower", **values: Any) -> None:
         if not isinstance(model, str) or not isinstance(strategy, str):
-            raise UserError(f"model={model!r}, strategy={strategy!r}: expected names")
+            raise UserError(
+                f"model={shown_value(model)}, strategy={shown_value(strategy)}: expected names"
+            )
         self.task: Task = task_of_model(model)
         self.model = model
         self.strategy = strategy
@@ -93,7 +95,10 @@ class Settings(Sections):
             UserError: One of them is not known, or out of bounds.
         """
         values = dict(stored)
-        values |= values.pop("options", {})  # earlier versions kept those of a scorer apart
+        apart = values.pop("options", {})  # earlier versions kept those of a scorer apart
+        if not isinstance(apart, Mapping):
+            raise UserError(f"options={shown_value(apart)}: expected settings by name")
+        values |= apart
         begun = cls(values.pop("model"), values.pop("strategy", "lower"))
         return begun.changed(values, carried=True)
 
@@ -144,7 +149,7 @@ class Settings(Sections):
         for text in texts:
             key, separator, value = text.partition("=")
             if not separator:
-                raise UserError(f"--set {text!r}: expected key=value")
+                raise UserError(f"--set {shown(text)}: expected key=value")
             changes[key.strip()] = value.strip()
             self.check_effect(key.strip())
         names: dict[str, Any] = {
@@ -166,6 +171,19 @@ class Settings(Sections):
         """
         known = self._option(name)
         return text if known is None else known.parsed(text)
+
+    def check_value(self, name: str, text: str) -> None:
+        """Refuse a text that can be no value of a setting, whatever the others are.
+
+        Raises:
+            UserError: It is of another kind, out of bounds, or an unknown name.
+        """
+        if name == "strategy":
+            strategy_named(text)
+        elif name == "model" and text not in self.task.models():
+            raise unknown_name("model", text, self.task.models())
+        elif known := self._option(name):
+            known.checked(known.parsed(text))
 
     def _option(self, name: str) -> Option | None:
         """What is known of a setting: by the sections here, else by any other of the task."""

@@ -23,7 +23,7 @@ from dicgrl.cli.options import (
 )
 from dicgrl.datasets import load_stream, paper_dataset
 from dicgrl.datasets.fetch import fetch as fetch_dataset
-from dicgrl.errors import UserError
+from dicgrl.errors import UserError, shown_value
 from dicgrl.graph import describe
 from dicgrl.graph.periods import PERIODS
 from dicgrl.readers import Reading, read_timed, write_stream
@@ -133,7 +133,9 @@ def split(
     try:
         shares = None if ratios is None else [float(share) for share in ratios.split(",")]
     except ValueError:
-        raise UserError(f"--ratios {ratios!r}: expected numbers such as 0.8,0.1,0.1") from None
+        raise UserError(
+            f"--ratios {shown_value(ratios)}: expected numbers such as 0.8,0.1,0.1"
+        ) from None
     reading = Reading(columns, sep, file_format, query, literals, time_format)
     stream, times = (
         read_timed(source, reading=reading)

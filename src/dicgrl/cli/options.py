@@ -44,7 +44,7 @@ Disentangled = Annotated[
         show_default=False,
     ),
 ]
-Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
+Seeds = Annotated[int, typer.Option(min=1, max=10_000, help="How many seeds.")]
 Keep = Annotated[
     str | None,
     typer.Option(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dicgrl.errors import UserError, unknown_name
+from dicgrl.errors import UserError, shown_value, unknown_name
 from dicgrl.graph.arrays import IntArray
 
 Shares = npt.NDArray[np.float64]
@@ -17,6 +17,7 @@ NETWORK_WAYS = ("arrival", "class", "nightly", "order", "time")  # and periods, 
 GROWTH = ("entities", "relations", "facts", "hybrid", "nightly")
 KNOWLEDGE_WAYS = ("arrival", *GROWTH, "order", "time")
 _NEAR = 0.02  # how far from 1 the sum of ratios may be: 0.33, 0.33, 0.33
+_MOST_PARTS = 1_000_000
 _PARTS, _FIRST = 5, 0.8  # the paper's partitions
 _NIGHTLY_PARTS, _NIGHTLY_FIRST = 41, 0.75
 
@@ -75,6 +76,8 @@ def part_shares(
     parts = usual[0] if parts is None else parts
     if parts < 1:
         raise UserError(f"parts={parts}: there must be at least one")
+    if parts > _MOST_PARTS:
+        raise UserError(f"parts={shown_value(parts)}: expected at most {_MOST_PARTS:,}")
     if first is None:
         return np.full(parts, 1 / parts)
     if not 0 < first < 1:

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import BinaryIO
 
 import numpy as np
@@ -16,6 +17,9 @@ from dicgrl.graph.labels import FORBIDDEN, FORBIDDEN_IN_LINES, forbidden
 from dicgrl.readers.sources import SourceFile
 
 _BLOCK_BYTES = 8 << 20
+_LONGEST = 16 << 20  # bytes of a line
+_BLANK = 1 << 20  # lines; nobody counts further where so many are blank
+_COLUMNS = 1_000_000
 _CSV_ROWS = 100_000
 _BOM = b"\xef\xbb\xbf"
 _LONGEST_FIRST = 1 << 20  # bytes of a first line that are looked at
@@ -169,6 +173,8 @@ def csv_rows(
                 columns = columns or len(row)
                 if strip and sep != ",":
                     row = [part.strip(" ") for part in row]
+                if columns > _COLUMNS:
+                    raise DataError(file.label, f"more than {_COLUMNS:,} columns", reader.line_num)
                 if len(row) != columns or blank:
                     sign = _SIGNS.get(sep, repr(sep))
                     raise DataError(
@@ -204,7 +210,10 @@ def _without_trailing_spaces(line: str) -> str:
 
 
 def _decoded_lines(file: SourceFile, stream: BinaryIO) -> Iterator[str]:
-    for number, line in enumerate(stream, start=1):
+    # Not `for line in stream`: a line may be as long as the file.
+    for number, line in enumerate(iter(partial(stream.readline, _LONGEST + 1), b""), start=1):
+        if len(line) > _LONGEST:
+            raise _too_long(file, number)
         try:
             yield (line.removeprefix(_BOM) if number == 1 else line).decode("utf-8")
         except UnicodeDecodeError as error:
@@ -225,6 +234,8 @@ def text_blocks(file: SourceFile) -> Iterator[tuple[int, str]]:
             data = rest + block
             cut = data.rfind(b"\n") + 1 if block else len(data)
             data, rest = data[:cut], data[cut:]
+            if len(rest) > _LONGEST:
+                raise _too_long(file, first_line + len(held) + data.count(b"\n"))
             if first_line == 1:
                 data = data.removeprefix(_BOM)
             try:
@@ -241,11 +252,15 @@ def text_blocks(file: SourceFile) -> Iterator[tuple[int, str]]:
             if body:
                 yield first_line, body
                 first_line += body.count("\n") + 1
-                held = text[len(body) + 1 :]
+                held = text[len(body) + 1 :][:_BLANK]
             else:
-                held = text
+                held = text[:_BLANK]
             if not block:
                 return
+
+
+def _too_long(file: SourceFile, line: int) -> DataError:
+    return DataError(file.label, f"the line is longer than {_LONGEST >> 20} MiB", line)
 
 
 def _not_utf8(error: UnicodeDecodeError) -> str:
