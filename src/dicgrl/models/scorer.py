@@ -2,7 +2,7 @@
 
 A scorer sees vectors, never ids, parts or components; so any scorer works plain and disentangled,
 with every strategy. To add one, subclass `Scorer` under a name that no other module has taken (see
-examples/distmult.py); everything but `score` is optional.
+examples/pairre.py); everything but `score` is optional.
 
 Speed is optional too. A kernel for vectors that are there already belongs in `score`, as in ConvKB.
 One that gathers the vectors itself is a fast path (`dicgrl.models.fast`), which `fast_batch` or

@@ -1,0 +1,50 @@
+"""How well a candidate fits a query, both real vectors: their product, or how near they are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from torch import Tensor
+from typing_extensions import override
+
+from dicgrl.models.queries.numbers import as_complex
+
+
+class Likeness(ABC):
+    """phi(q, x) of queries and candidates; higher is more alike."""
+
+    @abstractmethod
+    def of(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        """Of vectors [..., l] whose leading shapes broadcast, [...]; differentiable."""
+
+    @abstractmethod
+    def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        """Of each of q queries [q, l] and each of c candidates [c, l], [q, c]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dot(Likeness):
+    """Sum of q_i x_i."""
+
+    @override
+    def of(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        return (queries * candidates).sum(-1)
+
+    @override
+    def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        return queries @ candidates.T
+
+
+@dataclass(frozen=True, slots=True)
+class Modulus(Likeness):
+    """-sum of |q_j - x_j| over complex numbers, their two parts side by side."""
+
+    @override
+    def of(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        # The gradient of a complex modulus is 0 at 0, where that of a square root is no number.
+        return as_complex(queries - candidates).abs().sum(-1).neg()
+
+    @override
+    def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        return self.of(queries[:, None], candidates[None])

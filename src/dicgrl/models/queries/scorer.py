@@ -1,0 +1,61 @@
+"""Query decoders: a question becomes a query, and a candidate's score is how well it fits.
+
+For (h, r, ?) the query is made of h and r, for (?, r, t) of t and r, and both give the triple the
+same score: phi(q_tail, t) = phi(q_head, h). So a decoder is a `query` and a `Likeness`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from dicgrl.models.fast import Side
+from dicgrl.models.queries.likeness import Likeness
+from dicgrl.models.scorer import Scorer
+
+
+class QueryScorer(Scorer):
+    """A scorer of queries.
+
+    Attributes:
+        likeness: How well a candidate fits a query.
+    """
+
+    likeness: ClassVar[Likeness]
+
+    def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
+        """What the answers of questions are compared with, [..., dim].
+
+        Args:
+            given: Vectors of the ends that are known, [..., dim].
+            relation: Vectors of the relations, [..., w].
+            side: The end that is asked for.
+        """
+        raise NotImplementedError
+
+    def query_gradients(
+        self, given: Tensor, relation: Tensor, side: Side, gradient: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Gradients of `given` and `relation`, [b, ...] each, from that of the query, [b, dim].
+
+        Autograd's unless overridden.
+        """
+        with torch.enable_grad():
+            ends = given.detach().requires_grad_(), relation.detach().requires_grad_()
+            d_given, d_relation = torch.autograd.grad(self.query(*ends, side), ends, gradient)
+        return d_given, d_relation
+
+    @override
+    def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
+        return self.likeness.of(self.query(head, relation, "tail"), tail)
+
+    @override
+    def score_tails(self, head: Tensor, relation: Tensor, tails: Tensor) -> Tensor:
+        return self.likeness.matrix(self.query(head, relation, "tail"), tails)
+
+    @override
+    def score_heads(self, heads: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
+        return self.likeness.matrix(self.query(tail, relation, "head"), heads)
