@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 from typing_extensions import override
 
+from dicgrl.kernels.batch import Compare
 from dicgrl.models.queries.numbers import as_complex
 
 
 class Likeness(ABC):
-    """phi(q, x) of queries and candidates; higher is more alike."""
+    """phi(q, x) of queries and candidates; higher is more alike.
+
+    Attributes:
+        compare: Its name among the kernels.
+    """
+
+    compare: ClassVar[Compare]
 
     @abstractmethod
     def of(self, queries: Tensor, candidates: Tensor) -> Tensor:
@@ -27,6 +35,8 @@ class Likeness(ABC):
 class Dot(Likeness):
     """Sum of q_i x_i."""
 
+    compare: ClassVar[Compare] = "dot"
+
     @override
     def of(self, queries: Tensor, candidates: Tensor) -> Tensor:
         return (queries * candidates).sum(-1)
@@ -39,6 +49,8 @@ class Dot(Likeness):
 @dataclass(frozen=True, slots=True)
 class Modulus(Likeness):
     """-sum of |q_j - x_j| over complex numbers, their two parts side by side."""
+
+    compare: ClassVar[Compare] = "modulus"
 
     @override
     def of(self, queries: Tensor, candidates: Tensor) -> Tensor:

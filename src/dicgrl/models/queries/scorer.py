@@ -12,8 +12,11 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from dicgrl.kernels import available
 from dicgrl.models.fast import Side
+from dicgrl.models.queries.batch import QueryBatch
 from dicgrl.models.queries.likeness import Likeness
+from dicgrl.models.queries.ranks import QueryCounts
 from dicgrl.models.scorer import Scorer
 
 
@@ -59,3 +62,13 @@ class QueryScorer(Scorer):
     @override
     def score_heads(self, heads: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         return self.likeness.matrix(self.query(tail, relation, "head"), heads)
+
+    @override
+    def fast_batch(self, rows: Tensor) -> QueryBatch | None:
+        if not available(rows):
+            return None
+        return QueryBatch(self.query, self.query_gradients, self.likeness.compare)
+
+    @override
+    def fast_counts(self, rows: Tensor) -> QueryCounts | None:
+        return QueryCounts(self.query, self.likeness.compare) if available(rows) else None

@@ -11,9 +11,9 @@ from typing_extensions import override
 from dicgrl.common.options import option
 from dicgrl.kernels import available
 from dicgrl.models.fast import Side
+from dicgrl.models.queries.ranks import QueryCounts
 from dicgrl.models.scorer import Scorer, ScorerSettings
 from dicgrl.models.transe.batch import TranslationBatch
-from dicgrl.models.transe.ranks import TranslationCounts
 
 _BLOCK = 100_000  # numbers of a block for one core, well inside its second-level cache
 
@@ -52,11 +52,11 @@ class TransE(Scorer, name="transe"):
 
     @override
     def score_tails(self, head: Tensor, relation: Tensor, tails: Tensor) -> Tensor:
-        return self._distances(head + relation, tails)
+        return self._distances(_query(head, relation, "tail"), tails)
 
     @override
     def score_heads(self, heads: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
-        return self._distances(tail - relation, heads)
+        return self._distances(_query(tail, relation, "head"), heads)
 
     def _distances(self, queries: Tensor, candidates: Tensor) -> Tensor:
         if queries.is_cuda or torch.is_grad_enabled():
@@ -78,7 +78,7 @@ class TransE(Scorer, name="transe"):
 
     @override
     def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
-        return given + relation if side == "tail" else given - relation
+        return _query(given, relation, side)
 
     @override
     def place_relation(self, head: Tensor, tail: Tensor) -> Tensor:
@@ -94,5 +94,12 @@ class TransE(Scorer, name="transe"):
         return TranslationBatch.on(rows, self.p)
 
     @override
-    def fast_counts(self, rows: Tensor) -> TranslationCounts | None:
-        return TranslationCounts(self.p) if available(rows) else None
+    def fast_counts(self, rows: Tensor) -> QueryCounts | None:
+        if not available(rows):
+            return None
+        return QueryCounts(_query, "l1" if self.p == 1 else "l2")
+
+
+def _query(given: Tensor, relation: Tensor, side: Side) -> Tensor:
+    """Where the head or tail of a triple should lie, which candidates are compared with."""
+    return given + relation if side == "tail" else given - relation
