@@ -393,7 +393,7 @@ def test_kernels_in_the_interpreter() -> None:
 def test_scores_in_blocks_are_those_of_autograd(
     case: Links, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dicgrl.models.transe.batch._BLOCK", 2 * 5 * 24)
+    monkeypatch.setattr("dicgrl.models.queries.comparison._BLOCK", 2 * 5 * 24)
     with kernels("0"):
         expected, found = outcome(case, "cpu", slow=True), outcome(case, "cpu")
     for name, values in expected.items():

@@ -42,6 +42,8 @@ class Scorer(nn.Module):
 
     Attributes:
         Settings: Its settings; it takes them as arguments besides `dim`.
+        multiple: How many numbers of a vector belong together, such as the two of a complex one. A
+            component has whole groups of them.
 
     Args:
         dim: Length of the entities' vectors that `score` is given.
@@ -57,6 +59,7 @@ class Scorer(nn.Module):
 
     registry: ClassVar[dict[str, type[Scorer]]] = {}
     Settings: ClassVar[type[ScorerSettings]] = ScorerSettings
+    multiple: ClassVar[int] = 1
     name: ClassVar[str]
 
     def __init_subclass__(cls, name: str | None = None) -> None:

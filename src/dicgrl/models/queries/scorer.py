@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from dicgrl.models.fast import Side
+from dicgrl.models.fast import FastBatch, Side
+from dicgrl.models.queries.batch import QueryBatch
 from dicgrl.models.queries.likeness import Likeness
 from dicgrl.models.scorer import Scorer
 
@@ -22,9 +23,11 @@ class QueryScorer(Scorer):
 
     Attributes:
         likeness: How well a candidate fits a query.
+        linear: Whether a query is linear in what it is made of taken together, as a translation is.
     """
 
-    likeness: ClassVar[Likeness]
+    likeness: Likeness
+    linear: ClassVar[bool] = False
 
     def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
         """What the answers of questions are compared with, [..., dim].
@@ -59,3 +62,12 @@ class QueryScorer(Scorer):
     @override
     def score_heads(self, heads: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         return self.likeness.matrix(self.query(tail, relation, "head"), heads)
+
+    @override
+    def pair_bytes(self) -> int:
+        """The scores themselves are all that is kept."""
+        return 4
+
+    @override
+    def fast_batch(self, rows: Tensor) -> FastBatch:
+        return QueryBatch(self, blocks=not rows.is_cuda)

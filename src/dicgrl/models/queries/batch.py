@@ -1,0 +1,111 @@
+"""The fast path of query decoders through a training batch: queries, comparison, chain rule.
+
+The gradients of the queries, [b, l], go back to what these are made of by the decoder. Everything
+that is [b, m, l] is the comparison's (`dicgrl.models.queries.comparison`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch import Tensor
+from typing_extensions import override
+
+from dicgrl.kernels.batch import Batch
+from dicgrl.models.fast import FastBatch
+from dicgrl.models.queries import comparison
+from dicgrl.models.queries.likeness import by_part
+
+if TYPE_CHECKING:
+    from dicgrl.models.queries.scorer import QueryScorer
+
+
+@dataclass(frozen=True, slots=True)
+class QueryBatch(FastBatch):
+    """Scores triples and their negatives by queries.
+
+    Attributes:
+        scorer: The decoder.
+        blocks: Whether few vectors are there at a time; not where PyTorch works on a GPU, which
+            would only wait for the launches.
+    """
+
+    scorer: QueryScorer
+    blocks: bool
+
+    @property
+    @override
+    def negative_bytes(self) -> int | None:
+        return 20 if self.blocks else None  # its id twice and its score
+
+    @override
+    def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        likeness, asked = self.scorer.likeness, _Asked.of(batch)
+        queries = asked.queries(self.scorer)
+        negative = comparison.scores(batch, likeness, queries)
+        return likeness.block_(asked.tails[:, None].clone(), queries[1])[:, 0], negative
+
+    @override
+    def add_gradients(
+        self,
+        batch: Batch,
+        scores: tuple[Tensor, Tensor],
+        upstream: tuple[Tensor, Tensor],
+        into: tuple[Tensor, Tensor | None],
+        gated: bool,
+    ) -> Tensor | None:
+        scorer, likeness, asked = self.scorer, self.scorer.likeness, _Asked.of(batch)
+        parts = (1 if batch.chosen is None else batch.chosen.shape[1]) if gated else 0
+        queries = asked.queries(scorer)
+        pulls = [likeness.pull(*each) for each in zip(scores, upstream, strict=True)]
+        d_queries, d_gate = comparison.add_gradients(
+            batch, likeness, queries, pulls[1], into[0], parts
+        )
+        # The triple itself: its tail takes the place of a replaced one.
+        own = likeness.slopes_(asked.tails[:, None].clone(), queries[1], pulls[0][:, None], parts)
+        assert own.queries is not None
+        d_queries[1] += own.queries
+        d_tails, of_head = scorer.query_gradients(
+            asked.tails, asked.relations, "head", d_queries[0]
+        )
+        d_heads, of_tail = scorer.query_gradients(
+            asked.heads, asked.relations, "tail", d_queries[1]
+        )
+        if d_gate is not None and own.gates is not None:
+            d_gate += own.gates
+            if not scorer.linear:  # else the ends and the relation pull as the queries do
+                d_gate += by_part(asked.heads * d_heads + asked.tails * d_tails, parts)
+                d_gate += by_part(asked.relations * (of_head + of_tail), parts)
+                for query, gradient in zip(queries, d_queries, strict=True):
+                    d_gate -= by_part(query * gradient, parts)
+        heads, _, tails = batch.triples.unbind(1)
+        for end, gradient in ((heads, d_heads), (tails, own.candidates[:, 0] + d_tails)):
+            rows = batch.entity_rows(end).reshape(-1)
+            into[0].index_add_(0, rows, gradient.reshape(-1, into[0].shape[1]))
+        if into[1] is not None:
+            rows = batch.relation_rows().reshape(-1)
+            into[1].index_add_(0, rows, (of_tail + of_head).reshape(-1, into[1].shape[1]))
+        return d_gate
+
+
+class _Asked(NamedTuple):
+    """Vectors of the triples of a batch, [b, l] each, [b, w] of the relations."""
+
+    heads: Tensor
+    relations: Tensor
+    tails: Tensor
+
+    @classmethod
+    def of(cls, batch: Batch) -> _Asked:
+        heads, _, tails = batch.triples.unbind(1)
+        relations = batch.relations[batch.relation_rows()].flatten(1)
+        h, t = (batch.entities[batch.entity_rows(end)].flatten(1) for end in (heads, tails))
+        return cls(h, relations, t)
+
+    def queries(self, scorer: QueryScorer) -> tuple[Tensor, Tensor]:
+        """What heads and what tails are compared with, [b, l] each."""
+        return (
+            scorer.query(self.tails, self.relations, "head"),
+            scorer.query(self.heads, self.relations, "tail"),
+        )
