@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 import dicgrl.kernels
-from dicgrl.models import Components, KnowledgeModel, Table
+from dicgrl.models import Components, KnowledgeModel, Table, TransE
+from dicgrl.models.fast import Side
 from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
 from dicgrl.training.known import HEAD, TAIL
 from tests.kernels.interpreter import interpreted
@@ -34,8 +35,18 @@ DECODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "distmult": ("distmult", {}),
     "complex": ("complex", {}),
     "rotate": ("rotate", {}),
+    "mirrored l1": ("transe", {"p": 1}),
+    "mirrored l2": ("transe", {"p": 2}),
 }
+LOSS_OF = dict.fromkeys(DECODERS, "selfadversarial") | {"distmult": "softmax", "complex": "softmax"}
 ENTITIES, RELATIONS = 23, 3
+
+
+class Mirrored(TransE):
+    """Another query, which TransE's kernels do not make."""
+
+    def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
+        return relation - given
 
 
 def made(seed: int) -> torch.Generator:
@@ -82,6 +93,8 @@ class Links:
         """Vectors in eighths: a sign at the kink does not depend on rounding, and 0 occurs."""
         name, options = DECODERS[self.decoder]
         model = KnowledgeModel(name, self.dim, DIVISIONS[self.division], options, device=device)
+        if self.decoder.startswith("mirrored"):
+            model.scorer = Mirrored(model.active, **options)
         model.grow(ENTITIES, RELATIONS)
         for table in (model.entities, model.relations):
             values = torch.randint(-8, 9, table.rows.shape, generator=made(len(table))) / 8
@@ -172,6 +185,8 @@ LINKS = [
     Links("learned", "distmult", dim=20),
     Links("plain", "distmult", dim=1, batch=1),
     Links("plain", "rotate", batch=0, open="newcomers"),
+    Links("plain", "mirrored l1"),  # a query that no kernel knows
+    Links("learned", "mirrored l2", open="newcomers"),
 ]
 MORE_LINKS = [
     Links(division, decoder, open=rows)
@@ -238,7 +253,7 @@ def compare_links(case: Links, device: str) -> None:
 
 LOSS_CASES = [
     (name, rows, width, masked)
-    for name in ("softmargin", "margin", "selfadversarial")
+    for name in ("softmargin", "margin", "selfadversarial", "softmax")
     for rows, width, masked in ((5, 3, True), (1, 64, False), (70, 33, True), (3, 1, False))
 ]
 
@@ -375,7 +390,7 @@ def compare_step(case: tuple[str, str, str], device: str) -> None:
                 model.tables()[kind].restrict(ids.to(device))
             generator = torch.Generator(device).manual_seed(3)
             sampler = NegativeSampler(known.to(device), ENTITIES, RELATIONS, generator)
-            objective = LinkObjective(sampler, make_loss("selfadversarial", 4.0, 1.0), 6)
+            objective = LinkObjective(sampler, make_loss(LOSS_OF[decoder], 4.0, 1.0), 6)
             optimiser = RowAdam(model.tables().values(), lr=0.02)
             losses = []
             for _ in range(steps):
@@ -422,7 +437,7 @@ def test_kernels_in_the_interpreter() -> None:
 def test_scores_in_blocks_are_those_of_autograd(
     case: Links, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dicgrl.models.transe.batch._BLOCK", 2 * 5 * 24)
+    monkeypatch.setattr("dicgrl.models.queries.comparison._BLOCK", 2 * 5 * 24)
     with kernels("0"):
         expected, found = outcome(case, "cpu", slow=True), outcome(case, "cpu")
     for name, values in expected.items():

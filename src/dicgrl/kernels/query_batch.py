@@ -34,7 +34,7 @@ def scores(batch: Batch, queries: Tensor, compare: Compare) -> tuple[Tensor, Ten
     Args:
         batch: The triples and their negatives.
         queries: What heads are compared with, and what tails are, [2, b, l].
-        compare: How, `dot` or `modulus`.
+        compare: How.
     """
     positive = queries.new_empty(len(batch.triples))
     negative = queries.new_empty(batch.others.shape)
@@ -114,8 +114,12 @@ def _score(q, x, ROWS: tl.constexpr, DIMS: tl.constexpr, COMPARE: tl.constexpr):
     """Scores of vectors [ROWS, DIMS] with a query; coordinates beyond the length are 0 in both."""
     if COMPARE == "dot":
         score = tl.sum(q[None, :] * x, 1)
-    else:
+    elif COMPARE == "modulus":
         score = -tl.sum(_moduli(q[None, :] - x, ROWS, DIMS), 1)
+    elif COMPARE == "l2":
+        score = -tl.sqrt(tl.sum((q[None, :] - x) * (q[None, :] - x), 1))
+    else:
+        score = -tl.sum(tl.abs(q[None, :] - x), 1)
     return score
 
 
@@ -123,16 +127,23 @@ def _score(q, x, ROWS: tl.constexpr, DIMS: tl.constexpr, COMPARE: tl.constexpr):
 def _slopes(  # type: ignore[no-untyped-def]
     q, x, upstream, ROWS: tl.constexpr, DIMS: tl.constexpr, COMPARE: tl.constexpr
 ):
-    """Gradients of vectors [ROWS, DIMS] and of the query by each of them; 0 at a modulus of 0."""
+    """Gradients of vectors [ROWS, DIMS] and of the query by each of them; 0 at a distance of 0."""
     if COMPARE == "dot":
         d_x = upstream[:, None] * q[None, :]
         d_q = upstream[:, None] * x
     else:
         difference = q[None, :] - x
-        modulus = _moduli(difference, ROWS, DIMS)
-        pull = upstream[:, None] / tl.where(modulus > 0.0, modulus, 1.0)
-        both = tl.broadcast_to(pull[:, :, None], [ROWS, DIMS // 2, 2])
-        d_x = difference * tl.reshape(both, [ROWS, DIMS])
+        if COMPARE == "modulus":
+            modulus = _moduli(difference, ROWS, DIMS)
+            pull = upstream[:, None] / tl.where(modulus > 0.0, modulus, 1.0)
+            both = tl.broadcast_to(pull[:, :, None], [ROWS, DIMS // 2, 2])
+            d_x = difference * tl.reshape(both, [ROWS, DIMS])
+        elif COMPARE == "l2":
+            distance = tl.sqrt(tl.sum(difference * difference, 1))
+            d_x = difference * (upstream / tl.where(distance > 0.0, distance, 1.0))[:, None]
+        else:
+            sign = (difference > 0.0).to(tl.float32) - (difference < 0.0).to(tl.float32)
+            d_x = sign * upstream[:, None]
         d_q = -d_x
     return d_x, d_q
 

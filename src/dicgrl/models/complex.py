@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-import torch
 from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.models.fast import Side
-from dicgrl.models.queries import Dot, Likeness, QueryScorer
+from dicgrl.models.queries import ProductScorer
 from dicgrl.models.queries.numbers import as_complex, as_real
 
-_SPREAD = 0.2  # products of smaller numbers would be too small to start from
 
-
-class ComplEx(QueryScorer, name="complex"):
+class ComplEx(ProductScorer, name="complex"):
     """DistMult of complex numbers: a relation may tell its head from its tail.
 
     Args:
         dim: Length of the vectors, two for each complex number.
+        n3: Weight of the regulariser.
 
     Example:
+        >>> import torch
         >>> head, relation, tail = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
         >>> ComplEx(2).score(head, relation, tail), ComplEx(2).score(tail, relation, head)
         (tensor(2.), tensor(-2.))
     """
 
-    likeness: ClassVar[Likeness] = Dot()
+    multiple = 2
 
     @override
     def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
@@ -35,5 +32,14 @@ class ComplEx(QueryScorer, name="complex"):
         return as_real(as_complex(given) * (r if side == "tail" else r.conj()))
 
     @override
-    def initial(self, count: int, width: int, generator: torch.Generator) -> Tensor:
-        return torch.empty(count, width).normal_(0, _SPREAD, generator=generator)
+    def query_gradients(
+        self, given: Tensor, relation: Tensor, side: Side, gradient: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        x, r, g = map(as_complex, (given, relation, gradient))
+        if side == "tail":
+            return as_real(g * r.conj()), as_real(g * x.conj())
+        return as_real(g * r), as_real(g.conj() * x)
+
+    @override
+    def moduli(self, vectors: Tensor) -> Tensor:
+        return as_complex(vectors).abs()

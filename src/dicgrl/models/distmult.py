@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-import torch
 from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.models.fast import Side
-from dicgrl.models.queries import Dot, Likeness, QueryScorer
-
-_SPREAD = 0.2  # products of smaller numbers would be too small to start from
+from dicgrl.models.queries import ProductScorer
 
 
-class DistMult(QueryScorer, name="distmult"):
+class DistMult(ProductScorer, name="distmult"):
     """A relation weighs the coordinates in which its head and tail agree.
 
     It cannot tell a head from a tail: every relation is symmetric.
 
     Args:
         dim: Length of the vectors.
+        n3: Weight of the regulariser.
 
     Example:
+        >>> import torch
         >>> head, relation, tail = torch.tensor([[1.0, 2.0], [1.0, 1.0], [2.0, 5.0]])
         >>> DistMult(2).score(head, relation, tail)
         tensor(12.)
     """
-
-    likeness: ClassVar[Likeness] = Dot()
 
     @override
     def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
         return given * relation
 
     @override
-    def initial(self, count: int, width: int, generator: torch.Generator) -> Tensor:
-        return torch.empty(count, width).normal_(0, _SPREAD, generator=generator)
+    def query_gradients(
+        self, given: Tensor, relation: Tensor, side: Side, gradient: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        return gradient * relation, gradient * given
+
+    @override
+    def moduli(self, vectors: Tensor) -> Tensor:
+        return vectors.abs()

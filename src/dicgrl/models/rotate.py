@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.models.fast import Side
-from dicgrl.models.queries import Likeness, Modulus, QueryScorer
+from dicgrl.models.queries import Modulus, QueryScorer
 from dicgrl.models.queries.numbers import as_complex, as_real
 
 
@@ -30,12 +29,22 @@ class RotatE(QueryScorer, name="rotate"):
         True
     """
 
-    likeness: ClassVar[Likeness] = Modulus()
+    likeness = Modulus()
+    multiple = 2
 
     @override
     def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
         angle = relation if side == "tail" else -relation
         return as_real(as_complex(given) * torch.polar(torch.ones_like(angle), angle))
+
+    @override
+    def query_gradients(
+        self, given: Tensor, relation: Tensor, side: Side, gradient: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        other: Side = "head" if side == "tail" else "tail"
+        back = self.query(gradient, relation, other)  # turned back: x conj(g) is q conj(g) then
+        along = (as_complex(given).conj() * as_complex(back)).imag
+        return back, along if side == "tail" else -along
 
     @override
     def relation_width(self, width: int) -> int:

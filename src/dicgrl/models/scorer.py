@@ -42,6 +42,8 @@ class Scorer(nn.Module):
 
     Attributes:
         Settings: Its settings; it takes them as arguments besides `dim`.
+        multiple: How many numbers of a vector belong together, such as the two of a complex one. A
+            component has whole groups of them.
 
     Args:
         dim: Length of the entities' vectors that `score` is given.
@@ -57,12 +59,13 @@ class Scorer(nn.Module):
 
     registry: ClassVar[dict[str, type[Scorer]]] = {}
     Settings: ClassVar[type[ScorerSettings]] = ScorerSettings
+    multiple: ClassVar[int] = 1
     name: ClassVar[str]
 
     def __init_subclass__(cls, name: str | None = None) -> None:
         super().__init_subclass__()
         for path, methods in _STANDS_FOR.items():
-            if any(_depth(cls, method) < _depth(cls, path) for method in methods):
+            if any(depth(cls, method) < depth(cls, path) for method in methods):
                 setattr(cls, path, getattr(Scorer, path))
         if name is not None:
             register(Scorer.registry, "model", name, cls)
@@ -172,6 +175,6 @@ def scorer(name: str) -> type[Scorer]:
     return Scorer.registry[name]
 
 
-def _depth(cls: type, method: str) -> int:
+def depth(cls: type, method: str) -> int:
     """How far up a class's ancestry a method is defined; 0 for the class itself."""
     return next(depth for depth, base in enumerate(cls.__mro__) if method in vars(base))

@@ -16,7 +16,7 @@ def as_complex(vectors: Tensor) -> Tensor:
         >>> as_complex(torch.tensor([1.0, 2.0, 3.0, 4.0]))
         tensor([1.+2.j, 3.+4.j])
     """
-    return torch.view_as_complex(torch.unflatten(vectors, -1, (-1, 2)))
+    return torch.view_as_complex(vectors.view(*vectors.shape[:-1], vectors.shape[-1] // 2, 2))
 
 
 def as_real(numbers: Tensor) -> Tensor:

@@ -13,21 +13,31 @@ from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.kernels import available
-from dicgrl.models.fast import Side
+from dicgrl.models.fast import FastBatch, FastCounts, Side
 from dicgrl.models.queries.batch import QueryBatch
 from dicgrl.models.queries.likeness import Likeness
 from dicgrl.models.queries.ranks import QueryCounts
-from dicgrl.models.scorer import Scorer
+from dicgrl.models.scorer import Scorer, depth
 
 
 class QueryScorer(Scorer):
     """A scorer of queries.
 
+    A subclass that asks otherwise does not inherit what was known of the old query.
+
     Attributes:
         likeness: How well a candidate fits a query.
+        linear: Whether a query is linear in what it is made of taken together, as a translation is.
     """
 
-    likeness: ClassVar[Likeness]
+    likeness: Likeness
+    linear: ClassVar[bool] = False
+
+    def __init_subclass__(cls, name: str | None = None) -> None:
+        super().__init_subclass__(name)
+        for known in ("query_gradients", "linear"):
+            if depth(cls, "query") < depth(cls, known):
+                setattr(cls, known, getattr(QueryScorer, known))
 
     def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
         """What the answers of questions are compared with, [..., dim].
@@ -64,11 +74,18 @@ class QueryScorer(Scorer):
         return self.likeness.matrix(self.query(tail, relation, "head"), heads)
 
     @override
-    def fast_batch(self, rows: Tensor) -> QueryBatch | None:
-        if not available(rows):
-            return None
-        return QueryBatch(self.query, self.query_gradients, self.likeness.compare)
+    def pair_bytes(self) -> int:
+        """The scores themselves are all that is kept."""
+        return 4
 
     @override
-    def fast_counts(self, rows: Tensor) -> QueryCounts | None:
-        return QueryCounts(self.query, self.likeness.compare) if available(rows) else None
+    def fast_batch(self, rows: Tensor) -> FastBatch:
+        kernels = self.likeness.compare is not None and available(rows)
+        return QueryBatch(self, kernels, blocks=kernels or not rows.is_cuda)
+
+    @override
+    def fast_counts(self, rows: Tensor) -> FastCounts | None:
+        compare = self.likeness.compare
+        if compare is None or not available(rows):
+            return None
+        return QueryCounts(self.query, compare)
