@@ -57,3 +57,12 @@ class RotatE(QueryScorer, name="rotate"):
     @override
     def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
         return self.query(given, relation, side)
+
+    @override
+    def place_relation(self, head: Tensor, tail: Tensor) -> Tensor:
+        return as_real(as_complex(tail) * as_complex(head).conj())
+
+    @override
+    def settle_relation(self, mean: Tensor) -> Tensor:
+        """The angles of the sum: of all rotations they leave the least squared distances."""
+        return as_complex(mean).angle()

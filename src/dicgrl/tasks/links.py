@@ -52,6 +52,12 @@ class LinkPrediction(Task, name="link-prediction"):
         return {"loss": {name: loss.Settings for name, loss in LOSSES.items()}}
 
     @override
+    def suited(self, model: str) -> Mapping[str, Any]:
+        from dicgrl.models import scorer
+
+        return scorer(model).defaults
+
+    @override
     def trainer_type(self) -> type[LinkTrainer]:
         from dicgrl.trainers import LinkTrainer
 
