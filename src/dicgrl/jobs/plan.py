@@ -184,6 +184,7 @@ def plan_runs(
             changes=changes,
             strategy=name,
         )
+        chosen.settings.task.check(chosen.settings)
         if name is not None:
             strategy_named(name).check_model(divided=chosen.settings.form.divided)
         place = out / name if out is not None and name is not None and several else out

@@ -71,6 +71,14 @@ class Task(ABC):
         del model
         return {}
 
+    def check(self, settings: Sections) -> None:
+        """Refuse settings that are sound one by one, but not together with the model.
+
+        Raises:
+            UserError: They are not.
+        """
+        del settings
+
     @abstractmethod
     def trainer_type(self) -> type[Trainer]:
         """What holds its graphs and models."""

@@ -7,18 +7,30 @@ that is [b, m, l] is the comparison's (`dicgrl.models.queries.comparison`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.kernels.batch import Batch
-from dicgrl.models.fast import FastBatch
+from dicgrl.models.fast import FastBatch, Side
 from dicgrl.models.queries import comparison
-from dicgrl.models.queries.likeness import by_part
+from dicgrl.models.queries.likeness import Likeness, by_part
 
-if TYPE_CHECKING:
-    from dicgrl.models.queries.scorer import QueryScorer
+
+class Decoder(Protocol):
+    """What a `QueryScorer` says about queries."""
+
+    likeness: Likeness
+    linear: ClassVar[bool]
+
+    def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
+        """What the answers of questions are compared with, [b, l]."""
+
+    def query_gradients(
+        self, given: Tensor, relation: Tensor, side: Side, gradient: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Gradients of what a query is made of, from its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +43,7 @@ class QueryBatch(FastBatch):
             would only wait for the launches.
     """
 
-    scorer: QueryScorer
+    scorer: Decoder
     blocks: bool
 
     @property
@@ -103,7 +115,7 @@ class _Asked(NamedTuple):
         h, t = (batch.entities[batch.entity_rows(end)].flatten(1) for end in (heads, tails))
         return cls(h, relations, t)
 
-    def queries(self, scorer: QueryScorer) -> tuple[Tensor, Tensor]:
+    def queries(self, scorer: Decoder) -> tuple[Tensor, Tensor]:
         """What heads and what tails are compared with, [b, l] each."""
         return (
             scorer.query(self.tails, self.relations, "head"),
