@@ -224,7 +224,8 @@ def run(
             default recipe.
         strategy: How later parts are learned, or a list of strategies to compare; fresh unless
             given.
-        model: transe or convkb for knowledge graphs, gat or sage for networks.
+        model: transe, rotate, complex, distmult or convkb for knowledge graphs, gat or sage for
+            networks.
         recipe: Named settings: best, paper, or the path of a recipe file (.toml).
         disentangled: Divide vectors into components; as the strategy needs it unless given.
         merged: Learn all parts at once instead, without a strategy.

@@ -41,7 +41,7 @@ class ProductScorer(QueryScorer):
 
     Settings: ClassVar[type[ScorerSettings]] = ProductSettings
     likeness = Dot()
-    defaults: ClassVar[Mapping[str, Any]] = {"loss": "softmax"}
+    defaults: ClassVar[Mapping[str, Any]] = {"loss": "softmax", "margin": 0.0}
 
     def __init__(self, dim: int, n3: float = 0.05) -> None:
         super().__init__(dim)
