@@ -202,6 +202,76 @@ def test_a_tie_is_a_tie_wherever_it_stands(
     torch.testing.assert_close(found, likeness.of(queries[:, None], twice[None]))
 
 
+def test_rotations_put_a_newcomer_where_it_scores_best() -> None:
+    torch.manual_seed(0)
+    found = decoder("rotate")
+    given, angles = torch.randn(5, 6), torch.randn(5, 3)
+    tails = found.place_entity(given, angles, "tail")
+    heads = found.place_entity(given, angles, "head")
+    assert tails is not None and heads is not None
+    torch.testing.assert_close(found.score(given, angles, tails), torch.zeros(5), atol=1e-5, rtol=0)
+    torch.testing.assert_close(found.score(heads, angles, given), torch.zeros(5), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["distmult", "complex"])
+@pytest.mark.parametrize("side", SIDES)
+def test_no_vector_as_long_as_its_neighbour_beats_where_a_product_puts_a_newcomer(
+    name: str, side: Side
+) -> None:
+    torch.manual_seed(0)
+    found = decoder(name)
+    given, relation = torch.randn(2, 4, 6)
+    placed = found.place_entity(given, relation, side)
+    assert placed is not None
+    torch.testing.assert_close(placed.norm(dim=1), given.norm(dim=1))
+    others = (
+        torch.nn.functional.normalize(torch.randn(500, 4, 6), dim=-1) * given.norm(dim=1)[:, None]
+    )
+    query = found.query(given, relation, side)
+    assert (found.likeness.of(query, others) < found.likeness.of(query, placed)).all()
+
+
+@pytest.mark.parametrize("name", ["distmult", "complex", "rotate"])
+def test_a_relation_that_all_triples_agree_about_is_found(name: str) -> None:
+    torch.manual_seed(0)
+    found = decoder(name)
+    relation = torch.randn(found.relation_width(6))
+    heads = torch.randn(400, 6)
+    tails = found.query(heads, relation.expand(400, -1), "tail")
+    told = found.place_relation(heads, tails)
+    assert told is not None
+    settled = found.settle_relation(told.mean(0, keepdim=True))[0]
+    if name == "rotate":
+        torch.testing.assert_close(settled.cos(), relation.cos())
+        torch.testing.assert_close(settled.sin(), relation.sin())
+    else:  # drawn to zero by a tenth
+        torch.testing.assert_close(settled, relation / 1.1, rtol=0.1, atol=0.01)
+
+
+def test_angles_next_to_a_half_turn_do_not_cancel_out() -> None:
+    found = decoder("rotate", 2)
+    told = found.place_relation(
+        torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([[-1.0, 0.1], [-1.0, -0.1]])
+    )
+    assert told is not None
+    (angle,) = found.settle_relation(told.mean(0)).abs().tolist()
+    assert angle == pytest.approx(cmath.pi, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["distmult", "complex"])
+def test_n3_is_the_sum_of_cubes(name: str) -> None:
+    torch.manual_seed(0)
+    h, r, t = torch.randn(3, 2, 6)
+    regulariser = scorer(name)(6, n3=0.5).regulariser()
+    assert regulariser is not None and scorer(name)(6, n3=0.0).regulariser() is None
+    pairs = [
+        [vector.tolist() if name == "distmult" else numbers(vector) for vector in each]
+        for each in (h, r, t)
+    ]
+    expected = [0.5 * sum(abs(x) ** 3 for each in pairs for x in each[row]) for row in range(2)]
+    torch.testing.assert_close(regulariser(h, r, t), torch.tensor(expected))
+
+
 class Mirrored(scorer("transe")):  # type: ignore[misc]
     """Another query, of which TransE's kernels know nothing."""
 

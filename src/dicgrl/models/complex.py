@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.models.fast import Side
 from dicgrl.models.queries import ProductScorer
 from dicgrl.models.queries.numbers import as_complex, as_real
+from dicgrl.models.queries.product import ridge
 
 
 class ComplEx(ProductScorer, name="complex"):
@@ -18,7 +20,6 @@ class ComplEx(ProductScorer, name="complex"):
         n3: Weight of the regulariser.
 
     Example:
-        >>> import torch
         >>> head, relation, tail = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
         >>> ComplEx(2).score(head, relation, tail), ComplEx(2).score(tail, relation, head)
         (tensor(2.), tensor(-2.))
@@ -43,3 +44,14 @@ class ComplEx(ProductScorer, name="complex"):
     @override
     def moduli(self, vectors: Tensor) -> Tensor:
         return as_complex(vectors).abs()
+
+    @override
+    def place_relation(self, head: Tensor, tail: Tensor) -> Tensor:
+        h, t = as_complex(head), as_complex(tail)
+        both, own = t * h.conj(), h * h.conj()
+        return torch.stack([both.real, both.imag, own.real], -1).flatten(-2)
+
+    @override
+    def settle_relation(self, mean: Tensor) -> Tensor:
+        real, imaginary, own = (mean[..., part::3] for part in range(3))
+        return torch.stack([real, imaginary], -1).div(ridge(own)[..., None]).flatten(-2)

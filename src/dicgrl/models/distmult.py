@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.models.fast import Side
 from dicgrl.models.queries import ProductScorer
+from dicgrl.models.queries.product import ridge
 
 
 class DistMult(ProductScorer, name="distmult"):
@@ -19,7 +21,6 @@ class DistMult(ProductScorer, name="distmult"):
         n3: Weight of the regulariser.
 
     Example:
-        >>> import torch
         >>> head, relation, tail = torch.tensor([[1.0, 2.0], [1.0, 1.0], [2.0, 5.0]])
         >>> DistMult(2).score(head, relation, tail)
         tensor(12.)
@@ -38,3 +39,12 @@ class DistMult(ProductScorer, name="distmult"):
     @override
     def moduli(self, vectors: Tensor) -> Tensor:
         return vectors.abs()
+
+    @override
+    def place_relation(self, head: Tensor, tail: Tensor) -> Tensor:
+        return torch.stack([head * tail, head * head], -1).flatten(-2)
+
+    @override
+    def settle_relation(self, mean: Tensor) -> Tensor:
+        both, own = mean[..., 0::2], mean[..., 1::2]
+        return both / ridge(own)

@@ -11,9 +11,9 @@ One that gathers the vectors itself is a fast path (`dicgrl.models.fast`), which
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -42,6 +42,8 @@ class Scorer(nn.Module):
 
     Attributes:
         Settings: Its settings; it takes them as arguments besides `dim`.
+        defaults: Values of other settings that suit it better than the usual defaults, such as a
+            loss, by name.
         multiple: How many numbers of a vector belong together, such as the two of a complex one. A
             component has whole groups of them.
 
@@ -59,6 +61,7 @@ class Scorer(nn.Module):
 
     registry: ClassVar[dict[str, type[Scorer]]] = {}
     Settings: ClassVar[type[ScorerSettings]] = ScorerSettings
+    defaults: ClassVar[Mapping[str, Any]] = {}
     multiple: ClassVar[int] = 1
     name: ClassVar[str]
 
@@ -136,10 +139,18 @@ class Scorer(nn.Module):
     def place_relation(self, head: Tensor, tail: Tensor) -> Tensor | None:
         """The relation that fits a head and a tail, [m, w]; None if that is not known.
 
-        New relations start there; m may be 0.
+        New relations start at the mean over their triples; m may be 0. It may also be anything else
+        of which `settle_relation` makes a relation once the mean is taken.
         """
         del head, tail
         return None
+
+    def settle_relation(self, mean: Tensor) -> Tensor:
+        """Relations, or components of them, from the mean of what `place_relation` gave.
+
+        Override it where the mean of what fits is not what fits best, as of angles.
+        """
+        return mean
 
     def regulariser(self) -> Regulariser | None:
         """A term that a triple adds to the loss of a batch; None for none.

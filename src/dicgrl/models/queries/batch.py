@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -22,23 +22,18 @@ from dicgrl.models.queries.likeness import Likeness, by_part
 
 
 class Decoder(Protocol):
-    """What a batch asks of a `QueryScorer`, which says more of it."""
+    """What a `QueryScorer` says about queries."""
 
-    @property
-    def likeness(self) -> Likeness:
-        """How well a candidate fits a query."""
-
-    @property
-    def linear(self) -> bool:
-        """Whether a query is linear in what it is made of taken together."""
+    likeness: Likeness
+    linear: ClassVar[bool]
 
     def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
-        """Queries, [b, l]."""
+        """What the answers of questions are compared with, [b, l]."""
 
     def query_gradients(
         self, given: Tensor, relation: Tensor, side: Side, gradient: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Gradients of what the queries are made of."""
+        """Gradients of what a query is made of, from its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -16,7 +17,9 @@ from dicgrl.models.queries.likeness import Dot
 from dicgrl.models.queries.scorer import QueryScorer
 from dicgrl.models.scorer import Regulariser, ScorerSettings
 
-_SPREAD = 0.2  # of the start: products of smaller numbers would be too small to learn from
+_SPREAD = 0.05  # of the start: larger numbers are learned by heart, one by one
+
+_RIDGE = 0.1
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class ProductSettings(ScorerSettings):
     """Settings of decoders of products."""
 
     n3: float = option(
-        0.0, "Weight of the cubes of all numbers that a triple uses (N3, a regulariser).", least=0
+        0.05, "Weight of the cubes of all numbers that a triple uses, in the loss (N3).", least=0
     )
 
 
@@ -38,8 +41,9 @@ class ProductScorer(QueryScorer):
 
     Settings: ClassVar[type[ScorerSettings]] = ProductSettings
     likeness = Dot()
+    defaults: ClassVar[Mapping[str, Any]] = {"loss": "softmax", "margin": 0.0}
 
-    def __init__(self, dim: int, n3: float = 0.0) -> None:
+    def __init__(self, dim: int, n3: float = 0.05) -> None:
         super().__init__(dim)
         self.n3 = ProductSettings(n3).n3
 
@@ -64,6 +68,14 @@ class ProductScorer(QueryScorer):
     def _cubes(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         each = (self.moduli(vectors).pow(3).sum(-1) for vectors in (head, relation, tail))
         return self.n3 * torch.stack(list(each)).sum(0)
+
+
+def ridge(squares: Tensor) -> Tensor:
+    """Squares [..., l] to divide by: coordinates that say little are not made to say much.
+
+    The least squares of h r - t over all triples give r = sum t conj(h) / sum |h|^2.
+    """
+    return squares + _RIDGE * squares.mean(-1, keepdim=True) + 1e-12
 
 
 def _length(vectors: Tensor) -> Tensor:
