@@ -44,7 +44,7 @@ class QueryCounts(FastCounts):
         from dicgrl.kernels import query_ranks, ranking  # need Triton
 
         entities, answers, chosen = questions.entities, questions.answers, questions.chosen
-        queries = self.query(questions.given, questions.relations, questions.side)
+        queries = self.query(questions.given, questions.relations, questions.side).contiguous()
         routed = (chosen, questions.size)
         threshold = query_ranks.truth(queries, entities, answers, *routed, self.compare)
         num_relations = 0 if chosen is None else questions.num_relations
