@@ -5,8 +5,9 @@
 
 `--length` counts real numbers: ComplEx and RotatE have half as many complex ones. All entities are
 candidates, known triples of all splits are filtered. `PyTorch path` is this library with its
-kernels switched off. PyKEEN: RankBasedEvaluator with batches of `--batch`. The floor is what the
-scores take if every instruction runs as fast as those of a matrix product: two per dimension for
+kernels switched off. PyKEEN: RankBasedEvaluator with batches of `--batch`; its RotatE takes one
+norm of all differences instead of the sum of moduli, hence another MRR. The floor is what scores
+take if every instruction runs as fast as those of a matrix product: two per dimension for
 TransE (p = 1), one for a dot product, two and a half for a modulus, whose root is slower still.
 """
 

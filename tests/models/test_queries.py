@@ -19,6 +19,7 @@ from dicgrl.models import Components, KnowledgeModel, QueryScorer, Scorer, score
 from dicgrl.models.fast import Side
 from dicgrl.models.queries import Dot, Likeness, Modulus, Norm
 from dicgrl.models.queries.batch import QueryBatch
+from dicgrl.models.queries.numbers import as_complex
 from dicgrl.models.queries.ranks import MatrixCounts, QueryCounts
 
 DECODERS = ("transe", "distmult", "complex", "rotate")
@@ -78,6 +79,18 @@ def test_scores_are_the_formulas(name: str) -> None:
     r = torch.randn(5, found.relation_width(6))
     expected = torch.tensor([by_hand(name, *each) for each in zip(h, r, t, strict=True)])
     torch.testing.assert_close(found.score(h, r, t), expected)
+
+
+@pytest.mark.parametrize("name", ["distmult", "complex"])  # its RotatE has another norm
+def test_scores_are_those_of_pykeen(name: str) -> None:
+    modules = pytest.importorskip("pykeen.nn.modules")
+    torch.manual_seed(0)
+    vectors = torch.randn(3, 5, 6)
+    if name == "distmult":
+        expected = modules.DistMultInteraction()(*vectors)
+    else:
+        expected = modules.ComplExInteraction()(*map(as_complex, vectors))
+    torch.testing.assert_close(decoder(name).score(*vectors), expected)
 
 
 @every_decoder

@@ -28,6 +28,16 @@ class QueryScorer(Scorer):
     Attributes:
         likeness: How well a candidate fits a query.
         linear: Whether a query is linear in what it is made of taken together, as a translation is.
+
+    Example:
+        >>> from dicgrl.models.queries import Norm
+        >>> class Mirror(QueryScorer, name="mirror-of-the-docs"):
+        ...     likeness = Norm(1)
+        ...     def query(self, given, relation, side):
+        ...         return relation - given
+        >>> ones = torch.ones(2, 3)
+        >>> Mirror(3).score(ones, ones, ones)
+        tensor([-3., -3.])
     """
 
     likeness: Likeness
