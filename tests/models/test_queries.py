@@ -227,7 +227,7 @@ def test_rotations_put_a_newcomer_where_it_scores_best() -> None:
 
 @pytest.mark.parametrize("name", ["distmult", "complex"])
 @pytest.mark.parametrize("side", SIDES)
-def test_no_vector_as_long_as_its_neighbour_beats_where_a_product_puts_a_newcomer(
+def test_no_vector_of_its_length_beats_where_a_product_puts_a_newcomer(
     name: str, side: Side
 ) -> None:
     torch.manual_seed(0)
