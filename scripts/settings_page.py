@@ -80,7 +80,7 @@ def _strategies(tasks: list[Task]) -> list[str]:
 
 def _task(task: Task) -> list[str]:
     """Settings of the training, the schedule, the models and what else is chosen for a task."""
-    lines = [f"## {task.name.replace('-', ' ').capitalize()}", ""]
+    lines = [f"## {task.name.replace('-', ' ').capitalize()}", "", *_suited(task)]
     for section in task.sections():
         title = (section.__doc__ or "").splitlines()[0].rstrip(".")
         lines += [f"### {title}", "", *_table(section.options(), [task]), ""]
@@ -89,6 +89,19 @@ def _task(task: Task) -> list[str]:
             title = f"{choice}: {', '.join(users)}"
             lines += [f"### {title}", "", *_table(options, [task], chosen={choice: users[0]}), ""]
     return lines
+
+
+def _suited(task: Task) -> list[str]:
+    """What models begin with instead of the values in the tables."""
+    found: dict[str, list[str]] = {}
+    for model in task.models():
+        values = [f"`{name}={_shown(value)}`" for name, value in task.suited(model).items()]
+        if values:
+            found.setdefault(", ".join(values), []).append(f"`{model}`")
+    each = [f"{' and '.join(models)} with {values}" for values, models in found.items()]
+    if not each:
+        return []
+    return [_filled(f"Models that begin otherwise: {'; '.join(each)}."), ""]
 
 
 def _groups(
