@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dicgrl.common.options import Option, Section
+from dicgrl.common.options import MOST_REAL, MOST_WHOLE, Option, Section
 from dicgrl.recipes import default_settings
 from dicgrl.settings import Settings
 from dicgrl.strategies import Strategy
@@ -36,6 +36,9 @@ given).
 strategies in one command it is enough that one uses a setting; others ignore it. What only another
 setting puts out of use (`shield_rank` with `shield=0`, `heads` of a divided network) is accepted.
 
+Where no other bound is given, a whole number is at most {whole:g} and any other {real:g}: float32
+holds no more. Values out of bounds are refused before anything is built.
+
 {components}
 
 {rows}
@@ -52,6 +55,8 @@ def page() -> str:
             if known.needs and f"`{name}`" not in needed[known.needs]:
                 needed[known.needs].append(f"`{name}`")
     head = _HEAD.format(
+        whole=MOST_WHOLE,
+        real=MOST_REAL,
         components=_filled(
             f"Only models of components use {_listed(needed['components'])}, not plain ones."
         ),
@@ -75,7 +80,7 @@ def _strategies(tasks: list[Task]) -> list[str]:
 
 def _task(task: Task) -> list[str]:
     """Settings of the training, the schedule, the models and what else is chosen for a task."""
-    lines = [f"## {task.name.replace('-', ' ').capitalize()}", ""]
+    lines = [f"## {task.name.replace('-', ' ').capitalize()}", "", *_suited(task)]
     for section in task.sections():
         title = (section.__doc__ or "").splitlines()[0].rstrip(".")
         lines += [f"### {title}", "", *_table(section.options(), [task]), ""]
@@ -84,6 +89,19 @@ def _task(task: Task) -> list[str]:
             title = f"{choice}: {', '.join(users)}"
             lines += [f"### {title}", "", *_table(options, [task], chosen={choice: users[0]}), ""]
     return lines
+
+
+def _suited(task: Task) -> list[str]:
+    """What models begin with instead of the values in the tables."""
+    found: dict[str, list[str]] = {}
+    for model in task.models():
+        values = [f"`{name}={_shown(value)}`" for name, value in task.suited(model).items()]
+        if values:
+            found.setdefault(", ".join(values), []).append(f"`{model}`")
+    each = [f"{' and '.join(models)} with {values}" for values, models in found.items()]
+    if not each:
+        return []
+    return [_filled(f"Models that begin otherwise: {'; '.join(each)}."), ""]
 
 
 def _groups(

@@ -66,6 +66,14 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "silent":
             server.released.wait(PATIENCE)
             return
+        if fault.startswith("redirect "):
+            self.send_response(302)
+            self.send_header("Location", fault.removeprefix("redirect "))
+            self.end_headers()
+            return
+        if fault == "endless":
+            self._send_without_end()
+            return
         if self.path not in server.files:
             self.send_error(404)
             return
@@ -86,9 +94,14 @@ class _Handler(BaseHTTPRequestHandler):
                 start //= 2
             end = (start + len(content)) // 2 if fault == "short range" else len(content)
             self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(content)}")
+            said = f"bytes {start}-{end - 1}/{len(content)}"
+            if fault.startswith("range "):
+                said = fault.removeprefix("range ")
+            self.send_header("Content-Range", said)
             body = content[start:end]
-        if fault != "cut, no length":
+        if fault.startswith("length "):
+            self.send_header("Content-Length", fault.removeprefix("length "))
+        elif fault != "cut, no length":
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if fault in ("cut", "cut, no length", "hang"):
@@ -97,6 +110,13 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "hang":
             self.wfile.flush()
             server.released.wait(PATIENCE)
+
+    def _send_without_end(self) -> None:
+        """More than anybody should take: it stops when the client goes, or at a quarter GB."""
+        self.send_response(200)
+        self.end_headers()
+        for _ in range(1 << 12):
+            self.wfile.write(b"a\tb\tc\n" * 10_000)
 
     def log_message(self, *args: object) -> None:
         """Keep the output of the tests clean."""

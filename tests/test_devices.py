@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from dicgrl.common import devices
+from dicgrl.common import devices, memory
 from dicgrl.common.devices import check_memory, free_memory, pick_device
 from dicgrl.errors import UserError
 from tests.tiny import learner_of, taught
@@ -40,7 +40,7 @@ def test_where_nothing_tells_nothing_is_refused(monkeypatch: pytest.MonkeyPatch)
         raise OSError
 
     monkeypatch.setattr(Path, "read_text", unreadable)
-    monkeypatch.delattr(devices.os, "sysconf", raising=False)
+    monkeypatch.delattr(memory.os, "sysconf", raising=False)
     assert free_memory(CPU) is None
     check_memory(1 << 80, CPU, "it")
 
@@ -93,6 +93,6 @@ def test_free_memory_is_the_least_of_what_system_and_container_allow(
     (tmp_path / "meminfo").write_text(meminfo)
     for name, text in limits.items():
         (tmp_path / name).write_text(f"{text}\n")
-    monkeypatch.setattr(devices, "_SYSTEM", tmp_path / "meminfo")
-    monkeypatch.setattr(devices, "_CONTAINER", tmp_path)
+    monkeypatch.setattr(memory, "_SYSTEM", tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "_CONTAINER", tmp_path)
     assert devices.free_memory(torch.device("cpu")) == expected

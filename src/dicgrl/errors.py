@@ -107,6 +107,20 @@ def shown(text: str, limit: int = 80) -> str:
     return repr(text if len(text) <= limit else text[:limit] + "...")
 
 
+def shown_value(value: object, limit: int = 80) -> str:
+    """A value of any kind for a message, shortened likewise.
+
+    Example:
+        >>> shown_value(10**400, limit=5), shown_value(0.5)
+        ('10000...', '0.5')
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python writes no number of thousands of digits
+        return "..."
+    return text if len(text) <= limit else text[:limit] + "..."
+
+
 def nearest(word: str, known: Collection[str], count: int = 3) -> list[str]:
     """Known words that look like `word`, best first; case does not count.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from dicgrl.common.options import Option, Section, Sections
-from dicgrl.errors import UserError, unknown_name
+from dicgrl.errors import UserError, shown, shown_value, unknown_name
 from dicgrl.strategies import Strategy, strategy_named
 from dicgrl.strategies.base import StrategySettings
 from dicgrl.tasks import Task, task_of_model
@@ -34,7 +34,8 @@ class Settings(Sections):
     Args:
         model: Name of the model; it says what the task is.
         strategy: Name of the strategy.
-        **values: Settings that differ from their defaults, by name.
+        **values: Settings that differ from their defaults, by name; a model may have defaults of
+            its own (`Scorer.defaults`).
 
     Raises:
         UserError: There is no such setting here, or a value is out of bounds.
@@ -47,15 +48,19 @@ class Settings(Sections):
 
     def __init__(self, model: str = "transe", strategy: str = "lower", **values: Any) -> None:
         if not isinstance(model, str) or not isinstance(strategy, str):
-            raise UserError(f"model={model!r}, strategy={strategy!r}: expected names")
+            raise UserError(
+                f"model={shown_value(model)}, strategy={shown_value(strategy)}: expected names"
+            )
         self.task: Task = task_of_model(model)
         self.model = model
         self.strategy = strategy
-        kinds = self._kinds(values)
+        suited = self.task.suited(model)
+        kinds = self._kinds({**suited, **values})
         known = {name for kind in kinds for name in kind.options()}
         for name in values:
             if name not in known:
                 raise self._refusal(name)
+        values = {name: value for name, value in suited.items() if name in known} | values
         super().__init__(
             *(kind(**{k: v for k, v in values.items() if k in kind.options()}) for kind in kinds)
         )
@@ -93,7 +98,10 @@ class Settings(Sections):
             UserError: One of them is not known, or out of bounds.
         """
         values = dict(stored)
-        values |= values.pop("options", {})  # earlier versions kept those of a scorer apart
+        apart = values.pop("options", {})  # earlier versions kept those of a scorer apart
+        if not isinstance(apart, Mapping):
+            raise UserError(f"options={shown_value(apart)}: expected settings by name")
+        values |= apart
         begun = cls(values.pop("model"), values.pop("strategy", "lower"))
         return begun.changed(values, carried=True)
 
@@ -123,8 +131,12 @@ class Settings(Sections):
         if models[model] is not models[self.model]:
             for name in models[self.model].options():
                 del inherited[name]
+        if model != self.model:  # what suits one may not suit the other
+            for name in {*self.task.suited(self.model), *self.task.suited(model)}:
+                inherited.pop(name, None)
         merged = inherited | given
-        known = {name for kind in bare._kinds(merged) for name in kind.options()}
+        kinds = bare._kinds({**self.task.suited(model), **merged})
+        known = {name for kind in kinds for name in kind.options()}
         for name in given.keys() - known:
             elsewhere = bool(strategies_using(name))
             if carried:
@@ -144,7 +156,7 @@ class Settings(Sections):
         for text in texts:
             key, separator, value = text.partition("=")
             if not separator:
-                raise UserError(f"--set {text!r}: expected key=value")
+                raise UserError(f"--set {shown(text)}: expected key=value")
             changes[key.strip()] = value.strip()
             self.check_effect(key.strip())
         names: dict[str, Any] = {
@@ -166,6 +178,19 @@ class Settings(Sections):
         """
         known = self._option(name)
         return text if known is None else known.parsed(text)
+
+    def check_value(self, name: str, text: str) -> None:
+        """Refuse a text that can be no value of a setting, whatever the others are.
+
+        Raises:
+            UserError: It is of another kind, out of bounds, or an unknown name.
+        """
+        if name == "strategy":
+            strategy_named(text)
+        elif name == "model" and text not in self.task.models():
+            raise unknown_name("model", text, self.task.models())
+        elif known := self._option(name):
+            known.checked(known.parsed(text))
 
     def _option(self, name: str) -> Option | None:
         """What is known of a setting: by the sections here, else by any other of the task."""

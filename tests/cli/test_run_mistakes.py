@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.cli.helpers import DICGRL, LINKS, SMALL, Cli, refused
 from tests.runs import files_in
@@ -26,6 +29,10 @@ RUN_MISTAKES = {
     "a run is there": (("ring", "--out", "plain"), ("plain", "holds a run already", "--resume")),
     "merged over a run": (("ring", "--merged", "--out", "plain"), ("holds a run already",)),
     "resume over merged": (("ring", "--resume", "--out", "merged"), ("merged", "part by part")),
+    "half a complex number": (
+        ("ring", "--model", "complex", "--set", "dim=7", "--out", "never"),
+        ("dim=7: complex takes 2 numbers together", "dim=8 suits it"),
+    ),
     "other settings": (
         ("ring", *LINKS, "--strategy", "lower", "--set", "lr=0.5", "--resume", "--out", "plain"),
         ("lr=0.0, not 0.5", "choose another folder"),
@@ -160,3 +167,57 @@ def test_a_run_and_folders_of_runs_are_not_mixed(cli: Cli) -> None:
     refused(one, "several: holds the runs ewc, lower")
     assert sorted(Path("several").iterdir()) == before
     refused(cli("run", "ring", *LINKS, "--strategy", "lower,ewc", "--out", "plain"), "of their own")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "out of memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "out of memory"),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"), "out of memory"),
+        (RuntimeError("Storage size calculation overflowed with sizes=[4]"), "out of memory"),
+        (RuntimeError("value cannot be converted to type float without overflow"), "too large"),
+        (OverflowError("int too large to convert to float"), "a number is too large"),
+        (RecursionError("maximum recursion depth exceeded"), "nested too deeply"),
+    ],
+)
+def test_what_runs_out_in_the_middle_is_one_message_and_a_failure(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("dicgrl.learner.Learner.learn", fails)
+    refused(cli("run", "ring", *LINKS), said, code=1)
+
+
+def test_other_errors_keep_their_traceback(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("the size of tensor a must match")
+
+    monkeypatch.setattr("dicgrl.learner.Learner.learn", fails)
+    with pytest.raises(RuntimeError, match="tensor a"):
+        cli("run", "ring", *LINKS)
+
+
+_LIMITED = """
+import resource
+from pathlib import Path
+import torch
+from dicgrl.cli import main
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a process is bounded by its /proc")
+def test_a_real_lack_of_memory_is_one_message() -> None:
+    """More than the process may have, which no look at the machine's memory foresees."""
+    words = ("run", "ring", *SMALL, "--set", "dim=1000000", "--strategy", "lower")
+    done = subprocess.run(
+        [sys.executable, "-c", _LIMITED, *words], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) in ((1, ""), (2, "")), done.stderr
+    assert done.stderr.startswith("error: ") and "memory" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -161,5 +161,6 @@ def test_the_first_part_needs_nodes_and_knows_no_old_ones() -> None:
 def test_nobody_is_told_to_load_a_pickle(tmp_path: Path) -> None:
     path = tmp_path / "noise.npz"
     path.write_bytes(bytes(range(7, 207)))
-    with pytest.raises(DataError, match=r"not a NumPy file of plain arrays$"):
+    with pytest.raises(DataError, match=r"not a NumPy file of plain arrays") as error:
         read_part(path)
+    assert "pickle" not in str(error.value)

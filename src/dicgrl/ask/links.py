@@ -15,7 +15,7 @@ from dicgrl.ask.asking import Answered, Asking, Prediction
 from dicgrl.ask.explain import Explanation, explain
 from dicgrl.ask.names import Names
 from dicgrl.common.numbers import whole_number
-from dicgrl.errors import DataError, UnknownLabelError, UserError
+from dicgrl.errors import DataError, UnknownLabelError, UserError, shown_value
 from dicgrl.evaluation import ranking_metrics
 from dicgrl.graph import KnowledgeGraph, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
@@ -74,7 +74,9 @@ class LinkAsking(Asking):
             UserError: It does not ask for one thing, or names something unknown or ambiguous.
         """
         if isinstance(question, str) or not isinstance(question, Sequence):
-            raise UserError(f"{question!r}: expected a question, such as (head, relation, None)")
+            raise UserError(
+                f"{shown_value(question)}: expected a question, such as (head, relation, None)"
+            )
         if len(question) != 3 or sum(text is None for text in question) != 1:
             raise UserError(
                 f"{tuple(question)!r}: leave out exactly one of head, relation and tail"

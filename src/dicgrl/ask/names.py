@@ -6,7 +6,7 @@ from collections import UserDict
 from collections.abc import Mapping
 from typing import Self
 
-from dicgrl.errors import UserError, shown
+from dicgrl.errors import UserError, shown, shown_value
 from dicgrl.graph import KnowledgeGraph, Vocabulary
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import as_label, check_labels
@@ -32,7 +32,9 @@ class Names(UserDict[str, str]):
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
         self._labels: dict[str, list[str]] | None = None  # by name, made when needed
         if names is not None and not isinstance(names, Mapping):
-            raise UserError(f"names={names!r}: expected a dictionary of labels and their names")
+            raise UserError(
+                f"names={shown_value(names)}: expected a dictionary of labels and their names"
+            )
         super().__init__(names or {})
 
     def __setitem__(self, label: str, name: str) -> None:

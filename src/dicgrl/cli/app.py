@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -12,7 +13,7 @@ import typer
 
 import dicgrl
 from dicgrl.cli.ask import evaluate, explain, export, predict, score, similar
-from dicgrl.cli.console import complain, warnings_in_one_line
+from dicgrl.cli.console import complain, warnings_in_one_line, what_ran_out
 from dicgrl.cli.datasets import datasets_app
 from dicgrl.cli.inspect import compare, info
 from dicgrl.cli.learn import learn
@@ -20,7 +21,7 @@ from dicgrl.cli.plugins import load_plugin
 from dicgrl.cli.research import reproduce
 from dicgrl.cli.run import run
 from dicgrl.cli.sweep import sweep
-from dicgrl.errors import DicgrlError, UserError
+from dicgrl.errors import DicgrlError, UserError, shown
 
 app = typer.Typer(
     name="dicgrl",
@@ -57,7 +58,13 @@ def main() -> None:
         complain(str(error))
         sys.exit(2 if isinstance(error, UserError) else 1)
     except OSError as error:  # a full disk, a folder that cannot be written
-        complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        named = error.filename and shown(str(error.filename), limit=300)[1:-1]
+        complain(f"{named}: {error.strerror}" if named else str(error))
+        sys.exit(2 if error.errno == errno.ENAMETOOLONG else 1)
+    except (MemoryError, RecursionError, OverflowError, RuntimeError) as error:
+        if (exhausted := what_ran_out(error)) is None:
+            raise
+        complain(exhausted)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -11,7 +11,7 @@ import typer
 
 from dicgrl.cli.console import show, show_json, warn_of_unknown
 from dicgrl.cli.options import Count, Device, Json, RunFolder, SkipUnknown, TripleFile
-from dicgrl.errors import UserError
+from dicgrl.errors import UserError, shown
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
     from dicgrl.learner import Learner
@@ -64,7 +64,7 @@ def _about(texts: list[str] | None) -> dict[str, str]:
     """Fields of a question from `KEY=VALUE` texts."""
     for text in texts or []:
         if "=" not in text:
-            raise UserError(f"--about {text!r}: expected KEY=VALUE")
+            raise UserError(f"--about {shown(text)}: expected KEY=VALUE")
     return dict(text.split("=", 1) for text in texts or [])
 
 

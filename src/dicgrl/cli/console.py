@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,6 +16,10 @@ from rich.text import Text
 
 from dicgrl.errors import DataWarning
 from dicgrl.report.terminal import counted, is_terminal
+
+_CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+#: What PyTorch says where there is no memory, or could never be enough; its class may be any.
+_NO_MEMORY = ("out of memory", "allocate memory", "ALLOC_FAILED", "Storage size calculation")
 
 
 def show(content: RenderableType) -> None:
@@ -82,5 +87,26 @@ def interruptible(what_is_kept: Callable[[], str]) -> Iterator[None]:
         raise
 
 
+def what_ran_out(error: Exception) -> str | None:
+    """The message about an error that more memory, or smaller numbers, would have avoided.
+
+    Returns:
+        None where it is of another kind, and its traceback is worth reading.
+
+    Example:
+        >>> what_ran_out(MemoryError())
+        'out of memory: less data, or smaller settings such as dim and batch, may fit'
+    """
+    if isinstance(error, RecursionError):
+        return "what was given is nested too deeply"
+    if isinstance(error, OverflowError) or "without overflow" in str(error):
+        return f"a number is too large ({error})"
+    if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
+        return "out of memory: less data, or smaller settings such as dim and batch, may fit"
+    return None
+
+
 def _print_marked(mark: str, style: str, message: str) -> None:
-    Console(stderr=True, soft_wrap=True).print(Text.assemble((mark, style), f" {message}"))
+    # A name may hold anything, even what a terminal obeys.
+    harmless = _CONTROLS.sub(lambda found: repr(found[0])[1:-1], message)
+    Console(stderr=True, soft_wrap=True).print(Text.assemble((mark, style), f" {harmless}"))

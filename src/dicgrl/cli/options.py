@@ -28,7 +28,10 @@ Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting (docs/settings.md)."),
 ]
-Model = Annotated[str | None, typer.Option(help="transe, convkb for links; gat, sage for nodes.")]
+Model = Annotated[
+    str | None,
+    typer.Option(help="transe, rotate, complex, distmult, convkb for links; gat, sage for nodes."),
+]
 Merged = Annotated[
     bool,
     # --whole is an older spelling that scripts may use.
@@ -44,11 +47,40 @@ Disentangled = Annotated[
         show_default=False,
     ),
 ]
-Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
+Seeds = Annotated[int, typer.Option(min=1, max=10_000, help="How many seeds.")]
 Keep = Annotated[
     str | None,
     typer.Option(
         help="Whose models stay in the folder: of all parts, or of the last (less disk).",
         show_default="all, or as the run was begun",
     ),
+]
+
+Columns = Annotated[
+    str,
+    typer.Option(
+        metavar="HEAD,RELATION,TAIL",
+        help="Columns of a table, by name or number; then those of time and weight, if any.",
+        show_default="what the header says",
+    ),
+]
+Separator = Annotated[
+    str,
+    typer.Option(
+        "--sep", metavar="SIGN", help="Between fields of text.", show_default="TAB; .csv: comma"
+    ),
+]
+FormatName = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="csv, tsv, jsonl, parquet, arrow, nt, nq, ttl, rdf, ... (docs/data.md).",
+        show_default="by the ending",
+    ),
+]
+Query = Annotated[
+    str, typer.Option(metavar="SQL", help="The facts of a SQLite database.", show_default=False)
+]
+Literals = Annotated[
+    str, typer.Option(help="What becomes of literals in RDF: drop, or keep as entities.")
 ]

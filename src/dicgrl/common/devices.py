@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-from pathlib import Path
 
 import torch
 
-from dicgrl.errors import UserError
-
-_SYSTEM, _CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+from dicgrl.common.memory import free_on_host
+from dicgrl.errors import UserError, shown
 
 
 def pick_device(name: str | torch.device) -> torch.device:
@@ -21,7 +17,7 @@ def pick_device(name: str | torch.device) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name not in ("cpu", "cuda"):
         other = "; CUDA_VISIBLE_DEVICES chooses another GPU" if name.startswith("cuda:") else ""
-        raise UserError(f"device {name!r}: expected auto, cpu or cuda{other}")
+        raise UserError(f"device {shown(name)}: expected auto, cpu or cuda{other}")
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError("device 'cuda': PyTorch sees no CUDA device here; use --device cpu")
     return torch.device(name)
@@ -49,39 +45,7 @@ def free_memory(device: torch.device) -> int | None:
     if device.type == "cuda":
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return int(torch.cuda.mem_get_info(device)[0]) + cached
-    bounds: list[int] = []
-    swap = 0
-    with contextlib.suppress(OSError, ValueError, KeyError):  # Linux
-        lines = _SYSTEM.read_text(encoding="ascii").splitlines()
-        found = {line.split(":")[0]: int(line.split()[1]) << 10 for line in lines}
-        swap = found.get("SwapFree", 0)
-        bounds.append(found["MemAvailable"] + swap)
-    limit = _container("memory.max")
-    if limit is not None:  # a container, which may have less
-        most = _container("memory.swap.max")
-        if most is not None:
-            swap = most - (_container("memory.swap.current") or 0)
-        used = (_container("memory.current") or 0) - _cached_files()
-        bounds.append(max(limit - used, 0) + swap)
-    if not bounds:
-        with contextlib.suppress(AttributeError, OSError, ValueError):
-            bounds.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return min(bounds, default=None)
-
-
-def _container(name: str) -> int | None:
-    """A number that the container's files say; None where there is none, or no limit ("max")."""
-    with contextlib.suppress(OSError, ValueError):
-        return int((_CONTAINER / name).read_text(encoding="ascii"))
-    return None
-
-
-def _cached_files() -> int:
-    """Bytes in use by a container that the system drops when they are needed."""
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        lines = (_CONTAINER / "memory.stat").read_text(encoding="ascii").splitlines()
-        return int(dict(line.split(maxsplit=1) for line in lines)["inactive_file"])
-    return 0
+    return free_on_host()
 
 
 def check_memory(needed: int, device: torch.device, what: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from dicgrl.errors import UserError
+from dicgrl.errors import UserError, shown_value
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -23,5 +23,5 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     number = int(value) if is_whole else least - 1
     if number < least or (most is not None and number > most):
         span = f"at least {least}" if most is None else f"{least} to {most}"
-        raise UserError(f"{name}={value!r}: expected a whole number, {span}")
+        raise UserError(f"{name}={shown_value(value)}: expected a whole number, {span}")
     return number

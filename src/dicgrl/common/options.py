@@ -16,6 +16,7 @@ Example:
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -23,8 +24,10 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from dicgrl.errors import UserError, unknown_name
+from dicgrl.errors import UserError, shown, shown_value, unknown_name
 
+#: Beyond these no setting makes sense: nothing counts so far, and float32 holds no more.
+MOST_WHOLE, MOST_REAL = 10**12, 1e38
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 S = TypeVar("S", bound="Section")
 Check = Callable[[str, Any], None]
@@ -39,7 +42,7 @@ class Option:
         default: Its default, whose type is that of all its values.
         help: What it means, in a sentence or two.
         least: The smallest value.
-        most: The largest value.
+        most: The largest value; where none is given, `MOST_WHOLE` or `MOST_REAL`.
         above: A number that the value must exceed.
         below: A number that the value must stay below.
         choices: The values there are.
@@ -76,7 +79,7 @@ class Option:
                 return {"true": True, "false": False}[text.lower()]
             return self.kind(text)
         except (ValueError, KeyError, TypeError):
-            raise UserError(f"{self.name}={text!r}: expected {_KINDS[self.kind]}") from None
+            raise UserError(f"{self.name}={shown(text)}: expected {_KINDS[self.kind]}") from None
 
     def checked(self, value: Any) -> Any:
         """A value as a plain one of its kind (NumPy's numbers are not), within its bounds.
@@ -89,7 +92,7 @@ class Option:
             if self.kind is str:
                 raise unknown_name(self.name, value, self.choices)
             listed = " or ".join(map(str, self.choices))
-            raise UserError(f"{self.name}={value}: expected {listed}")
+            raise UserError(f"{self.name}={shown_value(value)}: expected {listed}")
         if self.kind in (int, float):
             self._check_bounds(value)
         if self.check is not None:
@@ -98,19 +101,21 @@ class Option:
 
     def _plain(self, value: Any) -> Any:
         kind = self.kind
-        if self.numbers and type(value) is int:
+        if self.numbers and type(value) is int and abs(value) <= MOST_WHOLE:
             return str(value)
         if type(value) is kind:
             return value
         if kind is int and isinstance(value, Integral) and not isinstance(value, bool):
             return int(value)
         if kind is float and isinstance(value, Real) and not isinstance(value, bool):
-            return float(value)
+            with contextlib.suppress(OverflowError):  # of a whole number of hundreds of digits
+                return float(value)
+            raise self._too_large(value)
         such = f" such as {self.default!r}" if self.numbers else ""
-        raise UserError(f"{self.name}={value!r}: expected {_KINDS[kind]}{such}")
+        raise UserError(f"{self.name}={shown_value(value)}: expected {_KINDS[kind]}{such}")
 
     def _check_bounds(self, value: float) -> None:
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             raise UserError(f"{self.name}={value}: expected a finite number")
         within = (
             (self.least is None or value >= self.least)
@@ -119,7 +124,19 @@ class Option:
             and (self.below is None or value < self.below)
         )
         if not within:
-            raise UserError(f"{self.name}={value}: expected {self.bounds}")
+            raise UserError(f"{self.name}={shown_value(value)}: expected {self.bounds}")
+        if abs(value) > self._largest:
+            raise self._too_large(value)
+
+    @property
+    def _largest(self) -> float:
+        return MOST_WHOLE if self.kind is int else MOST_REAL
+
+    def _too_large(self, value: Any) -> UserError:
+        bounds = self.bounds or f"{-self._largest:g} to {self._largest:g}"
+        if self.most is None and self.below is None and self.bounds:
+            bounds += f" and at most {self._largest:g}"
+        return UserError(f"{self.name}={shown_value(value)}: expected {bounds}")
 
     @property
     def bounds(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dicgrl.datasets.pins import Pin, pins_of
 from dicgrl.graph import KnowledgeStream, NetworkStream
 
 REPOSITORY = "https://raw.githubusercontent.com/KXY-PUBLIC/DiCGRL"
@@ -34,6 +35,11 @@ class PaperDataset:
     def num_parts(self) -> int:
         """Number of parts."""
         return len(self.counts["train"])
+
+    @property
+    def pins(self) -> Mapping[str, Pin]:
+        """What each of its files holds."""
+        return pins_of(self.name)
 
     @property
     def files(self) -> list[str]:

@@ -167,8 +167,8 @@ def _check_grid(recipe: Recipe, grid: Grid) -> None:
         recipe.settings.check_effect(key)
         if key not in recipe.settings.names():
             raise unknown_name("setting", key, recipe.settings.names())
-        for value in grid[key]:
-            recipe.settings.value(key, value)  # what is no number is found before others are tried
+        for value in grid[key]:  # what is no value is found before others are tried
+            recipe.settings.check_value(key, value)
     check_use(grid, recipe.settings.task, forms(recipe.settings, grid))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dicgrl.errors import UserError
+from dicgrl.errors import UserError, shown
 from dicgrl.settings import Form, Settings
 
 Grid = Mapping[str, Sequence[str]]
@@ -26,11 +26,11 @@ def parse_grid(texts: Sequence[str]) -> dict[str, list[str]]:
         values = [value.strip() for value in listed.split(";" if ";" in listed else ",")]
         if not key.strip() or "" in values:
             raise UserError(
-                f"--grid {text!r}: expected key=value,value, or key=value;value where values have "
-                "commas"
+                f"--grid {shown(text)}: expected key=value,value, or key=value;value where values "
+                "have commas"
             )
         if key.strip() in grid:
-            raise UserError(f"--grid {text!r}: {key.strip()} has its values already")
+            raise UserError(f"--grid {shown(text)}: {shown(key.strip())} has its values already")
         grid[key.strip()] = list(dict.fromkeys(values))
     return grid
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dicgrl.errors import UserError
+from dicgrl.errors import UserError, shown_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,8 @@ class Components:
         ):
             if getattr(self, name) not in allowed:
                 raise UserError(
-                    f"{name}={getattr(self, name)!r}: expected {' or '.join(map(repr, allowed))}"
+                    f"{name}={shown_value(getattr(self, name))}: expected "
+                    f"{' or '.join(map(repr, allowed))}"
                 )
 
     @property

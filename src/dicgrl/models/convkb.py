@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from typing_extensions import override
 
+from dicgrl.common.devices import check_memory
 from dicgrl.common.options import option
 from dicgrl.kernels import available
 from dicgrl.models.fast import Side
@@ -52,6 +53,8 @@ class ConvKB(Scorer, name="convkb"):
         super().__init__(dim)
         settings = self.Settings(filters, dropout)
         self.dropout, filters = settings.dropout, settings.filters
+        size = 4 * filters * (dim + 4)
+        check_memory(size, torch.device("cpu"), f"convkb with dim={dim} and filters={filters}")
         self.kernel = nn.Parameter(torch.empty(3, filters))
         self.bias = nn.Parameter(torch.zeros(filters))
         self.weight = nn.Parameter(torch.empty(dim, filters))

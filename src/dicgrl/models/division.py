@@ -86,7 +86,7 @@ class EncoderSettings(DivisionSettings):
 
     hidden: int = option(8, "Length of a head's or component's hidden vector.", least=1)
     heads: int = option(8, "Heads of a plain model.", least=1)
-    layers: int = option(2, "Layers of message passing.", least=1)
+    layers: int = option(2, "Layers of message passing.", least=1, most=1000)
     dropout: float = option(
         0.6, "Share of features and neighbour weights dropped in training.", least=0, below=1
     )

@@ -23,6 +23,7 @@ from dicgrl.errors import DataError, shown
 from dicgrl.graph import SPLITS, Graph, NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray, as_edges
 from dicgrl.graph.holdout import HoldOut
+from dicgrl.readers.arrays_file import load_arrays
 from dicgrl.readers.layouts import FolderLayout, Layout, Source, register_layout
 from dicgrl.readers.names_file import read_names
 from dicgrl.readers.network_table import (
@@ -34,7 +35,7 @@ from dicgrl.readers.network_table import (
     of_width,
     refuse_duplicates,
 )
-from dicgrl.readers.npz import as_features, load_arrays, read_npz
+from dicgrl.readers.npz import as_features, read_npz
 from dicgrl.readers.sources import Folder, SourceFile, numbered, part_folders
 from dicgrl.readers.text import csv_rows, read_fields, read_matrix, read_rows
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dicgrl.errors import DataError, shown
+from dicgrl.errors import DataError, shown, shown_value
 from dicgrl.graph import NetworkGraph, NetworkStream, NetworkStreamBuilder, Vocabulary
 from dicgrl.graph.arrays import FloatArray, IntArray
 from dicgrl.graph.holdout import NOTHING, HoldOut
@@ -194,7 +194,8 @@ def checked_table(
     _check_arrival(source, edge_part, arrival)
     parts = np.unique(np.concatenate([part, edge_part]))
     if not np.array_equal(parts, np.arange(len(parts))):
-        raise DataError(source, f"parts must be 0, 1, 2, ... without a gap; found {parts.tolist()}")
+        found = shown_value(parts[:20].tolist())
+        raise DataError(source, f"parts must be 0, 1, 2, ... without a gap; found {found}")
     code, _ = class_codes(classes)
     split = np.where(code > 0, 0, -1) if split is None else split
     _check_split(source, nodes, classes, split)

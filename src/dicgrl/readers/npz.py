@@ -1,4 +1,4 @@
-"""Reads networks from NPZ files, and NumPy arrays without ever unpickling.
+"""Reads networks from NPZ files.
 
 Arrays `edges` [m, 2], `features` [n, F], `classes` [n] and, if wanted, `nodes` (labels),
 `class_names`, `part`, `split`, `edge_part`. The ends of `edges` are rows of the other arrays, or
@@ -11,20 +11,18 @@ text of lines, too, which needs no padding.
 
 from __future__ import annotations
 
-import io
-import zipfile
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dicgrl.errors import DataError, UserError, nearest, shown
+from dicgrl.errors import DataError, UserError, nearest, shown, shown_value
 from dicgrl.graph import NetworkGraph, NetworkStream
 from dicgrl.graph.arrays import FloatArray, IntArray, as_edges
 from dicgrl.graph.holdout import HoldOut
 from dicgrl.graph.labels import as_label, check_labels
+from dicgrl.readers.arrays_file import load_arrays
 from dicgrl.readers.network_table import (
     Positions,
     check_lengths,
@@ -37,16 +35,8 @@ _Arrays = dict[str, npt.NDArray[Any]]
 _NEEDED = ("edges", "features", "classes")
 _PARTS = ("part", "split", "edge_part")  # arrays that may be left out
 _NAMES = ("nodes", "class_names", "feature_names", "readable_names", "readable_names_of")
+_LISTED = 10  # names in a message
 _KNOWN = (*_NEEDED, *_PARTS, *_NAMES)
-_UNREADABLE = (  # what NumPy and zipfile raise for damaged files and pickled objects
-    ValueError,
-    EOFError,
-    KeyError,
-    OSError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def read_npz(
@@ -62,11 +52,15 @@ def read_npz(
     missing = set(_NEEDED) - set(arrays)
     if missing:
         raise DataError(
-            file.label, f"array {sorted(missing)[0]!r} is missing; found {list(arrays)}"
+            file.label,
+            f"array {sorted(missing)[0]!r} is missing; found {shown_value(list(arrays), 300)}",
         )
     _refuse_unknown(file, arrays)
     features = as_features(f"{file.label}[features]", arrays["features"])
     count = len(features)
+    listed = len(_list(file, arrays, "classes"))
+    if "nodes" not in arrays and listed != count:  # a shape alone is no reason to number so many
+        raise DataError(file.label, f"features has {count} rows, classes has {listed}")
     nodes = _texts(file, arrays, "nodes") if "nodes" in arrays else [*map(str, range(count))]
     check_labels(nodes, f"{file.label}[nodes]: ")
     refuse_duplicates(f"{file.label}[nodes]", nodes, graph=graph)
@@ -99,22 +93,8 @@ def _refuse_unknown(file: SourceFile, arrays: _Arrays) -> None:
         raise DataError(
             file.label,
             f"{'arrays' if len(unknown) > 1 else 'array'} that nothing is done with: "
-            f"{', '.join(unknown)}; rename or leave out. Known: {', '.join(_KNOWN)}",
+            f"{', '.join(unknown[:_LISTED])}; rename or leave out. Known: {', '.join(_KNOWN)}",
         )
-
-
-def load_arrays(file: SourceFile) -> Any:
-    """The array of an NPY file or the arrays of an NPZ file; never a pickled object."""
-    try:
-        found = np.load(io.BytesIO(file.read()), allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            return found
-        with found:
-            return {key: found[key] for key in found.files}
-    except _UNREADABLE as error:
-        # NumPy's own words about pickles say how to load them, which nobody should.
-        why = "" if "pickle" in str(error) else f" ({error})"
-        raise DataError(file.label, f"not a NumPy file of plain arrays{why}") from error
 
 
 def _classes(
@@ -199,6 +179,10 @@ def _edge_rows(file: SourceFile, rows: npt.NDArray[Any], positions: Positions) -
 def _integral(source: str, numbers: npt.NDArray[Any]) -> IntArray:
     if numbers.dtype.kind not in "iuf" or (numbers != np.floor(numbers)).any():
         raise DataError(source, f"whole numbers expected, found {numbers.dtype}")
+    # Beyond 2^53 neighbouring whole numbers are the same float; infinity is among them.
+    large = (numbers < -(2.0**53)) | (numbers > 2.0**53)
+    if large.any():
+        raise DataError(source, f"{numbers[large][0]} is too large")
     return numbers.astype(np.int64)
 
 
@@ -223,4 +207,5 @@ def as_features(source: str, features: Any) -> FloatArray:
         raise DataError(source, f"shape {list(np.shape(features))}; expected features [n, F]")
     if features.dtype.kind not in "iufb":
         raise DataError(source, f"features must be numbers, not {features.dtype}")
-    return features.astype(np.float32)
+    with np.errstate(over="ignore"):  # too large for float32 is infinite, found later
+        return features.astype(np.float32)

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import gzip
 import io
 import lzma
+import os
 import re
+import sys
 import tarfile
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from typing_extensions import override
 
-from dicgrl.errors import DataError, UserError
+from dicgrl.errors import DataError, UserError, shown
+from dicgrl.readers.bounds import BoundedStream, most_unpacked
+from dicgrl.readers.reading import Reading
 
+_DIGITS = 18  # of the number of a part
+_MEMBERS = 100_000  # of an archive
+_LISTED = 20  # names in a message
 ARCHIVE_ENDINGS = (".tar.gz", ".tgz", ".tar.xz", ".tar")
 _DAMAGED = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError, tarfile.TarError)
+#: What `tarfile` itself stumbles over in headers that no program writes.
+_MISREAD = (ValueError, OverflowError, RecursionError, IndexError, KeyError)
+_COMPRESSIONS: dict[bytes, Callable[[BinaryIO], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +46,17 @@ class SourceFile:
     Attributes:
         label: How messages call it.
         opener: Opens it for reading as it is stored.
+        reading: How it is to be read, where it does not say so itself.
     """
 
     label: str
     opener: Callable[[], BinaryIO]
+    reading: Reading = field(default_factory=Reading)
 
     @classmethod
-    def on_disk(cls, path: Path) -> SourceFile:
+    def on_disk(cls, path: Path, reading: Reading | None = None) -> SourceFile:
         """A file of the file system."""
-        return cls(str(path), lambda: path.open("rb"))
+        return cls(str(path), lambda: path.open("rb"), reading or Reading())
 
     @property
     def name(self) -> str:
@@ -53,23 +70,29 @@ class SourceFile:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open for reading; a damaged compression is a `DataError`."""
+        """Open for reading; a compression that is damaged or unpacks to too much is refused.
+
+        Raises:
+            DataError: It is, or the file cannot be read.
+        """
         try:
             with self.opener() as raw:
                 if self.label.lower().endswith(".gz"):
                     with gzip.open(raw) as stream:
-                        yield cast(BinaryIO, stream)
+                        yield _bounded(stream, self.label)
                 else:
                     yield raw
         except _DAMAGED as error:
             raise DataError(self.label, f"damaged compressed file ({error})") from error
+        except MemoryError as error:
+            raise DataError(self.label, "takes more memory than there is") from error
         except OSError as error:
             raise DataError(self.label, f"cannot be read ({error.strerror or error})") from error
 
     def read(self) -> bytes:
-        """The whole content."""
+        """The whole content, which may be as large as what is unpacked."""
         with self.open() as stream:
-            return stream.read()
+            return _bounded(stream, self.label).read()
 
 
 class Folder(ABC):
@@ -102,11 +125,13 @@ class DiskFolder(Folder):
 
     Args:
         path: Where it lies.
+        reading: How its files are to be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, reading: Reading | None = None) -> None:
         self.path = path
         self.label = str(path)
+        self.reading = reading or Reading()
 
     @override
     def names(self) -> list[str]:
@@ -115,14 +140,17 @@ class DiskFolder(Folder):
     @override
     def file(self, name: str) -> SourceFile | None:
         for candidate in _candidates(name, self):
-            if (self.path / candidate).is_file():
-                return SourceFile.on_disk(self.path / candidate)
+            place = self.path / candidate
+            if place.is_file():
+                return SourceFile.on_disk(place, self.reading)
+            if place.exists() and not place.is_dir():
+                raise _no_file(place)
         return None
 
     @override
     def folder(self, name: str) -> Folder | None:
         child = self.path / name
-        return DiskFolder(child) if child.is_dir() else None
+        return DiskFolder(child, self.reading) if child.is_dir() else None
 
 
 class ArchiveFolder(Folder):
@@ -131,26 +159,27 @@ class ArchiveFolder(Folder):
     Args:
         label: How messages call it.
         members: Contents by path relative to this folder.
+        reading: How its files are to be read.
     """
 
-    def __init__(self, label: str, members: dict[str, bytes]) -> None:
+    def __init__(
+        self, label: str, members: dict[str, bytes], reading: Reading | None = None
+    ) -> None:
         self.label = label
+        self.reading = reading or Reading()
         self._members = members
 
     @classmethod
-    def open(cls, path: Path) -> Folder:
+    def open(cls, path: Path, reading: Reading | None = None) -> Folder:
         """Read an archive; its only top-level folder, where there is just one, is the folder."""
-        members: dict[str, bytes] = {}
         try:
-            with tarfile.open(path) as archive:
-                for member in archive:
-                    content = archive.extractfile(member) if member.isfile() else None
-                    if content is not None:
-                        members[member.name.removeprefix("./")] = content.read()
-                _check_end(archive)
-        except (*_DAMAGED, OSError) as error:
+            with path.open("rb") as raw, _unpacked(raw) as stream:
+                members = _members(_bounded(stream, str(path)), path)
+        except (*_DAMAGED, *_MISREAD, OSError) as error:
             raise DataError(path, f"damaged archive ({error})") from error
-        root: Folder = cls(str(path), members)
+        except MemoryError as error:
+            raise DataError(path, "takes more memory than there is") from error
+        root: Folder = cls(str(path), members, reading)
         names = root.names()
         inner = root.folder(names[0]) if len(names) == 1 else None
         return inner or root
@@ -164,7 +193,7 @@ class ArchiveFolder(Folder):
         for candidate in _candidates(name, self):
             if candidate in self._members:
                 content = partial(io.BytesIO, self._members[candidate])
-                return SourceFile(f"{self.label}/{candidate}", content)
+                return SourceFile(f"{self.label}/{candidate}", content, self.reading)
         return None
 
     @override
@@ -173,7 +202,40 @@ class ArchiveFolder(Folder):
         inside = {
             k.removeprefix(prefix): v for k, v in self._members.items() if k.startswith(prefix)
         }
-        return ArchiveFolder(f"{self.label}/{name}", inside) if inside else None
+        return ArchiveFolder(f"{self.label}/{name}", inside, self.reading) if inside else None
+
+
+def _bounded(stream: Any, label: str) -> BinaryIO:
+    return cast(BinaryIO, BoundedStream(stream, label, most_unpacked()))
+
+
+def _unpacked(raw: BinaryIO) -> Any:
+    """What a compressed stream holds, by its first bytes; the stream itself where it is not."""
+    first = raw.read(6)
+    raw.seek(0)
+    found = (opener for magic, opener in _COMPRESSIONS.items() if first.startswith(magic))
+    opener = next(found, contextlib.nullcontext)
+    return opener(raw)
+
+
+def _members(stream: BinaryIO, path: Path) -> dict[str, bytes]:
+    """Contents of the files in an archive by their paths; links and devices are left out."""
+    members: dict[str, bytes] = {}
+    end = 0
+    with tarfile.open(fileobj=stream, mode="r:") as archive:
+        for number, member in enumerate(archive):
+            if number == _MEMBERS:  # each takes memory, were it as empty as can be
+                raise DataError(path, f"holds more than {_MEMBERS:,} files")
+            if archive.offset <= end:  # sizes below zero lead to the same place for ever
+                raise tarfile.ReadError("it leads back to where it was")
+            end = archive.offset
+            if member.issparse():
+                raise DataError(path, f"{shown(member.name)} is a sparse file; pack a plain one")
+            content = archive.extractfile(member) if member.isfile() else None
+            if content is not None:
+                members[member.name.removeprefix("./")] = content.read()
+        _check_end(archive)
+    return members
 
 
 def _candidates(name: str, folder: Folder) -> Iterator[str]:
@@ -195,13 +257,48 @@ def _check_end(archive: tarfile.TarFile) -> None:
         pass
 
 
-def open_folder(path: Path) -> Folder:
+def open_file(path: Path, reading: Reading | None = None) -> SourceFile:
+    """A file by its path: on disk, a pipe, or `-` for standard input; these are read once, now.
+
+    Raises:
+        UserError: There is no file.
+    """
+    if str(path) == "-":
+        return _held("standard input", sys.stdin.buffer, reading)
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; expected a file")
+    if not path.exists():
+        raise UserError(f"{path}: no such file")
+    if path.is_file():
+        return SourceFile.on_disk(path, reading)
+    if not path.is_fifo():
+        raise _no_file(path)
+    # A pipe. Where nobody writes to it, it is empty: to open it otherwise would wait for ever.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(handle, True)
+    with open(handle, "rb") as pipe:
+        return _held(str(path), pipe, reading)
+
+
+def _held(label: str, stream: BinaryIO, reading: Reading | None) -> SourceFile:
+    """What can be read only once, in memory."""
+    content = BoundedStream(stream, label, most_unpacked()).read()
+    return SourceFile(label, partial(io.BytesIO, content), reading or Reading())
+
+
+def open_folder(path: Path, reading: Reading | None = None) -> Folder:
     """The folder at a path, be it a directory or an archive."""
     if path.is_dir():
-        return DiskFolder(path)
+        return DiskFolder(path, reading)
     if path.is_file() and path.name.lower().endswith(ARCHIVE_ENDINGS):
-        return ArchiveFolder.open(path)
+        return ArchiveFolder.open(path, reading)
+    if path.exists() and not path.is_file():
+        raise _no_file(path)
     raise UserError(f"{path}: no such file, folder or archive")
+
+
+def _no_file(path: Path) -> UserError:
+    return UserError(f"{path}: is a device or a pipe; expected a file")
 
 
 def part_folders(folder: Folder) -> dict[int, str]:
@@ -218,7 +315,11 @@ def by_number(folder: Folder, pattern: re.Pattern[str]) -> dict[int, str]:
     found: dict[int, str] = {}
     for name in folder.names():
         match = pattern.fullmatch(name)
-        if match and found.setdefault(int(match[1]), name) != name:
+        if not match:
+            continue
+        if len(match[1]) > _DIGITS:
+            raise DataError(folder.label, f"{shown(name)} has too large a number for a part")
+        if found.setdefault(int(match[1]), name) != name:
             raise DataError(
                 folder.label, f"{found[int(match[1])]} and {name} are both part {match[1]}"
             )
@@ -227,10 +328,12 @@ def by_number(folder: Folder, pattern: re.Pattern[str]) -> dict[int, str]:
 
 def numbered(folder: Folder, names: dict[int, str], what: str) -> list[str]:
     """Names by number, which must be 0, 1, 2, ... without a gap."""
-    missing = set(range(max(names, default=-1) + 1)) - set(names)
-    if missing:
-        found = ", ".join(names[number] for number in sorted(names))
+    ordered = sorted(names)
+    missing = next((place for place, number in enumerate(ordered) if place != number), None)
+    if missing is not None:
+        found = ", ".join(names[number] for number in ordered[:_LISTED])
+        found += ", ..." if len(ordered) > _LISTED else ""
         raise DataError(
-            folder.label, f"{what} {min(missing)} is missing; found {found} (counted from 0)"
+            folder.label, f"{what} {missing} is missing; found {found} (counted from 0)"
         )
-    return [names[number] for number in sorted(names)]
+    return [names[number] for number in ordered]

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.datasets import datasets, registered
-from dicgrl.errors import DataError, UserError, unknown_name
+from dicgrl.errors import DataError, UserError, shown_value, unknown_name
 from dicgrl.settings import Settings, check_use
 from dicgrl.strategies import strategy_named
-from dicgrl.tasks import DEFAULT_STRATEGY, LinkPrediction
+from dicgrl.tasks import DEFAULT_STRATEGY, LinkPrediction, task_of_model
 
 NAMES = ("paper", "best")
+_LARGEST = 1 << 20  # bytes of a recipe file
 SECTIONS = ("settings", "disentangled", "continual", "strategies", "published")
 
 
@@ -73,24 +74,27 @@ def load_recipe(
     if content is None and name != "best":
         whose = dataset or "data of your own"
         raise UserError(f"there is no recipe {name!r} for {whose} with {model}; use --recipe best")
-    form = "disentangled" if disentangled else "plain"
     default = _shipped(f"default.{settings.task.recipe}.toml") or {}
     if content is None:
         name, content = "default", default
-    settings = settings.changed(content.get("settings", {}), carried=True)
-    if disentangled:
-        settings = settings.changed(content.get("disentangled", {}), carried=True)
-    if attention != "relation":
-        settings = settings.changed({"attention": attention})
-        form += f"-{attention}"
-    called = strategy_named(later).recipe
-    strategies = content.get("strategies", default.get("strategies", {}) if name == "best" else {})
-    own = content.get("continual", {}) | strategies.get(called, {})
-    if strategy is None:
-        own = {key: value for key, value in own.items() if key in settings.later_names}
-    if not disentangled:  # a strategy may have a division of its own
-        own = {key: value for key, value in own.items() if key not in ("components", "top")}
-    settings = settings.changed(own, carried=True)
+    try:
+        settings = settings.changed(content.get("settings", {}), carried=True)
+        if disentangled:
+            settings = settings.changed(content.get("disentangled", {}), carried=True)
+        if attention != "relation":
+            settings = settings.changed({"attention": attention})
+        called = strategy_named(later).recipe
+        others = default.get("strategies", {}) if name == "best" else {}
+        own = content.get("continual", {}) | content.get("strategies", others).get(called, {})
+        if strategy is None:
+            own = {key: value for key, value in own.items() if key in settings.later_names}
+        if not disentangled:  # a strategy may have a division of its own
+            own = {key: value for key, value in own.items() if key not in ("components", "top")}
+        settings = settings.changed(own, carried=True)
+    except UserError as error:
+        raise DataError(name, str(error)) from None
+    form = "disentangled" if disentangled else "plain"
+    form += f"-{attention}" if attention != "relation" else ""
     return Recipe(name, settings, content.get("published", {}).get(strategy or form, {}))
 
 
@@ -103,20 +107,37 @@ def _content(name: str, dataset: str, model: str) -> dict[str, Any] | None:
     path = Path(name)
     if not path.is_file():
         raise UserError(f"{path}: no such recipe file")
+    if path.stat().st_size > _LARGEST:
+        raise DataError(path, f"not a recipe (larger than {_LARGEST >> 20} MiB)")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(path, f"not a recipe ({error})") from error
     for section, values in content.items():
         if section not in ("model", *SECTIONS):
             raise DataError(path, str(unknown_name("section", section, SECTIONS)))
-        inner = values.values() if section == "strategies" and isinstance(values, dict) else ()
-        if section != "model" and not all(isinstance(v, dict) for v in (values, *inner)):
-            raise DataError(path, f"{section}: expected a table of settings")
+        if section != "model":
+            _check_section(path, section, values)
     meant = content.get("model", model)
+    if not isinstance(meant, str):
+        raise DataError(path, f"model={shown_value(meant)}: expected a name")
     if meant != model:
+        task_of_model(meant)  # which may be unknown
         raise UserError(f"{path} is a recipe of {meant}; use --model {meant}")
     return content
+
+
+def _check_section(path: Path, section: str, values: Any) -> None:
+    apart = section in ("strategies", "published") and isinstance(values, dict)
+    inner = list(values.values()) if apart else []
+    for chosen in ("model", "strategy"):
+        if any(isinstance(each, dict) and chosen in each for each in (values, *inner)):
+            raise DataError(path, f"{section}: {chosen} is no setting of a recipe; use --{chosen}")
+    if not all(isinstance(each, dict) for each in (values, *inner)):
+        raise DataError(path, f"{section}: expected a table of settings")
+    published = [number for each in inner for number in each.values()]
+    if section == "published" and not all(isinstance(n, int | float) for n in published):
+        raise DataError(path, "published: expected numbers")
 
 
 def _shipped(name: str) -> dict[str, Any] | None:
@@ -157,10 +178,10 @@ def chosen_settings(
     named = {"dataset": dataset, "model": model, "strategy": strategy}
     for name, value in named.items():
         if not isinstance(value, str | None):
-            raise UserError(f"{name}={value!r}: expected a name")
+            raise UserError(f"{name}={shown_value(value)}: expected a name")
     if settings is not None:
         if not isinstance(settings, Settings):
-            raise UserError(f"settings={settings!r}: expected Settings")
+            raise UserError(f"settings={shown_value(settings)}: expected Settings")
         given = [*(name for name, value in named.items() if value), *changes]
         if given:
             raise UserError(

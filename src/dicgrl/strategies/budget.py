@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dicgrl.common.options import Check, Section, option
-from dicgrl.errors import UserError
+from dicgrl.errors import UserError, shown
 from dicgrl.trainers import Trainer
 
 
@@ -32,7 +32,7 @@ def examples_within(amount: str, old: int, new: int, name: str = "budget") -> in
         number = -1.0
     if not 0 <= number < math.inf or (not unit and number % 1):  # 0.1 is no share: it has no sign
         raise UserError(
-            f"{name}={amount!r}: expected a share such as 10%, 2x (times the part), 500 or all"
+            f"{name}={shown(amount)}: expected a share such as 10%, 2x (times the part), 500 or all"
         )
     return min(old, round(number * {"%": old / 100, "x": new, "": 1}[unit]))
 

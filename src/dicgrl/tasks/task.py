@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dicgrl.ask.asking import Asking
     from dicgrl.ask.names import Names
     from dicgrl.common.options import Section, Sections
+    from dicgrl.readers import Reading
     from dicgrl.trainers import Trainer
 
 DEFAULT_STRATEGY = "fresh"
@@ -66,6 +67,19 @@ class Task(ABC):
         """Settings that name a component, and the settings of each component by its name."""
         return {}
 
+    def suited(self, model: str) -> Mapping[str, Any]:
+        """Values that a model begins with instead of the usual defaults, by name."""
+        del model
+        return {}
+
+    def check(self, settings: Sections) -> None:
+        """Refuse settings that are sound one by one, but not together with the model.
+
+        Raises:
+            UserError: They are not.
+        """
+        del settings
+
     @abstractmethod
     def trainer_type(self) -> type[Trainer]:
         """What holds its graphs and models."""
@@ -106,11 +120,19 @@ class Task(ABC):
             device: Where it will live.
         """
 
-    def read(self, path: str | Path, graph: Graph | None) -> tuple[Part, Mapping[str, str]]:
-        """What the files at a path bring, and readable names beside them."""
+    def read(
+        self, path: str | Path, graph: Graph | None, reading: Reading | None = None
+    ) -> tuple[Part, Mapping[str, str]]:
+        """What the files at a path bring, and readable names beside them.
+
+        Args:
+            path: Where they lie.
+            graph: The graph so far, if there is one.
+            reading: How they are to be read, where they do not say it themselves.
+        """
         from dicgrl.readers import read_part
 
-        return read_part(path, graph)
+        return read_part(path, graph, reading)
 
     def check_model(self, model: str, stream: str) -> None:
         """Refuse a model of another task.

@@ -114,9 +114,13 @@ class NodeTrainer(Trainer):
         features = 0
         if isinstance(part, NetworkPart) and not self.num_parts:
             features = part.features.shape[1]
-        width = self.encoder.hidden * (self.encoder.components or self.encoder.heads)
-        needed = features * width * TRAINED_BYTES
-        return [(needed, f"hidden={self.encoder.hidden} for {features:,} features")]
+        made = self.encoder
+        width = made.hidden * (made.components or made.heads)
+        # The layers of a plain model see all of a vector, those of a divided one a component.
+        between = width * (made.hidden if made.components else width) * (made.layers - 1)
+        heads = "" if made.components else f", heads={made.heads}"
+        called = f"hidden={made.hidden}{heads} and layers={made.layers} for {features:,} features"
+        return [((features * width + between if features else 0) * TRAINED_BYTES, called)]
 
     @override
     def _add(self, part: Part) -> NetworkPart:

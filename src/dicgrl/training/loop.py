@@ -15,10 +15,11 @@ from typing import Protocol, Self
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from dicgrl.common.options import Section, option
 from dicgrl.common.seeding import seeded
-from dicgrl.errors import FailureError
+from dicgrl.errors import FailureError, UserError
 from dicgrl.models.table import RowCopies, Table
 from dicgrl.training.adam import RowAdam
 from dicgrl.training.positives import Positives
@@ -96,6 +97,9 @@ def shuffled(
     return torch.split(order[: most or count], size) if count else ()
 
 
+_FASTEST = 3e37  # of a learning rate, which Adam's first step divides by 0.1 in float32
+
+
 @dataclass(frozen=True)
 class Schedule(Section):
     """How long and how fast to train."""
@@ -127,6 +131,13 @@ class Schedule(Section):
     patience: int = option(
         5, "Validations without progress after which training stops; 0 for never.", least=0
     )
+
+    @override
+    def check(self) -> None:
+        if self.lr * self.dense_rate > _FASTEST:
+            raise UserError(
+                f"lr={self.lr} times dense_rate={self.dense_rate}: expected at most {_FASTEST:g}"
+            )
 
     def fitted(self, examples: int) -> Self:
         """The schedule for so many training examples, where something was left to their number."""

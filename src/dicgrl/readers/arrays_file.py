@@ -1,0 +1,97 @@
+"""NumPy's files, `.npy` and `.npz`, read without unpickling and without believing their headers.
+
+NumPy makes room for as many numbers as a header declares; here only as many bytes become an array
+as the file has.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+import zlib
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from dicgrl.errors import DataError, shown
+from dicgrl.readers.bounds import most_unpacked, too_large
+from dicgrl.readers.sources import SourceFile
+
+_BLOCK = 1 << 20
+_WORDS = 200  # characters of a reason
+_PLAIN = "biufcmMSU"  # kinds of numbers, times and texts
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+_UNREADABLE = (  # what NumPy and zipfile raise for damaged files and headers of no sense
+    ValueError,
+    TypeError,
+    SyntaxError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def load_arrays(file: SourceFile) -> Any:
+    """The array of an NPY file or the arrays of an NPZ file by name; never a pickled object.
+
+    Raises:
+        DataError: It is neither, is damaged, or unpacks to too much.
+    """
+    content = io.BytesIO(file.read())
+    try:
+        if zipfile.is_zipfile(content):
+            return _arrays_of(content, file.label)
+        content.seek(0)
+        return _array(content)
+    except _UNREADABLE as error:
+        why = str(error)[:_WORDS]  # which may show what it found, all of it
+        raise DataError(file.label, f"not a NumPy file of plain arrays ({why})") from error
+
+
+def _arrays_of(content: BinaryIO, label: str) -> dict[str, npt.NDArray[Any]]:
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    with zipfile.ZipFile(content) as archive:
+        members = archive.infolist()
+        most = most_unpacked()
+        if sum(member.file_size for member in members) > most:  # no more than that is ever read
+            raise too_large(label, most)
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            if name == member.filename or name in arrays:
+                raise ValueError(f"{shown(member.filename)} is no array, or there twice")
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise ValueError(f"{shown(member.filename)} is compressed in another way")
+            with archive.open(member) as stream:
+                arrays[name] = _array(cast(BinaryIO, stream))
+    return arrays
+
+
+def _array(stream: BinaryIO) -> npt.NDArray[Any]:
+    version = np.lib.format.read_magic(stream)
+    if version not in _HEADERS:
+        raise ValueError(f"format {version}")
+    shape, by_column, kind = _HEADERS[version](stream)
+    if kind.kind not in _PLAIN or min(shape, default=0) < 0:
+        raise ValueError(f"an array of {kind.kind!r}, which is neither numbers nor text")
+    count = math.prod(shape)
+    wanted = count * kind.itemsize
+    found = bytearray()
+    while len(found) <= wanted and (block := stream.read(min(_BLOCK, wanted + 1 - len(found)))):
+        found += block
+    if len(found) != wanted or bool(count) > bool(wanted):
+        said = f"an array {list(shape)} of {kind} takes {wanted:,} bytes"
+        raise ValueError(f"{said}, and there are {'more' if len(found) > wanted else len(found)}")
+    if not count:
+        return np.empty(shape, kind)
+    return np.frombuffer(found, kind, count).reshape(shape, order="F" if by_column else "C")
