@@ -14,7 +14,8 @@ from dicgrl.store.checkpoint import load_model
 from tests.cli.helpers import Cli, Outcome, command, refused
 
 SMALL = ("--device", "cpu", "--set", "dim=8", "--set", "epochs=4", "--set", "validate_every=2")
-METRICS = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
+SHARES = {"mrr", "hits@1", "hits@3", "hits@10"}
+METRICS = SHARES | {f"{name}_others" for name in SHARES} | {"mean_rank"}
 FILES = {"config.json", "trace.jsonl", "results.json", "part-0"}
 COUNT = {"train": 52, "valid": 4, "test": 4}
 

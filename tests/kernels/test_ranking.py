@@ -15,6 +15,7 @@ from torch import Tensor
 
 import dicgrl.kernels
 from dicgrl.evaluation import Ranker, Ranks
+from dicgrl.evaluation.ranks import OWN_HIGHER
 from dicgrl.models import Components, KnowledgeModel
 from tests.kernels.interpreter import interpreted
 from tests.kernels.test_training import kernels, made
@@ -100,7 +101,7 @@ def compare_whole_numbers(case: Case, device: str) -> None:
     for table in (model.entities, model.relations):
         table.rows.copy_(torch.randint(-1, 2, table.rows.shape, generator=made(len(table))))
     expected, found = (ranked(case, model, device, switch) for switch in "01")
-    for name in ("higher", "equal", "candidates"):
+    for name in ("higher", "equal", "candidates", "own"):
         assert torch.equal(getattr(found, name), getattr(expected, name)), f"{case}: {name}"
     if case.questions > 1 and case.candidates is None:
         assert (expected.equal > 0).any() and (expected.higher > 0).any()
@@ -126,6 +127,7 @@ def not_a_number(device: str) -> None:
     with kernels("1"):
         ranks = Ranker(triples[:0], 1).rank(model, triples, range(11))
     assert ranks.realistic[1].tolist()[0] == 11 and ranks.higher[1, 1] >= 1
+    assert ranks.own is not None and ranks.own.tolist()[1][0] == OWN_HIGHER
 
 
 CHECKS: list[tuple[str, Callable[[str], None]]] = [

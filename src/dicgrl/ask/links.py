@@ -180,10 +180,11 @@ class LinkAsking(Asking):
             raise UserError("there is no triple to measure with")
         triples = torch.from_numpy(rows).to(self.device)
         ranks = self.trainer.ranks(triples, besides=triples)
+        elsewhere = self.trainer.leads_elsewhere(triples)
         found: dict[str, Any] = {
             "count": len(rows),
             "known": int(self.graph.contains(rows).sum()),
-            **ranking_metrics(ranks),
+            **ranking_metrics(ranks, elsewhere),
         }
         if by_relation:
             relations, count = np.unique(rows[:, 1], return_counts=True)
@@ -194,9 +195,10 @@ class LinkAsking(Asking):
                     "relation": self.names.of(label),
                     "asked": name,
                     "count": int(count[at]),
-                    **ranking_metrics(ranks.of(side, triples[:, 1] == int(relations[at]))),
+                    **ranking_metrics(ranks.of(side, of_it), elsewhere[of_it]),
                 }
                 for at, label in zip(order, labels, strict=True)
+                for of_it in [triples[:, 1] == int(relations[at])]
                 for side, name in enumerate(("head", "tail"))
             ]
         return found

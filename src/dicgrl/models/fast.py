@@ -200,3 +200,14 @@ class FastCounts(ABC):
             questions: The questions.
             candidates: The candidates, as many entities at a time as memory allows a copy of.
         """
+
+    @abstractmethod
+    def scores(self, questions: Questions, entities: Tensor) -> Tensor:
+        """Scores of one entity for each question, [q], by the operations that `count` compares by.
+
+        Any rising function of the score will do.
+
+        Args:
+            questions: The questions.
+            entities: An entity for each, [q].
+        """

@@ -7,7 +7,13 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from dicgrl.report.results_text import SHOWN, main_metrics, positives_text, sample_text
+from dicgrl.report.results_text import (
+    SHOWN,
+    main_metrics,
+    others_text,
+    positives_text,
+    sample_text,
+)
 from dicgrl.report.terminal import titled
 
 _COUNTS = {"new_examples": "examples", "replayed_examples": "replayed"}
@@ -51,6 +57,9 @@ def overview_table(found: dict[str, Any]) -> Group:
         if (sample := sample_text(part))
     ]
     caption = caption.removeprefix("; ") + "".join(samples[-1:])  # the others alike
+    measured = [part["whole"] for part in parts if part.get("whole")]
+    if measured and (others := others_text(measured[-1])):
+        caption += f"; at the end {others}"
     return titled(_title(found), table, caption)
 
 

@@ -12,11 +12,11 @@ from dicgrl.errors import shown
 from dicgrl.report.results_text import (
     SHOWN,
     Results,
-    metric_order,
     positives_text,
     run_title,
     sample_text,
     seconds_text,
+    table_metrics,
 )
 from dicgrl.report.terminal import counted, titled
 
@@ -34,7 +34,7 @@ def part_table(results: Results) -> Group:
     table = Table()
     table.add_column("test set")
     table.add_column("count", justify="right")
-    columns = sorted(newest["whole"], key=metric_order)
+    columns = table_metrics([newest["whole"], newest["average"]])
     for name in columns:
         table.add_column(SHOWN[name], justify="right")
     for test in newest["tests"]:

@@ -32,11 +32,7 @@ class TranslationCounts(FastCounts):
         from dicgrl.kernels import ranking, transe_ranks  # need Triton
 
         entities, answers, chosen = questions.entities, questions.answers, questions.chosen
-        if questions.side == "tail":
-            queries = questions.given + questions.relations
-        else:
-            queries = questions.given - questions.relations
-        routed = (chosen, questions.size)
+        queries, routed = _queries(questions), (chosen, questions.size)
         threshold = transe_ranks.truth(queries, entities, answers, *routed, self.p)
         num_relations = 0 if chosen is None else questions.num_relations
         tiles = ranking.tiles(questions.relation_ids, num_relations, transe_ranks.QUERIES)
@@ -50,3 +46,18 @@ class TranslationCounts(FastCounts):
             )
         higher, equal, known = counts
         return higher, equal, known
+
+    @override
+    def scores(self, questions: Questions, entities: Tensor) -> Tensor:
+        from dicgrl.kernels import transe_ranks  # needs Triton
+
+        routed = (questions.chosen, questions.size)
+        queries = _queries(questions)
+        return transe_ranks.truth(queries, questions.entities, entities, *routed, self.p).neg_()
+
+
+def _queries(questions: Questions) -> Tensor:
+    """Where the answers should lie, [q, l]."""
+    if questions.side == "tail":
+        return questions.given + questions.relations
+    return questions.given - questions.relations
