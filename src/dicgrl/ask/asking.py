@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from dicgrl.ask.candidates import Among
 from dicgrl.ask.export import write_vectors
 from dicgrl.ask.names import Names
 from dicgrl.common.numbers import whole_number
@@ -62,7 +63,12 @@ class Asking(ABC):
         self.device = trainer.device
 
     def predict(
-        self, *given: str | None, k: int = 10, new: bool = False, **named: str | None
+        self,
+        *given: str | None,
+        k: int = 10,
+        new: bool = False,
+        among: Among | None = None,
+        **named: str | None,
     ) -> list[Prediction]:
         """Answer a question, best first.
 
@@ -70,11 +76,14 @@ class Asking(ABC):
             *given: The question, field by field.
             k: How many answers, at most.
             new: Leave out facts that are known, learned or held out.
+            among: What answers are taken from, see `among`; everything unless given.
             **named: The question by the names of its fields.
 
         Raises:
             UserError: It is no question of this task, or names something unknown.
         """
+        if among is not None:
+            return self.among(among).predict(*given, k=k, new=new, **named)
         k = whole_number("k", k, 1)
         question = dict(zip(self.fields, given, strict=False)) | {
             name: text for name, text in named.items() if text is not None
@@ -82,6 +91,19 @@ class Asking(ABC):
         if len(given) > len(self.fields) or not question.keys() <= set(self.fields):
             raise UserError(self.how_to_ask)
         return self.answer([question.get(field) for field in self.fields], k, new)
+
+    def among(self, candidates: Among) -> Asking:
+        """The same, with answers only among some candidates.
+
+        Args:
+            candidates: Labels or names; or where entities were seen: `seen`, at the asked end of
+                the asked relation, `heads:RELATION` or `tails:RELATION`, at that end of another.
+
+        Raises:
+            UserError: They are unknown, or there are none; or the task knows no candidates.
+        """
+        del candidates
+        raise UserError("among is about entities of a knowledge graph")
 
     @abstractmethod
     def answer(self, question: list[str | None], k: int, new: bool) -> list[Prediction]:

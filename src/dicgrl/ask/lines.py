@@ -1,4 +1,4 @@
-"""What a file asks a learner: scores of triples, how well it finds them, answers to questions."""
+"""What a file asks a learner: scores of triples, how well it finds them, answers; among what."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from typing import BinaryIO, cast
 import numpy as np
 
 from dicgrl.ask.asking import Answered, Asking
+from dicgrl.ask.candidates import says_where
 from dicgrl.ask.links import LinkAsking
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.graph.arrays import IntArray
 from dicgrl.readers.sources import SourceFile
+from dicgrl.readers.text import read_rows
 from dicgrl.readers.triples import triple_rows
 
 
@@ -88,11 +90,45 @@ def answered(
     return asking.answer_lines(_source(path), k, new, on_unknown)
 
 
-def _source(path: Path) -> SourceFile:
+def choosing_among(
+    asking: LinkAsking, text: str, on_unknown: Callable[[], None] | None
+) -> LinkAsking:
+    """Answers among what a text says: where entities were seen, or a file of their labels.
+
+    Args:
+        asking: Answers.
+        text: As `Asking.among` takes it; or a file with a label or name in each line.
+        on_unknown: Told of each line with an unknown label, which is left out; without it the file
+            is refused there.
+
+    Raises:
+        UserError: It says nothing that is known, or leaves nothing to choose from.
+    """
+    if says_where(text):
+        return asking.among(text)
+    if text != "-" and not Path(text).exists():
+        wanted = "a file of labels, seen, heads:RELATION or tails:RELATION"
+        raise UserError(f"--among {text}: no such file; expected {wanted}")
+    file = _source(Path(text), "labels")
+    labels = []
+    for rows in read_rows(file, 1):
+        for number, label in enumerate(rows.columns[0], rows.first_line):
+            try:
+                asking.names.find(label, asking.graph.entities)
+            except UserError as error:
+                if on_unknown and isinstance(error, UnknownLabelError):
+                    on_unknown()
+                    continue
+                raise DataError(file.label, str(error), number) from None
+            labels.append(label)
+    return asking.among(labels)
+
+
+def _source(path: Path, of: str = "triples") -> SourceFile:
     if str(path) == "-":
         return SourceFile("standard input", lambda: io.BytesIO(sys.stdin.buffer.read()))
     if path.is_dir():
-        raise UserError(f"{path}: is a folder; expected a file of triples")
+        raise UserError(f"{path}: is a folder; expected a file of {of}")
     if not path.exists():
         raise UserError(f"{path}: no such file")
     if path.is_file():

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from dicgrl.ask.answers import ASKED_ID, best_answers, scores_of
 from dicgrl.ask.asking import Answered, Asking, Prediction
+from dicgrl.ask.candidates import Among, Candidates
 from dicgrl.ask.explain import Explanation, explain
 from dicgrl.ask.names import Names
 from dicgrl.common.numbers import whole_number
@@ -23,6 +24,7 @@ from dicgrl.graph.labels import Triples, as_label, as_labels
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.triples import triple_rows
 from dicgrl.trainers import LinkTrainer
+from dicgrl.training.known import RELATION
 
 Question = Sequence[str | None]
 """Head, relation and tail, one of which is None: that is asked for."""
@@ -34,8 +36,8 @@ _ANSWERS = 1 << 17  # that are there at a time
 class LinkAsking(Asking):
     """Answers which triples are likely.
 
-    The entity of a question is an answer only where some entity is known to have the relation to
-    itself.
+    The entity of a question is an answer only where its relation is reflexive: where self loops are
+    significantly more than one in twenty of the relation's facts.
     """
 
     fields = ("head", "relation", "tail")
@@ -44,6 +46,14 @@ class LinkAsking(Asking):
     def __init__(self, trainer: LinkTrainer, names: Names) -> None:
         super().__init__(trainer, names)
         self.trainer = trainer
+        self._candidates: Candidates | None = None  # all
+
+    @override
+    def among(self, candidates: Among) -> Self:
+        wanted = Candidates(self.graph, self.names, candidates)
+        asking = type(self)(self.trainer, self.names)
+        asking._candidates = wanted
+        return asking
 
     @property
     def graph(self) -> KnowledgeGraph:
@@ -67,6 +77,18 @@ class LinkAsking(Asking):
         rows = [self.question_ids(question) for question in questions]
         return self.answer_rows(as_triples(rows), k=k, new=new)
 
+    def predict_relations(
+        self, pairs: Iterable[Sequence[str]], *, k: int = 10, new: bool = False
+    ) -> list[list[Prediction]]:
+        """Which relations hold between the heads and tails of pairs, best first.
+
+        Args:
+            pairs: Head and tail of each.
+            k: How many relations of each, at most.
+            new: Leave out facts that are known, learned or held out.
+        """
+        return self.predict_links([_relation_of(pair) for pair in pairs], k=k, new=new)
+
     def question_ids(self, question: Question) -> list[int]:
         """The ids of a question's labels or names, with `ASKED_ID` for what is asked for.
 
@@ -79,10 +101,13 @@ class LinkAsking(Asking):
             raise UserError(
                 f"{tuple(question)!r}: leave out exactly one of head, relation and tail"
             )
-        return [
+        ids = [
             ASKED_ID if text is None else self.names.find(as_label(text), vocabulary)
             for text, vocabulary in zip(question, self._columns, strict=True)
         ]
+        if self._candidates is not None:
+            self._candidates.of(ids.index(ASKED_ID), ids[RELATION])  # there are some
+        return ids
 
     @property
     def _columns(self) -> tuple[Vocabulary, Vocabulary, Vocabulary]:
@@ -94,7 +119,7 @@ class LinkAsking(Asking):
     ) -> list[list[Prediction]]:
         """What `predict_links` says to questions by ids, [q, 3]."""
         k = whole_number("k", k, 1)
-        answered = best_answers(self.trainer, questions, k, new=new)
+        answered = best_answers(self.trainer, questions, k, new=new, candidates=self._candidates)
         is_relation = (questions[:, 1] == ASKED_ID).tolist()
         entities, relations = self.graph.entities, self.graph.relations
         return [
@@ -247,3 +272,10 @@ class LinkAsking(Asking):
     @override
     def for_nodes(self) -> NoReturn:
         raise UserError("a knowledge graph has no classes: this is for networks")
+
+
+def _relation_of(pair: Sequence[str]) -> Question:
+    """The question for the relation of a head and a tail."""
+    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise UserError(f"{pair!r}: expected a head and a tail")
+    return pair[0], None, pair[1]

@@ -58,6 +58,10 @@ class TransE(Scorer, name="transe"):
     def score_heads(self, heads: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         return self._distances(tail - relation, heads)
 
+    @override
+    def score_relations(self, head: Tensor, relations: Tensor, tail: Tensor) -> Tensor:
+        return self._distances(tail - head, relations)
+
     def _distances(self, queries: Tensor, candidates: Tensor) -> Tensor:
         if queries.is_cuda or torch.is_grad_enabled():
             # The matrix-product form of the Euclidean distance loses the digits that decide ties.
