@@ -10,6 +10,7 @@ import torch
 
 from dicgrl import KnowledgeGraph, Learner, Prediction, UserError
 from dicgrl.ask import answers
+from dicgrl.models import KnowledgeModel
 from tests.tiny import DIVIDED, LINKS, ring
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -82,6 +83,45 @@ def test_many_questions_are_answered_as_one_triple_after_the_other_says(
             right = expected[each.label]
             assert (each.known, each.held_out) == (right.known, right.held_out)
             assert each.score == pytest.approx(right.score, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("asked", ["relation", "tail"])
+def test_scores_stay_under_the_memory_bound(
+    form: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = taught("transe", **FORMS[form])
+    model = learner.trainer.model
+    assert isinstance(model, KnowledgeModel)
+    name = "relation_scores" if asked == "relation" else "candidate_scores"
+    original, pairs = getattr(KnowledgeModel, name), list[int]()
+
+    def watched(self: KnowledgeModel, *arguments: object) -> torch.Tensor:
+        scores: torch.Tensor = original(self, *arguments)
+        pairs.append(scores.numel())
+        return scores
+
+    questions = [
+        (f"e{i}", None, "e9") if asked == "relation" else (f"e{i}", f"plus {1 + i % 2}", None)
+        for i in range(8)
+    ]
+    expected = learner.predict_links(questions, k=3)
+    monkeypatch.setattr(KnowledgeModel, name, watched)
+    each = model.relation_bytes() if asked == "relation" else model.pair_bytes()
+    monkeypatch.setattr(answers, "MEMORY_BOUND", 2 * (each + answers._CHOOSING))
+    assert learner.predict_links(questions, k=3) == expected
+    assert max(pairs) == 2 and sum(pairs) == 8 * (3 if asked == "relation" else 15)
+
+
+def test_the_relations_of_pairs_are_those_of_single_questions() -> None:
+    learner = taught("transe")
+    pairs = [("e1", "e2"), ("e9", "e3"), ("e1", "e2")]
+    found = learner.predict_relations(pairs, k=2, new=True)
+    assert found == [learner.predict(head=h, tail=t, k=2, new=True) for h, t in pairs]
+    assert learner.predict_relations([]) == []
+    for wrong in ("e1", ("e1",), ("e1", "plus 1", "e2"), 3):
+        with pytest.raises(UserError, match="expected a head and a tail"):
+            learner.predict_relations([wrong])  # type: ignore[list-item]
 
 
 def test_one_question_is_answered_like_many() -> None:

@@ -259,8 +259,8 @@ class KnowledgeModel(nn.Module):
                 return self.score(heads[:, None], relations[:, None], candidates[None])
             return self.score(candidates[None], relations[:, None], tails[:, None])
         route = self.route(heads[:1], relations[:1], tails[:1])  # [1, n]
-        if route is None and isinstance(entities, range) and not torch.is_grad_enabled():
-            vectors = self.entities.rows[entities.start : entities.stop]  # no copy
+        if isinstance(entities, range) and not torch.is_grad_enabled():
+            vectors = self._side_by_side(entities, route)
         else:
             vectors = self.entity_vectors(candidates, route)
         relation = self.relation_vectors(relations, route)
@@ -323,6 +323,14 @@ class KnowledgeModel(nn.Module):
         """Vectors of entities as routed triples use them, [..., active]."""
         parts = self.entities.gather(self.entity_rows(ids, route))
         return parts if route is None else route.apply(parts)
+
+    def _side_by_side(self, entities: range, route: Route | None) -> Tensor:
+        """What `entity_vectors` gives for entities of one route [1, n], without a look-up."""
+        parts = self.entities.rows.view(self.num_entities, self.count, self.size)
+        parts = parts[entities.start : entities.stop]
+        if route is not None:  # its gates are 1
+            parts = parts.index_select(1, route.chosen[0])
+        return parts.flatten(1)  # no copy of plain vectors
 
     def relation_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
         """Vectors of relations as routed triples use them, [..., w]; w is `active` for most."""

@@ -1,0 +1,171 @@
+"""Speed of answers beside PyKEEN: seconds for many questions for tails, the best k of each.
+
+    python benchmarks/answer_speed.py [--device cuda|cpu] [--entities 100000] [--questions 1000]
+        [--length 200] [-k 10] [--model transe] [--pairs 10000] [--asked 20] [--repeats 3]
+        [--json FILE]
+
+A random graph of ten triples per entity; whether its vectors were trained does not matter for the
+cost. Labels go in and labels with scores come out. PyKEEN: `predict_target`, which answers one
+question at a time, with the same vectors where the model is TransE; `--asked` of the questions are
+asked, and the seconds stand for all of them. `same answers` is the share of their best k that both
+give.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from machine import best, name_of
+from rich.console import Console
+from rich.table import Table
+from update_scale import PER_ENTITY, RELATIONS, Growing
+
+from dicgrl.ask.links import LinkAsking
+from dicgrl.ask.names import Names
+from dicgrl.learner import Learner
+from dicgrl.models import KnowledgeModel
+from dicgrl.trainers import LinkTrainer
+
+Question = tuple[str, str, None]
+PYKEEN = {"transe": "TransE", "distmult": "DistMult", "complex": "ComplEx", "rotate": "RotatE"}
+
+
+def asking_of(asked: argparse.Namespace, **division: Any) -> LinkAsking:
+    """A model of a graph that nothing was learned of."""
+    learner = Learner(asked.model, device=asked.device, dim=asked.length, **division)
+    trainer = learner.trainer
+    assert isinstance(trainer, LinkTrainer)
+    trainer.take(Growing(seed=0).part(PER_ENTITY * asked.entities))
+    return LinkAsking(trainer, Names())
+
+
+def questions_of(asked: argparse.Namespace) -> list[Question]:
+    random = np.random.default_rng(1)
+    heads = random.integers(asked.entities, size=asked.questions)
+    relations = random.integers(RELATIONS, size=asked.questions)
+    return [(str(head), str(kind), None) for head, kind in zip(heads, relations, strict=True)]
+
+
+def pykeen(
+    asked: argparse.Namespace, like: KnowledgeModel, questions: Sequence[Question]
+) -> tuple[float, list[list[str]]] | None:
+    """Seconds for the questions, and the answers to them; None where it is not installed."""
+    if find_spec("pykeen") is None or asked.model not in PYKEEN:
+        return None
+    logging.disable(logging.WARNING)
+    warnings.filterwarnings("ignore")
+    import pykeen.models
+    from pykeen.predict import predict_target
+    from pykeen.triples import CoreTriplesFactory
+
+    some = np.stack([np.arange(RELATIONS), np.arange(RELATIONS), np.arange(RELATIONS)], 1)
+    factory = CoreTriplesFactory.create(
+        torch.from_numpy(some), num_entities=asked.entities, num_relations=RELATIONS
+    )
+    norm = {"scoring_fct_norm": 1} if asked.model == "transe" else {}
+    kind = getattr(pykeen.models, PYKEEN[asked.model])
+    model: Any = kind(
+        triples_factory=factory, embedding_dim=asked.length, random_seed=0, **norm
+    ).to(asked.device)
+    if asked.model == "transe":
+        weights = (model.entity_representations[0], model.relation_representations[0])
+        with torch.no_grad():
+            for weight, table in zip(weights, (like.entities, like.relations), strict=True):
+                weight._embeddings.weight.copy_(table.rows)
+
+    def answers() -> list[list[str]]:
+        found = []
+        for head, relation, _ in questions:
+            table = predict_target(model, head=int(head), relation=int(relation)).df
+            found.append([str(tail) for tail in table["tail_id"].head(asked.k + 1)])
+        return found
+
+    found = answers()
+    seconds = best(answers, torch.device(asked.device), asked.repeats, warm_up=0)
+    # It answers with the entity of the question, too.
+    others = [
+        [label for label in labels if label != head][: asked.k]
+        for labels, (head, _, _) in zip(found, questions, strict=True)
+    ]
+    return seconds, others
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--model", default="transe")
+    parser.add_argument("--entities", type=int, default=100_000)
+    parser.add_argument("--questions", type=int, default=1000)
+    parser.add_argument("--length", type=int, default=200, help="of a vector, d")
+    parser.add_argument("-k", type=int, default=10)
+    parser.add_argument("--pairs", type=int, default=10_000, help="whose relation is asked for")
+    parser.add_argument("--asked", type=int, default=20, help="questions that PyKEEN answers")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    device = torch.device(asked.device)
+    questions = questions_of(asked)
+    few = questions[: asked.asked]
+    plain = asking_of(asked)
+    random = np.random.default_rng(2)
+    pairs = [(str(h), str(t)) for h, t in random.integers(asked.entities, size=(asked.pairs, 2))]
+
+    def seconds(asking: LinkAsking) -> float:
+        return best(lambda: asking.predict_links(questions, k=asked.k), device, asked.repeats)
+
+    theirs = pykeen(asked, plain.trainer.model, few)
+    many, share = len(questions), len(questions) / len(few)
+    one_by_one = best(
+        lambda: [plain.predict_links([each], k=asked.k) for each in few], device, asked.repeats
+    )
+    of_pairs = best(lambda: plain.predict_relations(pairs, k=asked.k), device, asked.repeats)
+    rows: list[tuple[str, int, float | None]] = [
+        ("PyKEEN", many, None if theirs is None else theirs[0] * share),
+        ("dicgrl", many, seconds(plain)),
+        ("dicgrl, among seen", many, seconds(plain.among("seen"))),
+        ("dicgrl, one at a time", many, one_by_one * share),
+        ("dicgrl, relations of pairs", len(pairs), of_pairs),
+    ]
+    same = None
+    if theirs is not None and asked.model == "transe":
+        mine = [{one.label for one in each} for each in plain.predict_links(few, k=asked.k)]
+        pair = zip(mine, theirs[1], strict=True)
+        same = sum(len(own & set(other)) for own, other in pair) / (asked.k * len(few))
+    rows.append(("dicgrl, top 4 of 8", many, seconds(asking_of(asked, components=8, top=4))))
+
+    table = Table(
+        title=f"The best {asked.k} of {asked.entities:,} entities, {asked.model} "
+        f"d={asked.length}, on {name_of(device)}"
+    )
+    for heading in ("", "questions", "seconds", "times PyKEEN"):
+        table.add_column(heading, justify="right" if heading else "left")
+    base = rows[0][2]
+    for name, count, spent in rows:
+        compared = base is not None and spent is not None and count == many
+        table.add_row(
+            name,
+            f"{count:,}",
+            "not installed" if spent is None else f"{spent:.2f}",
+            f"{(base or 0) / (spent or 1):.1f}" if compared else "",
+        )
+    Console().print(table)
+    if same is not None:
+        Console().print(f"same answers: {100 * same:.1f} %")
+    if asked.json:
+        settings = {key: value for key, value in vars(asked).items() if key != "json"}
+        entries = [{"row": n, "questions": c, "seconds": s} for n, c, s in rows]
+        result = {"device": name_of(device), "settings": settings, "rows": entries, "same": same}
+        asked.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
