@@ -8,7 +8,8 @@ A random graph of ten triples per entity; whether its vectors were trained does 
 cost. Labels go in and labels with scores come out. PyKEEN: `predict_target`, which answers one
 question at a time, with the same vectors where the model is TransE; `--asked` of the questions are
 asked, and the seconds stand for all of them. `same answers` is the share of their best k that both
-give.
+give. Processor seconds are those of all threads together: what is left of them on a busy machine is
+the work itself.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ import argparse
 import json
 import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from machine import best, name_of
+from machine import best, busy, name_of
 from rich.console import Console
 from rich.table import Table
 from update_scale import PER_ENTITY, RELATIONS, Growing
@@ -57,8 +58,8 @@ def questions_of(asked: argparse.Namespace) -> list[Question]:
 
 def pykeen(
     asked: argparse.Namespace, like: KnowledgeModel, questions: Sequence[Question]
-) -> tuple[float, list[list[str]]] | None:
-    """Seconds for the questions, and the answers to them; None where it is not installed."""
+) -> Callable[[], list[list[str]]] | None:
+    """Gives the answers to the questions; None where PyKEEN is not installed."""
     if find_spec("pykeen") is None or asked.model not in PYKEEN:
         return None
     logging.disable(logging.WARNING)
@@ -86,17 +87,12 @@ def pykeen(
         found = []
         for head, relation, _ in questions:
             table = predict_target(model, head=int(head), relation=int(relation)).df
-            found.append([str(tail) for tail in table["tail_id"].head(asked.k + 1)])
+            labels = [str(tail) for tail in table["tail_id"].head(asked.k + 1)]
+            # It answers with the entity of the question, too.
+            found.append([label for label in labels if label != head][: asked.k])
         return found
 
-    found = answers()
-    seconds = best(answers, torch.device(asked.device), asked.repeats, warm_up=0)
-    # It answers with the entity of the question, too.
-    others = [
-        [label for label in labels if label != head][: asked.k]
-        for labels, (head, _, _) in zip(found, questions, strict=True)
-    ]
-    return seconds, others
+    return answers
 
 
 def main() -> None:
@@ -119,50 +115,51 @@ def main() -> None:
     random = np.random.default_rng(2)
     pairs = [(str(h), str(t)) for h, t in random.integers(asked.entities, size=(asked.pairs, 2))]
 
-    def seconds(asking: LinkAsking) -> float:
-        return best(lambda: asking.predict_links(questions, k=asked.k), device, asked.repeats)
+    many, share = len(questions), len(questions) / len(few)
+    rows: list[tuple[str, int, float, float]] = []
+
+    def measure(name: str, count: int, work: Callable[[], object], times: float = 1) -> None:
+        spent = best(work, device, asked.repeats), busy(work, asked.repeats)
+        rows.append((name, count, times * spent[0], times * spent[1]))
 
     theirs = pykeen(asked, plain.trainer.model, few)
-    many, share = len(questions), len(questions) / len(few)
-    one_by_one = best(
-        lambda: [plain.predict_links([each], k=asked.k) for each in few], device, asked.repeats
+    if theirs is not None:
+        measure("PyKEEN", many, theirs, share)
+    measure("dicgrl", many, lambda: plain.predict_links(questions, k=asked.k))
+    seen = plain.among("seen")
+    measure("dicgrl, among seen", many, lambda: seen.predict_links(questions, k=asked.k))
+    measure(
+        "dicgrl, one at a time",
+        many,
+        lambda: [plain.predict_links([each], k=asked.k) for each in few],
+        share,
     )
-    of_pairs = best(lambda: plain.predict_relations(pairs, k=asked.k), device, asked.repeats)
-    rows: list[tuple[str, int, float | None]] = [
-        ("PyKEEN", many, None if theirs is None else theirs[0] * share),
-        ("dicgrl", many, seconds(plain)),
-        ("dicgrl, among seen", many, seconds(plain.among("seen"))),
-        ("dicgrl, one at a time", many, one_by_one * share),
-        ("dicgrl, relations of pairs", len(pairs), of_pairs),
-    ]
+    divided = asking_of(asked, components=8, top=4)
+    measure("dicgrl, top 4 of 8", many, lambda: divided.predict_links(questions, k=asked.k))
+    measure("dicgrl, relations", len(pairs), lambda: plain.predict_relations(pairs, k=asked.k))
     same = None
     if theirs is not None and asked.model == "transe":
         mine = [{one.label for one in each} for each in plain.predict_links(few, k=asked.k)]
-        pair = zip(mine, theirs[1], strict=True)
+        pair = zip(mine, theirs(), strict=True)
         same = sum(len(own & set(other)) for own, other in pair) / (asked.k * len(few))
-    rows.append(("dicgrl, top 4 of 8", many, seconds(asking_of(asked, components=8, top=4))))
 
     table = Table(
         title=f"The best {asked.k} of {asked.entities:,} entities, {asked.model} "
         f"d={asked.length}, on {name_of(device)}"
     )
-    for heading in ("", "questions", "seconds", "times PyKEEN"):
+    for heading in ("", "questions", "seconds", "processor seconds", "times PyKEEN"):
         table.add_column(heading, justify="right" if heading else "left")
-    base = rows[0][2]
-    for name, count, spent in rows:
-        compared = base is not None and spent is not None and count == many
-        table.add_row(
-            name,
-            f"{count:,}",
-            "not installed" if spent is None else f"{spent:.2f}",
-            f"{(base or 0) / (spent or 1):.1f}" if compared else "",
-        )
+    for name, count, spent, worked in rows:
+        compared = theirs is not None and count == many
+        times = f"{rows[0][2] / spent:.1f}, {rows[0][3] / worked:.1f}" if compared else ""
+        table.add_row(name, f"{count:,}", f"{spent:.2f}", f"{worked:.2f}", times)
     Console().print(table)
     if same is not None:
         Console().print(f"same answers: {100 * same:.1f} %")
     if asked.json:
         settings = {key: value for key, value in vars(asked).items() if key != "json"}
-        entries = [{"row": n, "questions": c, "seconds": s} for n, c, s in rows]
+        names = ("row", "questions", "seconds", "processor_seconds")
+        entries = [dict(zip(names, row, strict=True)) for row in rows]
         result = {"device": name_of(device), "settings": settings, "rows": entries, "same": same}
         asked.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
