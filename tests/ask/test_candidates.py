@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dicgrl import KnowledgeGraph, Learner, UserError
 from dicgrl.ask import answers
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import BoolArray, IntArray
 from dicgrl.trainers import LinkTrainer
 from tests.learner.helpers import FILMS
 from tests.tiny import DIVIDED, LINKS, learner_of, ring, taught
@@ -144,10 +144,10 @@ def test_entities_that_may_not_answer_do_not(monkeypatch: pytest.MonkeyPatch) ->
     left = np.array([2, 3, 5, 8, 9])
     allowed = set(graph_of(learner).entities.labels(left))
 
-    def some(_: KnowledgeGraph) -> IntArray:
-        return left
+    def some(_: KnowledgeGraph, entities: IntArray) -> BoolArray:
+        return np.isin(entities, left)
 
-    monkeypatch.setattr(KnowledgeGraph, "candidates", some)
+    monkeypatch.setattr(KnowledgeGraph, "may_answer", some)
     for among in (None, "seen", "tails:plus 2", [*sorted(allowed)[:2], "e0"]):
         found = learner.predict("e1", "plus 1", k=99, among=among)
         assert found and {each.label for each in found} <= allowed

@@ -145,6 +145,8 @@ class _Side:
         model = self._trainer.model
         each = model.relation_bytes() if self._asked == RELATION else model.pair_bytes()
         pairs = max(MEMORY_BOUND // (each + _CHOOSING), 1)
+        if self._asked == RELATION:  # each may be looked up
+            pairs = min(pairs, _FACTS)
         width = max(min(candidates, pairs), 1)
         return width, max(pairs // width, 1)
 

@@ -1,4 +1,4 @@
-"""Which entities may answer: all that have arrived, or those that someone asks for by `among`.
+"""The entities that someone wants answers among, instead of all that may answer.
 
 `among` is a list of labels or names, or says where the entities were seen: `seen`, at the asked end
 of the asked relation; `heads:RELATION` or `tails:RELATION`, at that end of another one.
@@ -35,12 +35,15 @@ def says_where(text: str) -> bool:
 
 
 class Candidates:
-    """The entities that questions may be answered by.
+    """The entities that answers are taken from.
+
+    Attributes:
+        by_relation: Whether they are others for each relation.
 
     Args:
         graph: The graph.
         names: Readable names of its labels.
-        among: What the answers are taken from; None for all entities.
+        among: Which entities; see above.
 
     Raises:
         UserError: It says nothing that is known here, or leaves no entity.
@@ -55,12 +58,11 @@ class Candidates:
         ['horror', 'satire']
     """
 
-    def __init__(self, graph: KnowledgeGraph, names: Names, among: Among | None = None) -> None:
+    def __init__(self, graph: KnowledgeGraph, names: Names, among: Among) -> None:
         self._graph = graph
         self.by_relation = isinstance(among, str) and among == SEEN
-        self._found: dict[tuple[int, int], IntArray] = {}
-        self._every = graph.candidates()
-        if among is not None and not self.by_relation:
+        self._by_question: dict[tuple[int, int], IntArray] = {}
+        if not self.by_relation:
             self._every = self._kept(self._named(names, among))
 
     def of(self, asked: int, relation: int) -> IntArray:
@@ -68,7 +70,7 @@ class Candidates:
 
         Args:
             asked: The column that is asked for, `HEAD` or `TAIL`.
-            relation: The relation that it has; it does not matter unless `by_relation`.
+            relation: Its relation, which does not matter unless `by_relation`.
 
         Raises:
             UserError: There are none, or a relation is asked for.
@@ -77,12 +79,12 @@ class Candidates:
             raise UserError("among is about entities; this question asks for the relation")
         if not self.by_relation:
             return self._every
-        if (asked, relation) not in self._found:
+        if (asked, relation) not in self._by_question:
             side = "tail" if asked == TAIL else "head"
             (label,) = self._graph.relations.labels([relation])
-            found = self._kept(_seen(self._graph, relation, side, label))
-            self._found[asked, relation] = found
-        return self._found[asked, relation]
+            found = _seen(self._graph, relation, side, label)
+            self._by_question[asked, relation] = self._kept(found)
+        return self._by_question[asked, relation]
 
     def _named(self, names: Names, among: Among) -> IntArray:
         if isinstance(among, str):
@@ -100,10 +102,7 @@ class Candidates:
 
     def _kept(self, wanted: IntArray) -> IntArray:
         """Those that may answer at all."""
-        every = self._graph.candidates()
-        if len(every) == len(self._graph.entities):
-            return wanted
-        found = wanted[np.isin(wanted, every)]
+        found = wanted[self._graph.may_answer(wanted)]
         if not len(found):
             raise UserError("among leaves no entity that may answer")
         return found

@@ -178,9 +178,14 @@ class KnowledgeGraph(Graph[KnowledgePart]):
         """
         return np.sort(self._seen[side].lookup(np.array([relation]))[1])
 
+    def may_answer(self, entities: IntArray) -> BoolArray:
+        """Which entities may answer a question: all that have arrived so far."""
+        return entities < len(self.entities)
+
     def candidates(self) -> IntArray:
-        """Entities that may answer a question, rising: all that have arrived so far."""
-        return ids_in(range(len(self.entities)))
+        """All entities that may answer a question, rising."""
+        every = ids_in(range(len(self.entities)))
+        return every[self.may_answer(every)]
 
     def degree(self, entities: IntArray) -> IntArray:
         """How many training triples mention each entity."""
