@@ -1,14 +1,32 @@
-"""What a machine can do at most, and the data of the speed benchmarks."""
+"""What a machine can do at most, and the models and data of the speed benchmarks."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from dicgrl.datasets import load_stream
 from dicgrl.graph import KnowledgePart
+
+# What is measured beside PyKEEN: our options, its class, its options, and the numbers of an entity
+# for each of its dimensions: two where these are complex.
+MODELS: dict[str, tuple[dict[str, Any], str, dict[str, Any], int]] = {
+    "transe": ({"p": 1}, "TransE", {"scoring_fct_norm": 1}, 1),
+    "distmult": ({}, "DistMult", {}, 1),
+    "complex": ({}, "ComplEx", {}, 2),
+    "rotate": ({}, "RotatE", {}, 2),
+}
+
+
+def pykeen_model(name: str, length: int, **options: Any) -> Any:
+    """PyKEEN's model of the same name, with as many numbers for an entity."""
+    from pykeen import models
+
+    _, kind, own, numbers = MODELS[name]
+    return getattr(models, kind)(embedding_dim=length // numbers, random_seed=0, **own, **options)
 
 
 def whole(dataset: str) -> KnowledgePart:

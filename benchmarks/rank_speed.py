@@ -1,12 +1,13 @@
 """Speed of filtered ranking beside PyKEEN: test triples per second, both sides of each.
 
-    python benchmarks/rank_speed.py [--device cuda|cpu] [--dataset FB15k-237] [--length 200]
-        [--batch 256] [--triples N] [--repeats 3] [--json FILE]
+    python benchmarks/rank_speed.py [--model transe|distmult|complex|rotate] [--device cuda|cpu]
+        [--dataset FB15k-237] [--length 200] [--batch 256] [--triples N] [--repeats 3] [--json FILE]
 
-All entities are candidates, known triples of all splits are filtered. `PyTorch path` is this
-library with its kernels switched off. PyKEEN: RankBasedEvaluator with batches of `--batch`. The
-floor is what the distances of TransE (p = 1) take if every one of their two instructions per
-dimension runs as fast as those of a matrix product.
+`--length` counts real numbers: ComplEx and RotatE have half as many complex ones. All entities are
+candidates, known triples of all splits are filtered. `PyTorch path` is this library with its
+kernels switched off. PyKEEN: RankBasedEvaluator with batches of `--batch`. The floor is what the
+scores take if every instruction runs as fast as those of a matrix product: two per dimension for
+TransE (p = 1), one for a dot product, two and a half for a modulus, whose root is slower still.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from machine import best, instructions, name_of, whole
+from machine import MODELS, best, instructions, name_of, pykeen_model, whole
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
@@ -30,6 +31,9 @@ from torch import Tensor
 from dicgrl.evaluation import Ranker, ranking_metrics
 from dicgrl.graph import KnowledgePart
 from dicgrl.models import Components, KnowledgeModel
+
+# For each dimension of a pair.
+INSTRUCTIONS = {"transe": 2, "distmult": 1, "complex": 1, "rotate": 2.5}
 
 
 def known_triples(part: KnowledgePart) -> Tensor:
@@ -39,20 +43,20 @@ def known_triples(part: KnowledgePart) -> Tensor:
 def ours(
     part: KnowledgePart,
     arguments: argparse.Namespace,
-    name: str = "transe",
     components: Components | None = None,
-    options: dict[str, Any] | None = None,
+    model: tuple[str, dict[str, Any]] | None = None,
     share: int = 1,
 ) -> tuple[float, float]:
     """Test triples per second, and the MRR that they have."""
     device = torch.device(arguments.device)
     test = torch.from_numpy(part.test[: arguments.triples : share].copy()).to(device)
-    model = KnowledgeModel(name, arguments.length, components, options, device=device)
-    model.grow(part.num_entities, part.num_relations)
+    name, options = model or (arguments.model, MODELS[arguments.model][0])
+    ranked = KnowledgeModel(name, arguments.length, components, options, device=device)
+    ranked.grow(part.num_entities, part.num_relations)
     ranker = Ranker(known_triples(part).to(device), part.num_relations)
     candidates = range(part.num_entities)
-    metrics = ranking_metrics(ranker.rank(model, test, candidates))
-    spent = best(lambda: ranker.rank(model, test, candidates), device, arguments.repeats)
+    metrics = ranking_metrics(ranker.rank(ranked, test, candidates))
+    spent = best(lambda: ranker.rank(ranked, test, candidates), device, arguments.repeats)
     return len(test) / spent, metrics["mrr"]
 
 
@@ -63,7 +67,6 @@ def pykeen(part: KnowledgePart, arguments: argparse.Namespace) -> tuple[float | 
     logging.disable(logging.WARNING)
     warnings.filterwarnings("ignore")
     from pykeen.evaluation import RankBasedEvaluator
-    from pykeen.models import TransE
     from pykeen.triples import CoreTriplesFactory
 
     device = torch.device(arguments.device)
@@ -71,15 +74,18 @@ def pykeen(part: KnowledgePart, arguments: argparse.Namespace) -> tuple[float | 
     factory = CoreTriplesFactory.create(
         known, num_entities=part.num_entities, num_relations=part.num_relations
     )
-    model = TransE(
-        triples_factory=factory, embedding_dim=arguments.length, scoring_fct_norm=1, random_seed=0
-    ).to(device)
-    same = KnowledgeModel("transe", arguments.length, None, {"p": 1})  # the vectors of our rows
+    model = pykeen_model(arguments.model, arguments.length, triples_factory=factory).to(device)
+    options = MODELS[arguments.model][0]
+    same = KnowledgeModel(arguments.model, arguments.length, None, options)  # that of our rows
     same.grow(part.num_entities, part.num_relations)
+    relations = same.relations.rows
+    if arguments.model == "rotate":  # PyKEEN has the number, not its angle
+        turned = torch.polar(torch.ones_like(relations), relations)
+        relations = torch.view_as_real(turned).flatten(1)
     with torch.no_grad():
         weights = (model.entity_representations[0], model.relation_representations[0])
-        for weight, table in zip(weights, (same.entities, same.relations), strict=True):
-            weight._embeddings.weight.copy_(table.rows)
+        for weight, rows in zip(weights, (same.entities.rows, relations), strict=True):
+            weight._embeddings.weight.copy_(rows)
     test = torch.from_numpy(part.test[: arguments.triples].copy())
     evaluator = RankBasedEvaluator(filtered=True, clear_on_finalize=True)
 
@@ -99,6 +105,7 @@ def pykeen(part: KnowledgePart, arguments: argparse.Namespace) -> tuple[float | 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", choices=MODELS, default="transe")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dataset", default="FB15k-237")
     parser.add_argument("--length", type=int, default=200, help="of a whole vector, d")
@@ -119,16 +126,19 @@ def main() -> None:
         del os.environ["DICGRL_KERNELS"]
         rows += [
             ("dicgrl, kernels", *ours(part, arguments)),
-            ("dicgrl, kernels, p = 2", *ours(part, arguments, options={"p": 2})),
-            ("dicgrl, kernels, top 4 of 8", *ours(part, arguments, components=Components(8, 4))),
-            ("dicgrl, kernels, ConvKB", *ours(part, arguments, "convkb", share=10)),
+            ("dicgrl, kernels, top 4 of 8", *ours(part, arguments, Components(8, 4))),
         ]
-    work = 2 * 2 * part.num_entities * arguments.length
+        if arguments.model == "transe":
+            rows += [
+                ("dicgrl, kernels, p = 2", *ours(part, arguments, model=("transe", {"p": 2}))),
+                ("dicgrl, kernels, ConvKB", *ours(part, arguments, model=("convkb", {}), share=10)),
+            ]
+    work = 2 * INSTRUCTIONS[arguments.model] * part.num_entities * arguments.length
     rows.append(("floor", instructions(device) / work, None))
 
     table = Table(
-        title=f"Filtered ranks, TransE d={arguments.length}, {arguments.triples:,} test triples, "
-        f"{arguments.dataset} on {name_of(device)}"
+        title=f"Filtered ranks, {arguments.model} d={arguments.length}, {arguments.triples:,} test "
+        f"triples, {arguments.dataset} on {name_of(device)}"
     )
     for heading in ("", "triples/s", "times PyKEEN", "MRR"):
         table.add_column(heading, justify="right" if heading else "left")

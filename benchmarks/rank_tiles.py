@@ -29,7 +29,7 @@ FORMS = {"p = 1": (None, 1), "p = 2": (None, 2), "top 4 of 8": (Components(8, 4)
 def main() -> None:
     if not torch.cuda.is_available():
         sys.exit("this benchmark needs a CUDA device")
-    from dicgrl.kernels import transe_ranks
+    from dicgrl.kernels import query_ranks
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--dataset", default="FB15k-237")
@@ -50,7 +50,7 @@ def main() -> None:
     for heading in ("queries", "candidates", "warps", *FORMS):
         table.add_column(heading, justify="right")
     for tile in TILES:
-        transe_ranks.QUERIES, transe_ranks.CANDIDATES, transe_ranks._WARPS = tile
+        query_ranks.QUERIES, query_ranks.CANDIDATES, query_ranks._WARPS = tile
         rates = []
         for model in models.values():
 

@@ -1,15 +1,16 @@
-"""Training speed of TransE beside PyKEEN: positives per second on the same data and device.
+"""Training speed beside PyKEEN: positives per second on the same data and device.
 
-    python benchmarks/train_speed.py [--device cuda|cpu] [--dataset FB15k-237] [--length 200]
-        [--components 8] [--top 4] [--batch 4096] [--negatives 64] [--seconds 10] [--profile]
-        [--json FILE]
+    python benchmarks/train_speed.py [--model transe|distmult|complex|rotate] [--device cuda|cpu]
+        [--dataset FB15k-237] [--length 200] [--components 8] [--top 4] [--batch 4096]
+        [--negatives 64] [--seconds 10] [--profile] [--json FILE]
 
-Every row trains with the self-adversarial loss and Adam, the best epoch after a warm-up counts.
-`PyTorch path` is this library with its kernels switched off. PyKEEN: SLCWATrainingLoop, NSSALoss,
-basic sampler, which may draw known triples; ours never does. The floor is what moves through
-memory at least (every row gathered twice, its gradient read and written) at the speed of a copy;
-a table that fits into a cache can be faster. `--profile` adds what one step spends its time on, and
-what it takes when its launches are handed over one by one.
+`--length` counts real numbers: ComplEx and RotatE have half as many complex ones. Every row trains
+with the self-adversarial loss and Adam, the best epoch after a warm-up counts. `PyTorch path` is
+this library with its kernels switched off. PyKEEN: SLCWATrainingLoop, NSSALoss, basic sampler,
+which may draw known triples; ours never does. The floor is what moves through memory at least
+(every row gathered twice, its gradient read and written) at the speed of a copy; a table that fits
+into a cache can be faster. `--profile` adds what one step spends its time on, and what it takes
+when its launches are handed over one by one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from machine import bandwidth, best, name_of, wait, whole
+from machine import MODELS, bandwidth, best, name_of, pykeen_model, wait, whole
 from rich.console import Console
 from rich.table import Table
 
@@ -50,6 +51,16 @@ class Enough(Exception):  # noqa: N818 - it is no error
     """The time is up."""
 
 
+def made(
+    part: KnowledgePart, arguments: argparse.Namespace, components: Components | None
+) -> KnowledgeModel:
+    options, *_ = MODELS[arguments.model]
+    device = torch.device(arguments.device)
+    model = KnowledgeModel(arguments.model, arguments.length, components, options, device=device)
+    model.grow(part.num_entities, part.num_relations)
+    return model
+
+
 def ours(
     part: KnowledgePart, arguments: argparse.Namespace, components: Components | None
 ) -> tuple[float, float]:
@@ -57,8 +68,7 @@ def ours(
     device = torch.device(arguments.device)
     generator = torch.Generator(device).manual_seed(0)
     train = torch.from_numpy(part.train[: arguments.triples or None].copy()).to(device)
-    model = KnowledgeModel("transe", arguments.length, components, {"p": 1}, device=device)
-    model.grow(part.num_entities, part.num_relations)
+    model = made(part, arguments, components)
     sampler = NegativeSampler(train, part.num_entities, part.num_relations, generator)
     objective = LinkObjective(
         sampler, make_loss("selfadversarial", MARGIN, 1.0), arguments.negatives
@@ -84,8 +94,7 @@ def profile(part: KnowledgePart, arguments: argparse.Namespace) -> Table:
     """Operations of one step that take longest, mean of five steps."""
     device = torch.device(arguments.device)
     train = torch.from_numpy(part.train.copy()).to(device)
-    model = KnowledgeModel("transe", arguments.length, None, {"p": 1}, device=device)
-    model.grow(part.num_entities, part.num_relations)
+    model = made(part, arguments, None)
     generator = torch.Generator(device).manual_seed(0)
     sampler = NegativeSampler(train, part.num_entities, part.num_relations, generator)
     loss = make_loss("selfadversarial", MARGIN, 1.0)
@@ -123,7 +132,6 @@ def pykeen(part: KnowledgePart, arguments: argparse.Namespace) -> float | None:
     logging.disable(logging.WARNING)
     warnings.filterwarnings("ignore")
     from pykeen.losses import NSSALoss
-    from pykeen.models import TransE
     from pykeen.training import SLCWATrainingLoop, TrainingCallback
     from pykeen.triples import CoreTriplesFactory
 
@@ -134,13 +142,9 @@ def pykeen(part: KnowledgePart, arguments: argparse.Namespace) -> float | None:
         num_entities=part.num_entities,
         num_relations=part.num_relations,
     )
-    model = TransE(
-        triples_factory=factory,
-        embedding_dim=arguments.length,
-        scoring_fct_norm=1,
-        loss=NSSALoss(margin=MARGIN, adversarial_temperature=1.0),
-        random_seed=0,
-    ).to(device)
+    loss = NSSALoss(margin=MARGIN, adversarial_temperature=1.0)
+    model = pykeen_model(arguments.model, arguments.length, triples_factory=factory, loss=loss)
+    model = model.to(device)
     loop = SLCWATrainingLoop(
         model=model,
         triples_factory=factory,
@@ -176,6 +180,7 @@ def floor(arguments: argparse.Namespace, device: torch.device) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", choices=MODELS, default="transe")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dataset", default="FB15k-237")
     parser.add_argument("--length", type=int, default=200, help="of a whole vector, d")
@@ -203,7 +208,7 @@ def main() -> None:
     rows.append(("floor", floor(arguments, device), None))
 
     table = Table(
-        title=f"Training TransE d={arguments.length}, batch {arguments.batch}, "
+        title=f"Training {arguments.model} d={arguments.length}, batch {arguments.batch}, "
         f"{arguments.negatives} negatives, {arguments.dataset} on {name_of(device)}"
     )
     for heading in ("", "positives/s", "times PyKEEN", "loss of epoch 5"):

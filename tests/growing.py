@@ -39,6 +39,11 @@ LINK_FORMS: dict[str, dict[str, Any]] = {
         **DIVIDED,
         "attention": "triple",
     },
+    "distmult": {"model": "distmult", "loss": "softmax", "n3": 0.01},
+    "complex-divided": {"model": "complex", "loss": "softmax", **DIVIDED},
+    "rotate": {"model": "rotate"},
+    "rotate-divided": {"model": "rotate", **DIVIDED},
+    "rotate-published": {"model": "rotate", **DIVIDED, "routing": "published"},
 }
 NODE_FORMS: dict[str, dict[str, Any]] = {
     "gat": {"model": "gat"},
@@ -111,7 +116,7 @@ def settings_of(form: str, strategy: str, **changes: Any) -> Settings:
         small |= {"dim": 8, "negatives": 4, "batch": 8, "margin": 2.0, "validate_every": 2}
         if "components" in LINK_FORMS[form]:
             small["dim"] = 4  # vectors of 8 numbers, too
-        return Settings().changed(small | LINK_FORMS[form] | changes)
+        return Settings().changed(small | LINK_FORMS[form] | changes, carried=True)
     small |= {"hidden": 4, "heads": 2, "dropout": 0.2}
     return Settings("gat").changed(small | NODE_FORMS[form] | changes)
 

@@ -22,15 +22,15 @@ def _small_films(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dicgrl.load_stream", lambda _: ring())
 
 
-def test_distmult(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairre(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scorer, "registry", dict(Scorer.registry))
-    example = run_path(str(EXAMPLES / "distmult.py"))
+    example = run_path(str(EXAMPLES / "pairre.py"))
     found = example["main"](epochs=2)
     assert set(found) == {"plain", "8 components"}
     assert all(0 <= value <= 1 for value in found.values())  # two epochs are too few to learn
-    assert Settings("distmult").spread == 0.3
+    assert Settings("pairre").spread == 0.1
     printed = capsys.readouterr().out.splitlines()
-    assert printed == [f"distmult, {form}: test H@10 {value:.3f}" for form, value in found.items()]
+    assert printed == [f"pairre, {form}: test H@10 {value:.3f}" for form, value in found.items()]
 
 
 def test_newcomers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,8 @@ class Learner(Questions):
     """Keeps a graph embedding fresh while the graph grows.
 
     Args:
-        model: transe or convkb for knowledge graphs, gat or sage for networks; transe unless given.
+        model: transe, rotate, complex, distmult or convkb for knowledge graphs, gat or sage for
+            networks; transe unless given.
         strategy: How a new part is learned: frozen, lower, upper, warm, ewc, emr, gem, dicgrl or
             fresh; fresh unless given.
         dataset: Name of a known dataset, whose recipe is then taken as on the command line; the

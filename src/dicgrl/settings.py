@@ -34,7 +34,8 @@ class Settings(Sections):
     Args:
         model: Name of the model; it says what the task is.
         strategy: Name of the strategy.
-        **values: Settings that differ from their defaults, by name.
+        **values: Settings that differ from their defaults, by name; a model may have defaults of
+            its own (`Scorer.defaults`).
 
     Raises:
         UserError: There is no such setting here, or a value is out of bounds.
@@ -51,11 +52,13 @@ class Settings(Sections):
         self.task: Task = task_of_model(model)
         self.model = model
         self.strategy = strategy
-        kinds = self._kinds(values)
+        suited = self.task.suited(model)
+        kinds = self._kinds({**suited, **values})
         known = {name for kind in kinds for name in kind.options()}
         for name in values:
             if name not in known:
                 raise self._refusal(name)
+        values = {name: value for name, value in suited.items() if name in known} | values
         super().__init__(
             *(kind(**{k: v for k, v in values.items() if k in kind.options()}) for kind in kinds)
         )
@@ -123,8 +126,12 @@ class Settings(Sections):
         if models[model] is not models[self.model]:
             for name in models[self.model].options():
                 del inherited[name]
+        if model != self.model:  # what suits one may not suit the other
+            for name in {*self.task.suited(self.model), *self.task.suited(model)}:
+                inherited.pop(name, None)
         merged = inherited | given
-        known = {name for kind in bare._kinds(merged) for name in kind.options()}
+        kinds = bare._kinds({**self.task.suited(model), **merged})
+        known = {name for kind in kinds for name in kind.options()}
         for name in given.keys() - known:
             elsewhere = bool(strategies_using(name))
             if carried:

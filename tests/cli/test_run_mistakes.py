@@ -26,6 +26,10 @@ RUN_MISTAKES = {
     "a run is there": (("ring", "--out", "plain"), ("plain", "holds a run already", "--resume")),
     "merged over a run": (("ring", "--merged", "--out", "plain"), ("holds a run already",)),
     "resume over merged": (("ring", "--resume", "--out", "merged"), ("merged", "part by part")),
+    "half a complex number": (
+        ("ring", "--model", "complex", "--set", "dim=7", "--out", "never"),
+        ("dim=7: complex takes 2 numbers together", "dim=8 suits it"),
+    ),
     "other settings": (
         ("ring", *LINKS, "--strategy", "lower", "--set", "lr=0.5", "--resume", "--out", "plain"),
         ("lr=0.0, not 0.5", "choose another folder"),

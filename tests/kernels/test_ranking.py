@@ -18,7 +18,7 @@ from dicgrl.evaluation import Ranker, Ranks
 from dicgrl.evaluation.ranks import OWN_HIGHER
 from dicgrl.models import Components, KnowledgeModel
 from tests.kernels.interpreter import interpreted
-from tests.kernels.test_training import kernels, made
+from tests.kernels.test_training import DECODERS, kernels, made
 
 DIVISIONS = {
     "plain": None,
@@ -26,6 +26,7 @@ DIVISIONS = {
     "published": Components(4, 2, routing="published"),
     "by weight": Components(5, 3, order="weight"),
 }
+NORMS, QUERIES = ("l1", "l2"), ("distmult", "complex", "rotate")
 RELATIONS = 4
 
 
@@ -34,7 +35,7 @@ class Case:
     """Questions, candidates, and the model that ranks."""
 
     division: str
-    p: int
+    decoder: str
     dim: int = 8
     entities: int = 80
     questions: int = 20  # a tile has 8
@@ -45,11 +46,11 @@ class Case:
         some = self.candidates
         bounds = "" if some is None else f"-{some.start}-to-{some.stop}"
         shape = f"{self.dim}-{self.entities}-{self.questions}"
-        return f"{self.division}-{self.p}-{shape}{bounds}-{self.bound}"
+        return f"{self.division}-{self.decoder}-{shape}{bounds}-{self.bound}"
 
     def model(self, device: str) -> KnowledgeModel:
-        options = {"p": self.p}
-        model = KnowledgeModel("transe", self.dim, DIVISIONS[self.division], options, device=device)
+        name, options = DECODERS[self.decoder]
+        model = KnowledgeModel(name, self.dim, DIVISIONS[self.division], options, device=device)
         model.grow(self.entities, RELATIONS)
         return model
 
@@ -65,23 +66,32 @@ class Case:
 
 # The interpreter needs a few ms for each question, and has smaller tiles: see the end of the file.
 CASES = [
-    *(Case(name, p, dim=15 if name == "by weight" else 8) for name in DIVISIONS for p in (1, 2)),
-    Case("plain", 1, dim=7, entities=3, questions=1),
-    Case("plain", 2, dim=25, questions=33, candidates=range(9, 75)),
-    Case("learned", 1, questions=33, candidates=range(64, 79)),
-    Case("learned", 1, candidates=range(5, 5)),
-    Case("plain", 1, questions=0),
+    *(Case(name, norm, 15 if name == "by weight" else 8) for name in DIVISIONS for norm in NORMS),
+    *(Case(name, decoder, 20 if name == "by weight" else 8) for name in DIVISIONS for decoder in
+      QUERIES),
+    Case("plain", "l1", dim=7, entities=3, questions=1),
+    Case("plain", "distmult", dim=7, entities=3, questions=1),
+    Case("plain", "l2", dim=25, questions=33, candidates=range(9, 75)),
+    Case("learned", "l1", questions=33, candidates=range(64, 79)),
+    Case("learned", "l1", candidates=range(5, 5)),
+    Case("plain", "l1", questions=0),
     # Few questions and few candidates at a time: 19 and 10, then 19 and 14.
-    Case("learned", 1, dim=4, entities=40, bound=170),
-    Case("plain", 2, dim=3, entities=40, bound=170),
-]
+    Case("learned", "l1", dim=4, entities=40, bound=170),
+    Case("plain", "l2", dim=3, entities=40, bound=170),
+    Case("learned", "distmult", dim=4, entities=40, bound=170),
+    Case("plain", "rotate", dim=4, entities=40, bound=170),
+]  # fmt: skip
 LARGE = [
-    *(Case(name, p, 20, entities=1100, questions=70) for name in DIVISIONS for p in (1, 2)),
-    Case("plain", 2, dim=25, entities=1100, questions=129, candidates=range(9, 1040)),
-    Case("learned", 1, dim=20, entities=1100, questions=129, candidates=range(64, 97)),
-    Case("learned", 1, dim=20, entities=150, questions=70, bound=1000),
-    Case("plain", 2, dim=20, entities=150, questions=70, bound=2000),
-]
+    *(Case(name, norm, 20, entities=1100, questions=70) for name in DIVISIONS for norm in NORMS),
+    *(Case(name, decoder, 40, entities=1100, questions=70) for name in DIVISIONS for decoder in
+      QUERIES),
+    Case("plain", "l2", dim=25, entities=1100, questions=129, candidates=range(9, 1040)),
+    Case("plain", "rotate", dim=50, entities=1100, questions=129, candidates=range(9, 1040)),
+    Case("learned", "l1", dim=20, entities=1100, questions=129, candidates=range(64, 97)),
+    Case("learned", "l1", dim=20, entities=150, questions=70, bound=1000),
+    Case("plain", "l2", dim=20, entities=150, questions=70, bound=2000),
+    Case("learned", "complex", dim=40, entities=150, questions=70, bound=2000),
+]  # fmt: skip
 
 
 def ranked(case: Case, model: KnowledgeModel, device: str, switch: str) -> Ranks:
@@ -100,6 +110,9 @@ def compare_whole_numbers(case: Case, device: str) -> None:
     model = case.model(device)
     for table in (model.entities, model.relations):
         table.rows.copy_(torch.randint(-1, 2, table.rows.shape, generator=made(len(table))))
+    if case.decoder == "rotate":  # a turn by another angle, and most moduli, are no whole numbers
+        model.relations.rows.zero_()
+        model.entities.rows[:, 1::2] = 0
     expected, found = (ranked(case, model, device, switch) for switch in "01")
     for name in ("higher", "equal", "candidates", "own"):
         assert torch.equal(getattr(found, name), getattr(expected, name)), f"{case}: {name}"
@@ -120,8 +133,8 @@ def compare_twins(case: Case, device: str) -> None:
     assert ((found.higher - expected.higher).abs() <= 1).all()
 
 
-def not_a_number(device: str) -> None:
-    model = Case("plain", 1, entities=11).model(device)
+def not_a_number(decoder: str, device: str) -> None:
+    model = Case("plain", decoder, entities=11).model(device)
     model.entities.rows[4] = torch.nan
     triples = torch.tensor([[0, 0, 4], [1, 0, 2]], device=device)
     with kernels("1"):
@@ -133,7 +146,7 @@ def not_a_number(device: str) -> None:
 CHECKS: list[tuple[str, Callable[[str], None]]] = [
     *((f"whole {case}", partial(compare_whole_numbers, case)) for case in CASES),
     *((f"twins {case}", partial(compare_twins, case)) for case in CASES),
-    ("not a number", not_a_number),
+    *((f"not a number {name}", partial(not_a_number, name)) for name in ("l1", *QUERIES)),
 ]
 LARGE_CHECKS: list[tuple[str, Callable[[str], None]]] = [
     *((f"whole {case}", partial(compare_whole_numbers, case)) for case in LARGE),
@@ -164,10 +177,10 @@ def test_other_models_are_ranked_by_pytorch(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 if __name__ == "__main__":
-    from dicgrl.kernels import ranking
+    from dicgrl.kernels import query_ranks, ranking
 
     # So that a few questions and candidates, and a few known answers, fill several tiles.
-    ranking.CANDIDATES, ranking._ROWS, ranking._ANSWERS = 64, 16, 16
+    query_ranks.CANDIDATES, query_ranks._ROWS, ranking._ANSWERS = 64, 16, 16
     for label, check in CHECKS:
         check("cpu")
         print(label)

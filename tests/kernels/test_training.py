@@ -1,4 +1,4 @@
-"""The kernels of a training step against PyTorch: negatives, TransE, losses, Adam.
+"""The kernels of a training step against PyTorch: negatives, decoders, losses, Adam.
 
 On a CPU the comparison is this file run as a module, by the interpreter.
 """
@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 import dicgrl.kernels
-from dicgrl.models import Components, KnowledgeModel, Table
+from dicgrl.models import Components, KnowledgeModel, Table, TransE
+from dicgrl.models.fast import Side
 from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
 from dicgrl.training.known import HEAD, TAIL
 from tests.kernels.interpreter import interpreted
@@ -27,7 +29,24 @@ DIVISIONS = {
     "by weight": Components(4, 3, order="weight"),
     "all": Components(2, 2),
 }
+DECODERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "l1": ("transe", {"p": 1}),
+    "l2": ("transe", {"p": 2}),
+    "distmult": ("distmult", {}),
+    "complex": ("complex", {}),
+    "rotate": ("rotate", {}),
+    "mirrored l1": ("transe", {"p": 1}),
+    "mirrored l2": ("transe", {"p": 2}),
+}
+LOSS_OF = dict.fromkeys(DECODERS, "selfadversarial") | {"distmult": "softmax", "complex": "softmax"}
 ENTITIES, RELATIONS = 23, 3
+
+
+class Mirrored(TransE):
+    """Another query, which TransE's kernels do not make."""
+
+    def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
+        return relation - given
 
 
 def made(seed: int) -> torch.Generator:
@@ -59,7 +78,7 @@ class Links:
     """A batch of triples with their negatives, and the model that scores them."""
 
     division: str
-    p: int
+    decoder: str
     dim: int = 24
     batch: int = 7
     heads: int = 5
@@ -68,18 +87,19 @@ class Links:
 
     def __str__(self) -> str:
         sizes = f"{self.dim}-{self.batch}-{self.heads}-{self.tails}"
-        return f"{self.division}-{self.p}-{sizes}-{self.open}"
+        return f"{self.division}-{self.decoder}-{sizes}-{self.open}"
 
     def model(self, device: str) -> KnowledgeModel:
         """Vectors in eighths: a sign at the kink does not depend on rounding, and 0 occurs."""
-        model = KnowledgeModel(
-            "transe", self.dim, DIVISIONS[self.division], {"p": self.p}, device=device
-        )
+        name, options = DECODERS[self.decoder]
+        model = KnowledgeModel(name, self.dim, DIVISIONS[self.division], options, device=device)
+        if self.decoder.startswith("mirrored"):
+            model.scorer = Mirrored(model.active, **options)
         model.grow(ENTITIES, RELATIONS)
         for table in (model.entities, model.relations):
             values = torch.randint(-8, 9, table.rows.shape, generator=made(len(table))) / 8
             table.rows.copy_(values)
-        # A triple at distance 0, of which neither norm has a gradient.
+        # A triple at distance 0, of which no norm has a gradient.
         model.entities.rows[: model.count] = 0
         model.relations.rows[: model.relation_count] = 0
         for name, ids in OPEN[self.open](model).items():
@@ -136,26 +156,44 @@ OPEN: dict[str, Callable[[KnowledgeModel], dict[str, Tensor]]] = {
 # The interpreter needs about 10 ms for a triple, whatever its size: it takes every branch of the
 # kernels once, and the GPU and PyTorch also take the combinations that share a branch.
 LINKS = [
-    *(Links(division, p) for division in DIVISIONS for p in (1, 2)),
-    *(Links(division, 1, open="newcomers") for division in DIVISIONS),
-    *(Links("learned", 1, open=rows) for rows in OPEN if rows not in ("all", "newcomers")),
-    *(Links("plain", 1, open=rows) for rows in ("scattered", "most", "relations")),
-    Links("published", 1, open="relations"),
-    Links("learned", 2, dim=200, batch=9, heads=20, tails=33, open="newcomers"),
-    Links("by weight", 1, dim=48, heads=9),  # four coordinates of a component at a time
-    Links("learned", 1, dim=544, batch=3, heads=9, open="newcomers"),
-    Links("plain", 1, batch=0, open="newcomers"),
-    Links("plain", 1, dim=5, batch=1, heads=0, tails=1),
-    Links("plain", 2, dim=200, batch=3, heads=17, tails=33),  # a tile is 16 negatives
-    Links("learned", 1, dim=200, batch=3, heads=16, tails=48),
-    Links("learned", 2, dim=20, batch=2, heads=2, tails=0),
-    Links("plain", 1, batch=0),
+    *(Links(division, norm) for division in DIVISIONS for norm in ("l1", "l2")),
+    *(Links(division, "l1", open="newcomers") for division in DIVISIONS),
+    *(Links("learned", "l1", open=rows) for rows in OPEN if rows not in ("all", "newcomers")),
+    *(Links("plain", "l1", open=rows) for rows in ("scattered", "most", "relations")),
+    Links("published", "l1", open="relations"),
+    Links("learned", "l2", dim=200, batch=9, heads=20, tails=33, open="newcomers"),
+    Links("by weight", "l1", dim=48, heads=9),  # four coordinates of a component at a time
+    Links("learned", "l1", dim=544, batch=3, heads=9, open="newcomers"),
+    Links("plain", "l1", batch=0, open="newcomers"),
+    Links("plain", "l1", dim=5, batch=1, heads=0, tails=1),
+    Links("plain", "l2", dim=200, batch=3, heads=17, tails=33),  # a tile is 16 negatives
+    Links("learned", "l1", dim=200, batch=3, heads=16, tails=48),
+    Links("learned", "l2", dim=20, batch=2, heads=2, tails=0),
+    Links("plain", "l1", batch=0),
+    *(Links(division, name) for division in DIVISIONS for name in ("complex", "rotate")),
+    *(
+        Links("learned", name, open=rows)
+        for name in ("complex", "rotate")
+        for rows in OPEN
+        if rows != "all"
+    ),
+    *(Links("plain", name, open="newcomers") for name in ("distmult", "rotate")),
+    *(Links("published", name, open="relations") for name in ("distmult", "rotate")),
+    *(Links("plain", name, dim=200, batch=3, heads=17, tails=9) for name in ("complex", "rotate")),
+    *(Links("plain", name, dim=2, batch=2, heads=0, tails=1) for name in ("complex", "rotate")),
+    *(Links("by weight", name, dim=40, heads=2, tails=0) for name in ("distmult", "rotate")),
+    Links("learned", "distmult", dim=20),
+    Links("plain", "distmult", dim=1, batch=1),
+    Links("plain", "rotate", batch=0, open="newcomers"),
+    Links("plain", "mirrored l1"),  # a query that no kernel knows
+    Links("learned", "mirrored l2", open="newcomers"),
 ]
 MORE_LINKS = [
-    Links(division, 1, open=rows)
+    Links(division, decoder, open=rows)
     for division in DIVISIONS
+    for decoder in ("l1", "distmult", "complex", "rotate")
     for rows in OPEN
-    if rows != "all" and Links(division, 1, open=rows) not in LINKS
+    if Links(division, decoder, open=rows) not in LINKS
 ]
 
 
@@ -185,7 +223,7 @@ def pulled(positive: Tensor, negative: Tensor) -> Tensor:
 def outcome(case: Links, device: str, *, slow: bool = False) -> dict[str, Tensor]:
     model = case.model(device)
     triples, other_heads, other_tails = case.ids(device)
-    if slow:  # TransE.score and autograd
+    if slow:  # the decoder's `score` and autograd
         h, r, t = triples.unbind(1)
         positive = model.score(h, r, t)
         negative = torch.cat(
@@ -215,7 +253,7 @@ def compare_links(case: Links, device: str) -> None:
 
 LOSS_CASES = [
     (name, rows, width, masked)
-    for name in ("softmargin", "margin", "selfadversarial")
+    for name in ("softmargin", "margin", "selfadversarial", "softmax")
     for rows, width, masked in ((5, 3, True), (1, 64, False), (70, 33, True), (3, 1, False))
 ]
 
@@ -313,40 +351,46 @@ def compare_sampler(case: tuple[int, int, int], device: str) -> None:
 
 
 STEP_CASES = [
-    ("plain", "all"),
-    ("plain", "scattered"),
-    ("learned", "all"),
-    ("learned", "newcomers"),
-    ("learned", "attention"),
-    ("published", "newcomers"),
+    ("l1", "plain", "all"),
+    ("l1", "plain", "scattered"),
+    ("l1", "learned", "all"),
+    ("l1", "learned", "newcomers"),
+    ("l1", "learned", "attention"),
+    ("l1", "published", "newcomers"),
+    ("distmult", "plain", "all"),
+    ("complex", "learned", "newcomers"),
+    ("rotate", "learned", "all"),
+    ("rotate", "published", "newcomers"),
 ]
 MORE_STEP_CASES = [
-    ("published", "all"),
+    ("l1", "published", "all"),
     *(
-        (name, rows)
+        (decoder, name, rows)
+        for decoder in ("l1", "distmult", "complex", "rotate")
         for name in ("plain", "learned")
         for rows in OPEN
-        if (name, rows) not in STEP_CASES
+        if (decoder, name, rows) not in STEP_CASES
     ),
 ]
 
 
-def compare_step(case: tuple[str, str], device: str) -> None:
+def compare_step(case: tuple[str, str, str], device: str) -> None:
     """A few steps of everything together end where PyTorch ends."""
-    division, rows = case
+    decoder, division, rows = case
     count, steps = (40, 5) if device == "cuda" else (10, 3)
     known = known_triples(ENTITIES, count)
     known[::3, 1] = RELATIONS - 1
     found = []
     for switch in "01":
         with kernels(switch):
-            model = KnowledgeModel("transe", 24, DIVISIONS[division], seed=1, device=device)
+            name, options = DECODERS[decoder]
+            model = KnowledgeModel(name, 24, DIVISIONS[division], options, seed=1, device=device)
             model.grow(ENTITIES, RELATIONS)
-            for name, ids in OPEN[rows](model).items():
-                model.tables()[name].restrict(ids.to(device))
+            for kind, ids in OPEN[rows](model).items():
+                model.tables()[kind].restrict(ids.to(device))
             generator = torch.Generator(device).manual_seed(3)
             sampler = NegativeSampler(known.to(device), ENTITIES, RELATIONS, generator)
-            objective = LinkObjective(sampler, make_loss("selfadversarial", 4.0, 1.0), 6)
+            objective = LinkObjective(sampler, make_loss(LOSS_OF[decoder], 4.0, 1.0), 6)
             optimiser = RowAdam(model.tables().values(), lr=0.02)
             losses = []
             for _ in range(steps):
@@ -393,7 +437,7 @@ def test_kernels_in_the_interpreter() -> None:
 def test_scores_in_blocks_are_those_of_autograd(
     case: Links, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dicgrl.models.transe.batch._BLOCK", 2 * 5 * 24)
+    monkeypatch.setattr("dicgrl.models.queries.comparison._BLOCK", 2 * 5 * 24)
     with kernels("0"):
         expected, found = outcome(case, "cpu", slow=True), outcome(case, "cpu")
     for name, values in expected.items():

@@ -50,6 +50,9 @@ def test_every_recipe_makes_a_model(file: str, disentangled: bool) -> None:
 # The strategy (none: all parts merged), and how many components of what size a triple uses.
 VECTORS: dict[str, dict[str | None, tuple[int, int, int]]] = {
     "films.transe.best": {None: (3, 4, 22), "dicgrl": (3, 4, 22)},
+    "films.rotate.best": {None: (3, 4, 44), "dicgrl": (3, 4, 44)},
+    "films.complex.best": {None: (3, 4, 44), "dicgrl": (3, 4, 44)},
+    "films.distmult.best": {None: (3, 4, 44), "dicgrl": (3, 4, 44)},
     "fb15k-237.transe.best": {None: (3, 4, 136), "dicgrl": (20, 32, 40)},
     "fb15k-237.convkb.best": {None: (3, 4, 67), "dicgrl": (6, 8, 34)},
     "wn18rr.transe.best": {None: (3, 4, 136), "dicgrl": (5, 8, 80)},

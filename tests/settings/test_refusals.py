@@ -24,7 +24,7 @@ from tests.settings.known import TASKS
         (["temperature=3", "loss=margin"], "^temperature has no effect with this loss; selfadv"),
         (["model=convkb", "filter=3"], "did you mean 'filters'"),
         (["model=trense"], "did you mean 'transe'"),
-        (["model=gat"], r"unknown model 'gat'\. Known: convkb, transe"),
+        (["model=gat"], r"unknown model 'gat'\. Known: complex, convkb, distmult, rotate, transe"),
         (["loss=softmargn"], "did you mean 'softmargin'"),
         (["strategy=dicgl"], "did you mean 'dicgrl'"),
         (["lr"], "'lr': expected key=value"),

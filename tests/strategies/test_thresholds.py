@@ -45,7 +45,7 @@ def thresholds_of(
     return rank_thresholds(model, triples, known, ENTITIES, rank, generator)
 
 
-every_model = pytest.mark.parametrize("name", ["transe", "convkb"])
+every_model = pytest.mark.parametrize("name", ["transe", "convkb", "complex", "rotate"])
 every_form = pytest.mark.parametrize(
     "components",
     [None, Components(4, 2), Components(4, 2, "nodes"), Components(4, 2, "triple")],

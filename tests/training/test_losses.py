@@ -18,8 +18,14 @@ def log1pexp(x: float) -> float:
     return math.log(1 + math.exp(x))
 
 
-def slow_example(name: str, positive: float, negatives: list[float], drawn: int) -> float:
-    """Loss of one positive and the negatives that exist, of `drawn` places for them."""
+def slow_example(name: str, positive: float, places: list[float | None]) -> float:
+    """Loss of one positive and its negatives; None is a place without one."""
+    drawn, negatives = len(places), [n for n in places if n is not None]
+    if name == "softmax":
+        heads, tails = places[: drawn // 2], places[drawn // 2 :]
+        totals = [sum(math.exp(n) for n in side if n is not None) for side in (heads, tails)]
+        own = math.exp(positive)
+        return -sum(math.log(own / (own + total)) for total in totals) / 2
     if name == "softmargin":
         wrong = sum(log1pexp(n + MARGIN) for n in negatives)
         return (log1pexp(-positive - MARGIN) + wrong) / (1 + drawn)
@@ -52,11 +58,11 @@ def value(name: str, positive: Tensor, negative: Tensor, mask: Tensor | None, w:
     return make_loss(name, MARGIN, TEMPERATURE)(positive, negative, mask, w)
 
 
-every_loss = pytest.mark.parametrize("name", ["softmargin", "margin", "selfadversarial"])
+every_loss = pytest.mark.parametrize("name", ["softmargin", "margin", "selfadversarial", "softmax"])
 
 
 def test_these_are_all_losses() -> None:
-    assert set(LOSSES) == {"softmargin", "margin", "selfadversarial"}
+    assert set(LOSSES) == {"softmargin", "margin", "selfadversarial", "softmax"}
     with pytest.raises(UserError, match="did you mean 'margin'"):
         make_loss("marginn", 1.0, 1.0)
 
@@ -70,11 +76,10 @@ def test_losses_are_those_of_the_formula(
     total = 0.0
     for i in range(len(positive)):
         there = [
-            n
+            n if exists or not masked else None
             for n, exists in zip(negative[i].tolist(), mask[i].tolist(), strict=True)
-            if exists or not masked
         ]
-        one = slow_example(name, positive[i].item(), there, negative.shape[1])
+        one = slow_example(name, positive[i].item(), there)
         total += weight[i].item() * one
     got = value(name, positive, negative, mask if masked else None, weight)
     assert got.item() == pytest.approx(total / weight.sum().item(), rel=1e-9, abs=1e-12)
@@ -166,7 +171,7 @@ def test_temperature_zero_counts_all_negatives_alike() -> None:
 
 def test_every_loss_has_a_temperature_for_the_kernel() -> None:
     found = {name: make_loss(name, 1.0, 0.7).temperature for name in LOSSES}  # type: ignore[attr-defined]
-    assert found == {"softmargin": 0.0, "margin": 0.0, "selfadversarial": 0.7}
+    assert found == {"softmargin": 0.0, "margin": 0.0, "selfadversarial": 0.7, "softmax": 0.0}
 
 
 def test_the_adversarial_weights_get_no_gradient() -> None:

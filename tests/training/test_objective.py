@@ -21,7 +21,7 @@ def model_of(components: Components | None) -> KnowledgeModel:
 
 
 @pytest.mark.parametrize("components", [None, Components(4, 2)], ids=["plain", "disentangled"])
-@pytest.mark.parametrize("loss", ["softmargin", "margin", "selfadversarial"])
+@pytest.mark.parametrize("loss", ["softmargin", "margin", "selfadversarial", "softmax"])
 @pytest.mark.parametrize("count", [1, 5, 6])
 def test_the_loss_is_that_of_the_drawn_triples(
     components: Components | None, loss: str, count: int

@@ -28,7 +28,10 @@ Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting (docs/settings.md)."),
 ]
-Model = Annotated[str | None, typer.Option(help="transe, convkb for links; gat, sage for nodes.")]
+Model = Annotated[
+    str | None,
+    typer.Option(help="transe, rotate, complex, distmult, convkb for links; gat, sage for nodes."),
+]
 Merged = Annotated[
     bool,
     # --whole is an older spelling that scripts may use.

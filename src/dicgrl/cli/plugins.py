@@ -13,7 +13,7 @@ def load_plugin(path: Path) -> None:
     """Run a Python file; scorers and strategies that it defines are known by their names then.
 
     Args:
-        path: The file; see `examples/distmult.py` and `examples/newcomers.py`.
+        path: The file; see `examples/pairre.py` and `examples/newcomers.py`.
 
     Raises:
         UserError: There is no such file, or it fails.

@@ -184,6 +184,7 @@ def plan_runs(
             changes=changes,
             strategy=name,
         )
+        chosen.settings.task.check(chosen.settings)
         if name is not None:
             strategy_named(name).check_model(divided=chosen.settings.form.divided)
         place = out / name if out is not None and name is not None and several else out
@@ -223,7 +224,8 @@ def run(
             default recipe.
         strategy: How later parts are learned, or a list of strategies to compare; fresh unless
             given.
-        model: transe or convkb for knowledge graphs, gat or sage for networks.
+        model: transe, rotate, complex, distmult or convkb for knowledge graphs, gat or sage for
+            networks.
         recipe: Named settings: best, paper, or the path of a recipe file (.toml).
         disentangled: Divide vectors into components; as the strategy needs it unless given.
         merged: Learn all parts at once instead, without a strategy.

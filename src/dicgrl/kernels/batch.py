@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from torch import Tensor
+
+# How a candidate is compared with a query: by the distance of norm 1 or 2, by the dot product, or
+# by the sum of the moduli of complex differences, their real and imaginary parts side by side.
+Compare = Literal["l1", "l2", "dot", "modulus"]
 
 
 class Pace(NamedTuple):

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-KINDS: Final = ("softmargin", "margin", "selfadversarial")
+KINDS: Final = ("softmargin", "margin", "selfadversarial", "softmax")
 _TILE = 2048  # triples x negatives that a program holds
 
 
@@ -31,10 +31,10 @@ def loss(
 
     Args:
         kind: One of `KINDS`.
-        margin: Of the loss.
+        margin: Of the loss; the softmax has none.
         temperature: Of the self-adversarial one.
         positive: [b].
-        negative: [b, m].
+        negative: [b, m]; for the softmax, the first half are other heads.
         mask: Negatives that exist, [b, m]; None for all.
         weight: [b].
     """
@@ -118,6 +118,20 @@ def _loss(  # type: ignore[no-untyped-def]
         value = tl.sum(wrong, 1) / number
         d_n = tl.where(exists & (gap > 0.0), 1.0, 0.0) / number[:, None]
         d_p = -tl.sum(d_n, 1)
+    elif KIND == 3:
+        # Those of the two sides apart: each has a highest score and a sum of its own.
+        head = (column < count // 2)[None, :]
+        n = tl.where(exists, n, -float("inf"))
+        head_top = tl.maximum(p, tl.max(tl.where(head, n, -float("inf")), 1))
+        tail_top = tl.maximum(p, tl.max(tl.where(head, -float("inf"), n), 1))
+        d_n = tl.exp(n - tl.where(head, head_top[:, None], tail_top[:, None]))
+        head_wrong = tl.sum(tl.where(head, d_n, 0.0), 1)
+        tail_wrong = tl.sum(tl.where(head, 0.0, d_n), 1)
+        head_sum = tl.exp(p - head_top) + head_wrong
+        tail_sum = tl.exp(p - tail_top) + tail_wrong
+        value = 0.5 * (head_top + tail_top + tl.log(head_sum) + tl.log(tail_sum)) - p
+        d_p = -0.5 * (head_wrong / head_sum + tail_wrong / tail_sum)
+        d_n = d_n * tl.where(head, (0.5 / head_sum)[:, None], (0.5 / tail_sum)[:, None])
     else:
         value = _softplus(-p - margin)
         d_p = -_sigmoid(-p - margin)

@@ -1,6 +1,6 @@
 """What kernels that rank have in common: known answers as bits, queries in tiles.
 
-The kernel that compares is the scorer's own, such as `dicgrl.kernels.transe_ranks`.
+The kernel that compares is `dicgrl.kernels.query_ranks`, or a scorer's own.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ import triton.language as tl
 from torch import Tensor
 
 from dicgrl.kernels.batch import Batch
+from dicgrl.kernels.rows import asked_of, columns_of, movable
 
 _TILE = 2048  # negatives x dimensions that a program holds
 # Components may not be aligned, so that more and smaller accesses are in flight.
@@ -98,20 +99,6 @@ def _sizes(batch: Batch, p: int) -> dict[str, int | bool]:
 
 
 @triton.jit
-def _columns(chosen, triple, dims, size: tl.constexpr, parts: tl.constexpr, ROUTED: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Where the coordinates of a triple's vectors lie within an entity's rows."""
-    columns = dims
-    if ROUTED:
-        part = tl.minimum(dims // size, parts - 1)
-        columns = tl.load(chosen + triple * parts + part) * size + dims % size
-        if size % 4 == 0:  # four coordinates lie where one access reaches them
-            columns = tl.max_contiguous(tl.multiple_of(columns, 4), 4)
-        elif size % 2 == 0:
-            columns = tl.max_contiguous(tl.multiple_of(columns, 2), 2)
-    return columns
-
-
-@triton.jit
 def _forward(  # type: ignore[no-untyped-def]
     entities, relations, triples, others, chosen, positive, negative,
     heads: tl.constexpr, total: tl.constexpr,
@@ -122,7 +109,7 @@ def _forward(  # type: ignore[no-untyped-def]
     triple = tl.program_id(0).to(tl.int64)
     dims = tl.arange(0, DIMS)
     real = dims < size * parts
-    columns = _columns(chosen, triple, dims, size, parts, ROUTED)
+    columns = columns_of(chosen, triple, dims, size, parts, ROUTED)
     stride: tl.constexpr = size * count
     relation = tl.load(triples + triple * 3 + 1)
     at_relation = relation * stride + columns if DIVIDED else relation * (size * parts) + dims
@@ -177,32 +164,6 @@ def _slope(difference, distance, upstream, SQUARED: tl.constexpr):  # type: igno
     return slope
 
 
-@triton.jit
-def _row(  # type: ignore[no-untyped-def]
-    chosen, triple, ids, part, parts: tl.constexpr, count: tl.constexpr, ROUTED: tl.constexpr
-):
-    """The row of an entity, or of a divided relation, for one of the chosen components."""
-    row = ids * count
-    if ROUTED:
-        row += tl.load(chosen + triple * parts + part)
-    return row
-
-
-@triton.jit
-def _movable(  # type: ignore[no-untyped-def]
-    pace, chosen, triple, ids, there,
-    parts: tl.constexpr, count: tl.constexpr, ROUTED: tl.constexpr,
-):  # fmt: skip
-    """Which entities (or divided relations) have a row among the chosen ones that may change."""
-    fastest = tl.load(
-        pace + _row(chosen, triple, ids, 0, parts, count, ROUTED), mask=there, other=0.0
-    )
-    for part in tl.static_range(1, parts):
-        row = _row(chosen, triple, ids, part, parts, count, ROUTED)
-        fastest = tl.maximum(fastest, tl.load(pace + row, mask=there, other=0.0))
-    return there & (fastest > 0.0)
-
-
 @triton.jit(do_not_specialize=["triple_count"])
 def _backward(  # type: ignore[no-untyped-def]
     entities, relations, triples, others, chosen, negative, d_positive, d_negative,
@@ -217,7 +178,7 @@ def _backward(  # type: ignore[no-untyped-def]
     side = tl.program_id(1)
     dims = tl.arange(0, DIMS)
     real = dims < size * parts
-    columns = _columns(chosen, triple, dims, size, parts, ROUTED)
+    columns = columns_of(chosen, triple, dims, size, parts, ROUTED)
     stride: tl.constexpr = size * count
     at_head = tl.load(triples + triple * 3) * stride + columns
     at_tail = tl.load(triples + triple * 3 + 2) * stride + columns
@@ -226,13 +187,10 @@ def _backward(  # type: ignore[no-untyped-def]
     asked = True  # whether what the negatives are compared with may change
     if RESTRICTED:
         end = tl.load(triples + triple * 3 + 2 * (1 - side))  # the one that stays
-        asked = _movable(pace, chosen, triple, end, True, parts, count, ROUTED)
-        if DIVIDED:
-            asked |= _movable(relation_pace, chosen, triple, relation, True, parts, count, ROUTED)
-        else:
-            asked |= tl.load(relation_pace + relation) > 0.0
-        if GATED:
-            asked |= tl.load(attention_pace + relation) > 0.0
+        asked = asked_of(
+            pace, relation_pace, attention_pace, chosen, triple, end, relation,
+            parts, count, ROUTED, DIVIDED, GATED,
+        )  # fmt: skip
     r = tl.load(relations + at_relation, mask=real, other=0.0)
     t = tl.load(entities + at_tail, mask=real, other=0.0)
     summed = tl.zeros([DIMS], dtype=tl.float32)  # gradient of r, and of the end that stays
@@ -244,7 +202,7 @@ def _backward(  # type: ignore[no-untyped-def]
             ids = tl.load(others + triple * total + number, mask=there, other=0)
             moves = there
             if RESTRICTED:
-                moves = _movable(pace, chosen, triple, ids, there, parts, count, ROUTED)
+                moves = movable(pace, chosen, triple, ids, there, parts, count, ROUTED)
                 there = moves | (there & asked)
             distance = -tl.load(negative + triple * total + number, mask=there, other=0.0)
             upstream = tl.load(d_negative + triple * total + number, mask=there, other=0.0)
@@ -269,7 +227,7 @@ def _backward(  # type: ignore[no-untyped-def]
             ids = tl.load(others + triple * total + number, mask=there, other=0)
             moves = there
             if RESTRICTED:
-                moves = _movable(pace, chosen, triple, ids, there, parts, count, ROUTED)
+                moves = movable(pace, chosen, triple, ids, there, parts, count, ROUTED)
                 there = moves | (there & asked)
             distance = -tl.load(negative + triple * total + number, mask=there, other=0.0)
             upstream = tl.load(d_negative + triple * total + number, mask=there, other=0.0)

@@ -20,6 +20,33 @@ from dicgrl.models.table import Table
 __all__ = ["KnowledgeModel", "Side"]
 
 
+def check_multiple(name: str, size: int, used: int) -> None:
+    """Refuse vectors that a scorer cannot read.
+
+    Args:
+        name: The scoring function.
+        size: Length of a component, or of a plain vector.
+        used: How many components a triple uses; 1 of a plain vector.
+
+    Raises:
+        UserError: Numbers that belong together would be in different components.
+
+    Example:
+        >>> check_multiple("complex", 25, 4)
+        Traceback (most recent call last):
+        dicgrl.errors.UserError: dim=100: complex takes 2 numbers together, and a component \
+would have 25; dim=104 suits it
+    """
+    multiple = scorer(name).multiple
+    if size % multiple:
+        suits = used * (size + -size % multiple)
+        whole = "a component" if used > 1 else "a vector"
+        raise UserError(
+            f"dim={used * size}: {name} takes {multiple} numbers together, and {whole} would have "
+            f"{size}; dim={suits} suits it"
+        )
+
+
 class KnowledgeModel(nn.Module):
     """Scores triples of entities and relations that may grow in number.
 
@@ -64,7 +91,9 @@ class KnowledgeModel(nn.Module):
         if length % self.count:
             raise UserError(f"length={length}: expected a multiple of components={self.count}")
         self.size = length // self.count
-        self.active = self.size * (components.top if components else 1)  # the paper's l
+        used = components.top if components else 1
+        self.active = self.size * used  # the paper's l
+        check_multiple(name, self.size, used)
         self.scorer: Scorer = scorer(name)(self.active, **self.options)
         self.scorer.initialise(self.generator)
         self.entities = Table(self.size, device)

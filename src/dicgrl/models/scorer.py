@@ -2,7 +2,7 @@
 
 A scorer sees vectors, never ids, parts or components; so any scorer works plain and disentangled,
 with every strategy. To add one, subclass `Scorer` under a name that no other module has taken (see
-examples/distmult.py); everything but `score` is optional.
+examples/pairre.py); everything but `score` is optional.
 
 Speed is optional too. A kernel for vectors that are there already belongs in `score`, as in ConvKB.
 One that gathers the vectors itself is a fast path (`dicgrl.models.fast`), which `fast_batch` or
@@ -11,9 +11,9 @@ One that gathers the vectors itself is a fast path (`dicgrl.models.fast`), which
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -46,6 +46,10 @@ class Scorer(nn.Module):
 
     Attributes:
         Settings: Its settings; it takes them as arguments besides `dim`.
+        defaults: Values of other settings that suit it better than the usual defaults, such as a
+            loss, by name.
+        multiple: How many numbers of a vector belong together, such as the two of a complex one. A
+            component has whole groups of them.
 
     Args:
         dim: Length of the entities' vectors that `score` is given.
@@ -61,12 +65,14 @@ class Scorer(nn.Module):
 
     registry: ClassVar[dict[str, type[Scorer]]] = {}
     Settings: ClassVar[type[ScorerSettings]] = ScorerSettings
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    multiple: ClassVar[int] = 1
     name: ClassVar[str]
 
     def __init_subclass__(cls, name: str | None = None) -> None:
         super().__init_subclass__()
         for path, methods in _STANDS_FOR.items():
-            if any(_depth(cls, method) < _depth(cls, path) for method in methods):
+            if any(depth(cls, method) < depth(cls, path) for method in methods):
                 setattr(cls, path, getattr(Scorer, path))
         if name is not None:
             register(Scorer.registry, "model", name, cls)
@@ -141,10 +147,18 @@ class Scorer(nn.Module):
     def place_relation(self, head: Tensor, tail: Tensor) -> Tensor | None:
         """The relation that fits a head and a tail, [m, w]; None if that is not known.
 
-        New relations start there; m may be 0.
+        New relations start at the mean over their triples; m may be 0. It may also be anything else
+        of which `settle_relation` makes a relation once the mean is taken.
         """
         del head, tail
         return None
+
+    def settle_relation(self, mean: Tensor) -> Tensor:
+        """Relations, or components of them, from the mean of what `place_relation` gave.
+
+        Override it where the mean of what fits is not what fits best, as of angles.
+        """
+        return mean
 
     def regulariser(self) -> Regulariser | None:
         """A term that a triple adds to the loss of a batch; None for none.
@@ -180,6 +194,6 @@ def scorer(name: str) -> type[Scorer]:
     return Scorer.registry[name]
 
 
-def _depth(cls: type, method: str) -> int:
+def depth(cls: type, method: str) -> int:
     """How far up a class's ancestry a method is defined; 0 for the class itself."""
     return next(depth for depth, base in enumerate(cls.__mro__) if method in vars(base))

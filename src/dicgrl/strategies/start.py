@@ -4,11 +4,14 @@ An entity that arrives with the triple (h, r, e) should lie where the scorer wou
 `Scorer.place_entity`: for TransE h + r. Its start is the mean over its triples, component by
 component, as each relation speaks of its own components only. Chains of new entities are reached
 pass by pass, and a new relation is the mean of what fits between its known ends
-(`Scorer.place_relation`). What nothing is said about keeps its random start.
+(`Scorer.place_relation`), or what fits all of them best (`Scorer.settle_relation`). What nothing is
+said about keeps its random start.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import singledispatch
 
 import torch
@@ -133,27 +136,34 @@ def _place_relations(
     )
     if placed is None:
         return
-    means = _Means(model.relations)
+    means = _Means(model.relations, model.scorer.settle_relation)
     means.add(model.relation_rows(chosen[:, 1], route), placed)
     means.store()
     relations[chosen[:, 1]] = True
 
 
 class _Means:
-    """Means of what is said about rows of a table; the cost follows what is said."""
+    """Means of what is said about rows of a table; the cost follows what is said.
 
-    def __init__(self, table: Table) -> None:
+    Args:
+        table: The table.
+        settle: Makes rows of the means; these are rows unless given.
+    """
+
+    def __init__(self, table: Table, settle: Callable[[Tensor], Tensor] | None = None) -> None:
         self._table = table
+        self._settle = settle
         self._ids: list[Tensor] = []
         self._values: list[Tensor] = []
 
-    def add(self, ids: Tensor, vectors: Tensor) -> None:
-        """Vectors [m, n width] say something about rows [m, n]."""
+    def add(self, ids: Tensor, said: Tensor) -> None:
+        """Something [m, n w] is said about rows [m, n], or [m, w] about rows [m]."""
         self._ids.append(ids.reshape(-1))
-        self._values.append(vectors.reshape(-1, self._table.width))
+        self._values.append(said.reshape(ids.numel(), said.shape[1] // math.prod(ids.shape[1:])))
 
     def store(self) -> None:
         ids, group = torch.unique(torch.cat(self._ids), return_inverse=True)
-        total = torch.zeros(len(ids), self._table.width, device=ids.device)
-        total.index_add_(0, group, torch.cat(self._values))
-        self._table.rows[ids] = total / torch.bincount(group, minlength=len(ids))[:, None]
+        said = torch.cat(self._values)
+        total = said.new_zeros(len(ids), said.shape[1]).index_add_(0, group, said)
+        mean = total / torch.bincount(group, minlength=len(ids))[:, None]
+        self._table.rows[ids] = mean if self._settle is None else self._settle(mean)

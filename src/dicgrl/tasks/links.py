@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dicgrl.ask.links import LinkAsking
     from dicgrl.ask.names import Names
-    from dicgrl.common.options import Section
+    from dicgrl.common.options import Section, Sections
     from dicgrl.models import KnowledgeModel
     from dicgrl.trainers import LinkTrainer, Trainer
 
@@ -50,6 +50,21 @@ class LinkPrediction(Task, name="link-prediction"):
         from dicgrl.training import LOSSES
 
         return {"loss": {name: loss.Settings for name, loss in LOSSES.items()}}
+
+    @override
+    def suited(self, model: str) -> Mapping[str, Any]:
+        from dicgrl.models import scorer
+
+        return scorer(model).defaults
+
+    @override
+    def check(self, settings: Sections) -> None:
+        from dicgrl.models.division import VectorSettings
+        from dicgrl.models.knowledge import check_multiple
+
+        vectors = settings.of(VectorSettings)
+        used = settings.top if settings.components else 1
+        check_multiple(settings.model, vectors.active // used, used)
 
     @override
     def trainer_type(self) -> type[LinkTrainer]:

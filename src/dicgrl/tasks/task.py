@@ -66,6 +66,19 @@ class Task(ABC):
         """Settings that name a component, and the settings of each component by its name."""
         return {}
 
+    def suited(self, model: str) -> Mapping[str, Any]:
+        """Values that a model begins with instead of the usual defaults, by name."""
+        del model
+        return {}
+
+    def check(self, settings: Sections) -> None:
+        """Refuse settings that are sound one by one, but not together with the model.
+
+        Raises:
+            UserError: They are not.
+        """
+        del settings
+
     @abstractmethod
     def trainer_type(self) -> type[Trainer]:
         """What holds its graphs and models."""

@@ -1,7 +1,7 @@
 """Losses on scores of positive and negative triples, weighted per example.
 
-Each takes positives [b], negatives [b, m], a mask of the negatives that exist ([b, m] or None) and
-weights [b], and returns the weighted mean over the examples.
+Each takes positives [b], negatives [b, m], other heads first, a mask of the negatives that exist
+([b, m] or None) and weights [b], and returns the weighted mean over the examples.
 """
 
 from __future__ import annotations
@@ -21,13 +21,18 @@ from dicgrl.kernels import available
 
 @dataclass(frozen=True)
 class LossSettings(Section):
-    """Settings of a loss."""
+    """Settings of a loss: arguments of its class, of the same names."""
+
+
+@dataclass(frozen=True)
+class MarginSettings(LossSettings):
+    """Settings of a loss with a margin."""
 
     margin: float = option(9.0, "Margin of the loss.")
 
 
 @dataclass(frozen=True)
-class AdversarialSettings(LossSettings):
+class AdversarialSettings(MarginSettings):
     """Settings of a loss that weighs negatives by how likely the model finds them."""
 
     temperature: float = option(1.0, "Sharpness of the self-adversarial weights.", least=0)
@@ -57,7 +62,7 @@ class _PairLoss:
     margin: float
     temperature: float = field(default=0.0, init=False, repr=False)
     name: ClassVar[str]
-    Settings: ClassVar[type[LossSettings]] = LossSettings
+    Settings: ClassVar[type[LossSettings]] = MarginSettings
 
     def __call__(
         self, positive: Tensor, negative: Tensor, mask: Tensor | None, weight: Tensor
@@ -145,18 +150,52 @@ class SelfAdversarial(_PairLoss):
         return (F.softplus(-positive - self.margin) + (share * wrong).sum(-1)) / 2
 
 
+@dataclass(frozen=True, slots=True)
+class Softmax(_PairLoss):
+    """Cross entropy of the positive among its negatives, those of each side apart.
+
+    -log(exp f(positive) / (exp f(positive) + sum exp f(negative))), the mean of both sides.
+    """
+
+    margin: float = field(default=0.0, init=False, repr=False)
+    name: ClassVar[str] = "softmax"
+    Settings: ClassVar[type[LossSettings]] = LossSettings
+
+    @override
+    def each(self, positive: Tensor, negative: Tensor, mask: Tensor | None) -> Tensor:
+        if mask is not None:
+            negative = negative.masked_fill(~mask, -torch.inf)
+        own, total = positive[:, None], torch.zeros_like(positive)
+        for side in sides(negative):
+            total = total + torch.cat([own, side], 1).logsumexp(1) - positive
+        return total / 2
+
+    @override
+    def level(self, positive: Tensor) -> Tensor:
+        return positive[:, None]
+
+
 LOSSES: dict[str, type[_PairLoss]] = {
-    kind.name: kind for kind in (SoftMargin, MarginRanking, SelfAdversarial)
+    kind.name: kind for kind in (SoftMargin, MarginRanking, SelfAdversarial, Softmax)
 }
 
 
 def make_loss(name: str, margin: float, temperature: float) -> Loss:
-    """The loss of that name; `temperature` counts for the self-adversarial one."""
+    """The loss of that name; `temperature` counts for the self-adversarial one alone.
+
+    The softmax has no margin either.
+    """
     if name not in LOSSES:
         raise unknown_name("loss", name, LOSSES)
     if name == "selfadversarial":
         return SelfAdversarial(margin, temperature)
-    return LOSSES[name](margin)
+    return LOSSES[name](margin) if name != "softmax" else Softmax()
+
+
+def sides(negative: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores of other heads and of other tails, which `NegativeSampler.corrupt` put together."""
+    heads = negative.shape[1] // 2
+    return negative[:, :heads], negative[:, heads:]
 
 
 def weighted_mean(each: Tensor, weight: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ class LinkTraining(Section):
     """How triples are learned."""
 
     loss: str = option(
-        "selfadversarial", "selfadversarial, softmargin or margin.", choices=tuple(LOSSES)
+        "selfadversarial", "selfadversarial, softmargin, margin or softmax.", choices=tuple(LOSSES)
     )
     negatives: int = option(64, "Negatives per triple.", least=1)
     weighting: str = option(

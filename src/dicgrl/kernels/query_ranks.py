@@ -1,4 +1,4 @@
-"""TransE's ranks without its scores: distances to all candidates are compared where they are made.
+"""Ranks without scores: distances of queries to all candidates are compared where they are made.
 
 A program holds a tile of queries x candidates and walks over the dimensions; of the distances only
 two counts per query leave it. One launch serves all relations: a tile of queries has one relation,
@@ -7,8 +7,10 @@ are bits of a mask (`dicgrl.kernels.ranking`).
 
 Ties must be exact, so the distance of the true answer, which `_truth` computes beforehand, is made
 by the same operations in the same order as those of the candidates: one dimension after the other,
-with explicit fused multiply-adds where there is a product. For p = 2 squares are compared. The
-reference is `Ranker` in PyTorch.
+with explicit fused multiply-adds where there is a product. For the norm 2 squares are compared, and
+the distance of a dot product is its negative. A matrix product by tensor cores would be faster, but
+does not promise that a pair is rounded alike wherever it stands in a tile. The reference is
+`Ranker` in PyTorch.
 """
 
 from __future__ import annotations
@@ -18,15 +20,22 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from dicgrl.kernels.batch import Compare
+
 QUERIES, CANDIDATES = 8, 512  # tile of a program
 _WARPS = 4
 _ROWS = 128  # queries of a program of `_truth`
 
 
 def truth(
-    queries: Tensor, entities: Tensor, answers: Tensor, chosen: Tensor | None, size: int, p: int
+    queries: Tensor,
+    entities: Tensor,
+    answers: Tensor,
+    chosen: Tensor | None,
+    size: int,
+    compare: Compare,
 ) -> Tensor:
-    """Distances of the true answers, [q]; squared for p = 2.
+    """Distances of the true answers, [q]; squared for the norm 2.
 
     Args:
         queries: What the answers' vectors are compared with, [q, l].
@@ -34,13 +43,13 @@ def truth(
         answers: Entities, [q].
         chosen: Components of an entity that a query looks at, [q, n]; None for all of it.
         size: Length of a component.
-        p: Norm, 1 or 2.
+        compare: What a distance is.
     """
     found = torch.empty(len(queries), device=queries.device, dtype=queries.dtype)
     _truth[(triton.cdiv(len(queries), _ROWS),)](
         queries, entities, answers, chosen, found, len(queries),
         stride=entities.shape[1], size=size, parts=queries.shape[1] // size,
-        ROUTED=chosen is not None, SQUARED=p == 2, ROWS=_ROWS,
+        ROUTED=chosen is not None, COMPARE=compare, ROWS=_ROWS,
     )  # fmt: skip
     return found
 
@@ -55,7 +64,7 @@ def count(
     tiles: tuple[Tensor, Tensor],
     higher: Tensor,
     equal: Tensor,
-    p: int,
+    compare: Compare,
 ) -> None:
     """Add the numbers of candidates that are nearer than the true answer, and as near.
 
@@ -69,7 +78,7 @@ def count(
         tiles: First query of each tile and the one after its last.
         higher: Counts, [q], int32, added to.
         equal: Likewise.
-        p: Norm, 1 or 2.
+        compare: What a distance is.
     """
     # A thread holds all queries of a tile and a few candidates side by side. Both are laid out so
     # that one dimension of a tile is contiguous and complete: the loop has neither masks nor
@@ -84,23 +93,43 @@ def count(
     _count[(len(tiles[0]), number)](
         tiled, lines, threshold, bits, chosen, *tiles, higher, equal,
         len(candidates), lines.shape[1], bits.shape[1],
-        size=size, parts=queries.shape[1] // size, ROUTED=chosen is not None, SQUARED=p == 2,
+        size=size, parts=queries.shape[1] // size, ROUTED=chosen is not None, COMPARE=compare,
         QUERIES=QUERIES, CANDIDATES=CANDIDATES,
-        UNROLL=next(step for step in (4, 5, 3, 2, 1) if size % step == 0), num_warps=_WARPS,
+        UNROLL=_unroll(size, compare), num_warps=_WARPS,
     )  # fmt: skip
 
 
+def _unroll(size: int, compare: Compare) -> int:
+    """Dimensions that a pass of the loop takes; a complex number has two."""
+    steps = (4, 10, 6, 2) if compare == "modulus" else (4, 5, 3, 2, 1)
+    return next(step for step in steps if size % step == 0)
+
+
+# These two alone decide how a distance is rounded.
 @triton.jit
-def _added(total, difference, SQUARED: tl.constexpr):  # type: ignore[no-untyped-def]
-    """A distance with one more dimension; the one place that decides how it is rounded."""
-    return tl.fma(difference, difference, total) if SQUARED else total + tl.abs(difference)
+def _added(total, q, c, COMPARE: tl.constexpr):  # type: ignore[no-untyped-def]
+    """A distance with one more dimension."""
+    if COMPARE == "dot":
+        total = tl.fma(-q, c, total)
+    elif COMPARE == "l2":
+        total = tl.fma(q - c, q - c, total)
+    else:
+        total = total + tl.abs(q - c)
+    return total
+
+
+@triton.jit
+def _added_modulus(total, q_real, q_imaginary, c_real, c_imaginary):  # type: ignore[no-untyped-def]
+    """A distance with one more complex dimension."""
+    real, imaginary = q_real - c_real, q_imaginary - c_imaginary
+    return total + tl.sqrt(tl.fma(imaginary, imaginary, real * real))
 
 
 @triton.jit(do_not_specialize=["count"])
 def _truth(  # type: ignore[no-untyped-def]
     queries, entities, answers, chosen, found, count,
     stride: tl.constexpr, size: tl.constexpr, parts: tl.constexpr,
-    ROUTED: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,
+    ROUTED: tl.constexpr, COMPARE: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     inside = row < count
@@ -110,10 +139,17 @@ def _truth(  # type: ignore[no-untyped-def]
         at = entity * stride
         if ROUTED:
             at += tl.load(chosen + row * parts + part, mask=inside, other=0) * size
-        for k in range(size):
-            q = tl.load(queries + (row * parts + part) * size + k, mask=inside, other=0.0)
-            c = tl.load(entities + at + k, mask=inside, other=0.0)
-            total = _added(total, q - c, SQUARED)
+        q_at = queries + (row * parts + part) * size
+        c_at = entities + at
+        for k in range(0, size, 2 if COMPARE == "modulus" else 1):
+            q = tl.load(q_at + k, mask=inside, other=0.0)
+            c = tl.load(c_at + k, mask=inside, other=0.0)
+            if COMPARE == "modulus":
+                q_imaginary = tl.load(q_at + k + 1, mask=inside, other=0.0)
+                c_imaginary = tl.load(c_at + k + 1, mask=inside, other=0.0)
+                total = _added_modulus(total, q, q_imaginary, c, c_imaginary)
+            else:
+                total = _added(total, q, c, COMPARE)
     tl.store(found + row, total, mask=inside)
 
 
@@ -121,7 +157,7 @@ def _truth(  # type: ignore[no-untyped-def]
 def _count(  # type: ignore[no-untyped-def]
     tiled, lines, threshold, bits, chosen, tile_first, tile_stop, higher, equal,
     candidate_count, line_length, words,
-    size: tl.constexpr, parts: tl.constexpr, ROUTED: tl.constexpr, SQUARED: tl.constexpr,
+    size: tl.constexpr, parts: tl.constexpr, ROUTED: tl.constexpr, COMPARE: tl.constexpr,
     QUERIES: tl.constexpr, CANDIDATES: tl.constexpr, UNROLL: tl.constexpr,
 ):  # fmt: skip
     tile = tl.program_id(0).to(tl.int64)
@@ -137,10 +173,15 @@ def _count(  # type: ignore[no-untyped-def]
         line = (tl.load(chosen + first * parts + part) if ROUTED else part) * size
         c_at = lines + line.to(tl.int64) * line_length + column[None, :]
         for _ in range(0, size, UNROLL):
-            for j in tl.static_range(UNROLL):
+            for j in tl.static_range(0, UNROLL, 2 if COMPARE == "modulus" else 1):
                 c = tl.load(c_at + j * line_length)
                 q = tl.load(q_at + j * QUERIES)
-                total = _added(total, q - c, SQUARED)
+                if COMPARE == "modulus":
+                    c_imaginary = tl.load(c_at + (j + 1) * line_length)
+                    q_imaginary = tl.load(q_at + (j + 1) * QUERIES)
+                    total = _added_modulus(total, q, q_imaginary, c, c_imaginary)
+                else:
+                    total = _added(total, q, c, COMPARE)
             c_at += UNROLL * line_length
             q_at += UNROLL * QUERIES
     row = first + place

@@ -1,0 +1,69 @@
+"""Which rows a triple's vectors are made of, and whether they may change, inside kernels.
+
+With n of K components, `chosen` says which rows of an entity make its vector; they are the same for
+all entities of a triple.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def columns_of(  # type: ignore[no-untyped-def]
+    chosen, triple, dims, size: tl.constexpr, parts: tl.constexpr, ROUTED: tl.constexpr
+):
+    """Where the coordinates of a triple's vectors lie within an entity's rows."""
+    columns = dims
+    if ROUTED:
+        part = tl.minimum(dims // size, parts - 1)
+        columns = tl.load(chosen + triple * parts + part) * size + dims % size
+        if size % 4 == 0:  # four coordinates lie where one access reaches them
+            columns = tl.max_contiguous(tl.multiple_of(columns, 4), 4)
+        elif size % 2 == 0:
+            columns = tl.max_contiguous(tl.multiple_of(columns, 2), 2)
+    return columns
+
+
+@triton.jit
+def row_of(  # type: ignore[no-untyped-def]
+    chosen, triple, ids, part, parts: tl.constexpr, count: tl.constexpr, ROUTED: tl.constexpr
+):
+    """The row of an entity, or of a divided relation, for one of the chosen components."""
+    row = ids * count
+    if ROUTED:
+        row += tl.load(chosen + triple * parts + part)
+    return row
+
+
+@triton.jit
+def movable(  # type: ignore[no-untyped-def]
+    pace, chosen, triple, ids, there,
+    parts: tl.constexpr, count: tl.constexpr, ROUTED: tl.constexpr,
+):  # fmt: skip
+    """Which entities (or divided relations) have a row among the chosen ones that may change."""
+    fastest = tl.load(
+        pace + row_of(chosen, triple, ids, 0, parts, count, ROUTED), mask=there, other=0.0
+    )
+    for part in tl.static_range(1, parts):
+        row = row_of(chosen, triple, ids, part, parts, count, ROUTED)
+        fastest = tl.maximum(fastest, tl.load(pace + row, mask=there, other=0.0))
+    return there & (fastest > 0.0)
+
+
+@triton.jit
+def asked_of(  # type: ignore[no-untyped-def]
+    pace, relation_pace, attention_pace, chosen, triple, end, relation,
+    parts: tl.constexpr, count: tl.constexpr,
+    ROUTED: tl.constexpr, DIVIDED: tl.constexpr, GATED: tl.constexpr,
+):  # fmt: skip
+    """Whether what negatives are compared with may change: the end that stays, or the relation."""
+    asked = movable(pace, chosen, triple, end, True, parts, count, ROUTED)
+    if DIVIDED:
+        asked |= movable(relation_pace, chosen, triple, relation, True, parts, count, ROUTED)
+    else:
+        asked |= tl.load(relation_pace + relation) > 0.0
+    if GATED:
+        asked |= tl.load(attention_pace + relation) > 0.0
+    return asked

@@ -1,0 +1,269 @@
+"""How well a candidate fits a query, both real vectors: their product, or how near they are.
+
+Each has a differentiable form, which the others are tested against, one for all pairs of queries
+and candidates, and one for the blocks of a training batch, whose slopes are written down.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from dicgrl.kernels.batch import Compare
+from dicgrl.models.queries.numbers import as_complex
+
+_BLOCK = 100_000  # numbers of a block for one core, well inside its second-level cache
+_TILE = 32  # rows and columns of a matrix product come in multiples of it
+_LEAST = 1e-30  # a squared modulus below it counts as zero
+
+
+class Slopes(NamedTuple):
+    """Gradients of a block.
+
+    Attributes:
+        candidates: Of the candidates' vectors, [k, m, l].
+        queries: Of the queries, [k, l]; None where nobody asks.
+        gates: What both pull at the gates of the components, [k, n]: vector times gradient, summed
+            over a component; None where nobody asks.
+    """
+
+    candidates: Tensor
+    queries: Tensor | None
+    gates: Tensor | None
+
+
+class Likeness(ABC):
+    """phi(q, x) of queries and candidates; higher is more alike."""
+
+    @property
+    def compare(self) -> Compare | None:
+        """What kernels call it; None where they do not know it."""
+        return None
+
+    @abstractmethod
+    def of(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        """Of vectors [..., l] whose leading shapes broadcast, [...]; differentiable."""
+
+    @abstractmethod
+    def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        """Of each of q queries [q, l] and each of c candidates [c, l], [q, c].
+
+        The same pair is rounded alike wherever it stands: a tie is a tie.
+        """
+
+    @abstractmethod
+    def block_(self, x: Tensor, queries: Tensor) -> Tensor:
+        """Of queries [k, l] and m candidates x of each, [k, m, l], which it overwrites; [k, m]."""
+
+    def pull(self, scores: Tensor, upstream: Tensor) -> Tensor:
+        """What the slopes of a block are multiplied by, given its scores and their gradient."""
+        del scores
+        return upstream
+
+    @abstractmethod
+    def slopes_(
+        self, x: Tensor, queries: Tensor, pull: Tensor, parts: int, asked: bool = True
+    ) -> Slopes:
+        """Gradients of a block.
+
+        Args:
+            x: The candidates, [k, m, l], overwritten.
+            queries: [k, l].
+            pull: What `pull` gave, [k, m].
+            parts: Components of a vector whose gates want a gradient; 0 where they want none.
+            asked: Whether queries and gates want one at all.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Dot(Likeness):
+    """Sum of q_i x_i."""
+
+    @property
+    @override
+    def compare(self) -> Compare:
+        return "dot"
+
+    @override
+    def of(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        return (queries * candidates).sum(-1)
+
+    @override
+    def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        # What is left over at the edge of a matrix is summed up in another order.
+        rows, columns = len(queries), len(candidates)
+        product = _padded(queries) @ _padded(candidates).T
+        return product[:rows, :columns]
+
+    @override
+    def block_(self, x: Tensor, queries: Tensor) -> Tensor:
+        # The other way round a CPU takes twenty times as long.
+        return torch.bmm(queries[:, None], x.transpose(1, 2))[:, 0]
+
+    @override
+    def slopes_(
+        self, x: Tensor, queries: Tensor, pull: Tensor, parts: int, asked: bool = True
+    ) -> Slopes:
+        d_queries = torch.bmm(pull[:, None], x)[:, 0] if asked else None
+        gates = None
+        if d_queries is not None and parts:  # as much by the candidates as by the query
+            gates = 2 * by_part(queries * d_queries, parts)
+        torch.mul(pull[..., None], queries[:, None], out=x)
+        return Slopes(x, d_queries, gates)
+
+
+class Nearness(Likeness):
+    """Minus the size of x - q, a sum over the coordinates or their squares."""
+
+    @abstractmethod
+    def sizes_(self, difference: Tensor) -> Tensor:
+        """Sizes [...] of differences [..., l], which it may overwrite."""
+
+    @abstractmethod
+    def _directions_(self, difference: Tensor) -> Tensor:
+        """The gradient of the size up to a factor of its own; overwrites the difference."""
+
+    @abstractmethod
+    def _each(self, difference: Tensor) -> Tensor:
+        """Difference times direction; its sum over a component is what is asked for, [..., c]."""
+
+    @override
+    def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        if torch.is_grad_enabled():
+            return self.of(queries[:, None], candidates[None])
+        # Many times as fast as broadcasting: a few passes over a block that stays in the cache.
+        width = max(queries.shape[1], 1)
+        found = queries.new_empty(len(queries), len(candidates))
+        cores = 1024 if queries.is_cuda else torch.get_num_threads()
+        height = max(_BLOCK * cores // width, 1)
+        scratch = queries.new_empty(min(height, len(candidates)), queries.shape[1])
+        for first in range(0, len(candidates), height):
+            block = candidates[first : first + height]
+            difference = scratch[: len(block)]
+            for query, sizes in zip(queries, found[:, first : first + height], strict=True):
+                torch.sub(block, query, out=difference)
+                sizes.copy_(self.sizes_(difference))
+        return found.neg_()
+
+    @override
+    def block_(self, x: Tensor, queries: Tensor) -> Tensor:
+        return self.sizes_(x.sub_(queries[:, None])).neg_()
+
+    @override
+    def pull(self, scores: Tensor, upstream: Tensor) -> Tensor:
+        return -upstream
+
+    @override
+    def slopes_(
+        self, x: Tensor, queries: Tensor, pull: Tensor, parts: int, asked: bool = True
+    ) -> Slopes:
+        difference = x.sub_(queries[:, None])
+        gates = None
+        if asked and parts:  # a size grows with both of its sides
+            gates = torch.einsum("bm,bmn->bn", pull, by_part(self._each(difference), parts))
+        slope = self._directions_(difference)
+        d_queries = torch.bmm(pull[:, None], slope)[:, 0].neg_() if asked else None
+        return Slopes(slope.mul_(pull[..., None]), d_queries, gates)
+
+
+@dataclass(frozen=True, slots=True)
+class Norm(Nearness):
+    """-||q - x||_p.
+
+    Attributes:
+        p: 1 or 2.
+    """
+
+    p: int
+
+    @property
+    @override
+    def compare(self) -> Compare:
+        return "l1" if self.p == 1 else "l2"
+
+    @override
+    def of(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        difference = queries - candidates
+        if self.p == 1:
+            return difference.abs().sum(-1).neg()
+        # Its gradient is 0 at distance 0, where that of a square root is not a number.
+        distance: Tensor = torch.linalg.vector_norm(difference, dim=-1)
+        return distance.neg()
+
+    @override
+    def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        if not queries.is_cuda and not torch.is_grad_enabled():
+            return Nearness.matrix(self, queries, candidates)
+        # The matrix-product form of the Euclidean distance loses the digits that decide ties.
+        mode = "donot_use_mm_for_euclid_dist"
+        distances: Tensor = torch.cdist(queries, candidates, float(self.p), compute_mode=mode)
+        return distances.neg_()
+
+    @override
+    def sizes_(self, difference: Tensor) -> Tensor:
+        # Many times as fast as `vector_norm` on a CPU.
+        if self.p == 1:
+            return difference.abs_().sum(-1)
+        return difference.square_().sum(-1).sqrt_()
+
+    @override
+    def pull(self, scores: Tensor, upstream: Tensor) -> Tensor:
+        return -upstream if self.p == 1 else torch.where(scores < 0, upstream / scores, 0.0)
+
+    @override
+    def _directions_(self, difference: Tensor) -> Tensor:
+        return difference.sign_() if self.p == 1 else difference
+
+    @override
+    def _each(self, difference: Tensor) -> Tensor:
+        return difference.abs() if self.p == 1 else difference.square()
+
+
+@dataclass(frozen=True, slots=True)
+class Modulus(Nearness):
+    """-sum of |q_j - x_j| over complex numbers, their two parts side by side."""
+
+    @property
+    @override
+    def compare(self) -> Compare:
+        return "modulus"
+
+    @override
+    def of(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        # The gradient of a complex modulus is 0 at 0, where that of a square root is no number.
+        return as_complex(queries - candidates).abs().sum(-1).neg()
+
+    @override
+    def sizes_(self, difference: Tensor) -> Tensor:
+        return self._each(difference).sum(-1)
+
+    @override
+    def _directions_(self, difference: Tensor) -> Tensor:
+        as_complex(difference).mul_(_squares(difference).clamp_(min=_LEAST).rsqrt_())
+        return difference
+
+    @override
+    def _each(self, difference: Tensor) -> Tensor:
+        return _squares(difference).sqrt_()
+
+
+def by_part(values: Tensor, parts: int) -> Tensor:
+    """Sums over each of so many components, [..., l] to [..., parts]."""
+    return values.view(*values.shape[:-1], parts, values.shape[-1] // parts).sum(-1)
+
+
+def _squares(numbers: Tensor) -> Tensor:
+    """Squared moduli of complex numbers; several times as fast as `abs` on a CPU."""
+    real, imaginary = numbers[..., 0::2], numbers[..., 1::2]
+    return torch.addcmul(real * real, imaginary, imaginary)
+
+
+def _padded(rows: Tensor) -> Tensor:
+    """The same with rows of zeros, so that their number is a multiple of a tile's."""
+    missing = -len(rows) % _TILE
+    return torch.nn.functional.pad(rows, (0, 0, 0, missing)) if missing else rows
