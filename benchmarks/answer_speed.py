@@ -37,7 +37,13 @@ from dicgrl.models import KnowledgeModel
 from dicgrl.trainers import LinkTrainer
 
 Question = tuple[str, str, None]
-PYKEEN = {"transe": "TransE", "distmult": "DistMult", "complex": "ComplEx", "rotate": "RotatE"}
+# Models of PyKEEN, and how many real numbers one of its vectors has for each of its length.
+PYKEEN = {
+    "transe": ("TransE", 1),
+    "distmult": ("DistMult", 1),
+    "complex": ("ComplEx", 2),
+    "rotate": ("RotatE", 2),
+}
 
 
 def asking_of(asked: argparse.Namespace, **division: Any) -> LinkAsking:
@@ -73,9 +79,10 @@ def pykeen(
         torch.from_numpy(some), num_entities=asked.entities, num_relations=RELATIONS
     )
     norm = {"scoring_fct_norm": 1} if asked.model == "transe" else {}
-    kind = getattr(pykeen.models, PYKEEN[asked.model])
-    model: Any = kind(
-        triples_factory=factory, embedding_dim=asked.length, random_seed=0, **norm
+    name, numbers = PYKEEN[asked.model]
+    length = asked.length // numbers
+    model: Any = getattr(pykeen.models, name)(
+        triples_factory=factory, embedding_dim=length, random_seed=0, **norm
     ).to(asked.device)
     if asked.model == "transe":
         weights = (model.entity_representations[0], model.relation_representations[0])
@@ -88,7 +95,7 @@ def pykeen(
         for head, relation, _ in questions:
             table = predict_target(model, head=int(head), relation=int(relation)).df
             labels = [str(tail) for tail in table["tail_id"].head(asked.k + 1)]
-            # It answers with the entity of the question, too.
+            # PyKEEN answers with the entity of the question, too.
             found.append([label for label in labels if label != head][: asked.k])
         return found
 
@@ -127,16 +134,16 @@ def main() -> None:
         measure("PyKEEN", many, theirs, share)
     measure("dicgrl", many, lambda: plain.predict_links(questions, k=asked.k))
     seen = plain.among("seen")
-    measure("dicgrl, among seen", many, lambda: seen.predict_links(questions, k=asked.k))
+    measure("among seen", many, lambda: seen.predict_links(questions, k=asked.k))
     measure(
-        "dicgrl, one at a time",
+        "one at a time",
         many,
         lambda: [plain.predict_links([each], k=asked.k) for each in few],
         share,
     )
     divided = asking_of(asked, components=8, top=4)
-    measure("dicgrl, top 4 of 8", many, lambda: divided.predict_links(questions, k=asked.k))
-    measure("dicgrl, relations", len(pairs), lambda: plain.predict_relations(pairs, k=asked.k))
+    measure("top 4 of 8", many, lambda: divided.predict_links(questions, k=asked.k))
+    measure("relations of pairs", len(pairs), lambda: plain.predict_relations(pairs, k=asked.k))
     same = None
     if theirs is not None and asked.model == "transe":
         mine = [{one.label for one in each} for each in plain.predict_links(few, k=asked.k)]
