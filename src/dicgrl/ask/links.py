@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -50,9 +51,8 @@ class LinkAsking(Asking):
 
     @override
     def among(self, candidates: Among) -> Self:
-        wanted = Candidates(self.graph, self.names, candidates)
-        asking = type(self)(self.trainer, self.names)
-        asking._candidates = wanted
+        asking = copy(self)
+        asking._candidates = Candidates(self.graph, self.names, candidates)
         return asking
 
     @property
