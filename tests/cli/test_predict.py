@@ -25,12 +25,13 @@ def test_predict_answers_with_names_scores_and_what_is_known(cli: Cli) -> None:
     answers = json.loads(out)
     expected = Learner.load("divided", device="cpu").predict(head="e1", relation="plus 2", k=3)
     assert [a["label"] for a in answers] == [a.label for a in expected]
-    assert all(a.keys() == {"label", "name", "score", "known", "held_out"} for a in answers)
+    keys = {"label", "name", "score", "known", "held_out", "probability"}
+    assert all(a.keys() == keys and 0 < a["probability"] < 1 for a in answers)
     assert [a["score"] for a in answers] == sorted((a["score"] for a in answers), reverse=True)
     code, out, err = cli(*question, "-k", "99")
     assert (code, err) == (0, "")
     assert out.startswith("Number One -- plus 2 -- ?\n")
-    assert "Number Three (e3)" in out and "known" in out and "new" in out
+    assert "Number Three (e3)" in out and "known" in out and "new" in out and "probability" in out
 
 
 def test_predict_asks_for_any_of_the_three_and_for_classes(cli: Cli) -> None:

@@ -6,12 +6,14 @@ A question is a triple of ids, one of which is `ASKED_ID`: what stands there is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from dicgrl.ask.probabilities import Masses
+from dicgrl.evaluation.calibration import Calibration
 from dicgrl.evaluation.ranks import MEMORY_BOUND, row_blocks
 from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray
 from dicgrl.models.knowledge import Side
@@ -32,17 +34,31 @@ class Answers(NamedTuple):
         scores: Their scores.
         known: Which make a training triple.
         held_out: Which make a validation or test triple, and no training triple.
+        probabilities: How often such answers are right; None without a calibration.
     """
 
     ids: IntArray
     scores: FloatArray
     known: BoolArray
     held_out: BoolArray
+    probabilities: FloatArray | None = None
+
+    def told(self) -> list[float | None]:
+        """The probabilities, None for each where there are none."""
+        if self.probabilities is None:
+            return [None] * len(self.ids)
+        told: list[float | None] = self.probabilities.tolist()
+        return told
 
 
 @torch.no_grad()
 def best_answers(
-    trainer: LinkTrainer, questions: IntArray, k: int, *, new: bool = False
+    trainer: LinkTrainer,
+    questions: IntArray,
+    k: int,
+    *,
+    new: bool = False,
+    calibration: Calibration | None = None,
 ) -> list[Answers]:
     """The k best answers to each question [q, 3].
 
@@ -54,6 +70,7 @@ def best_answers(
         questions: Triples by ids, with `ASKED_ID` in one column each.
         k: How many answers, at most.
         new: Leave out training, validation and test triples.
+        calibration: What makes probabilities of scores; there are none without it.
     """
     found: dict[int, Answers] = {}
     columns = (questions == ASKED_ID).argmax(1)
@@ -61,7 +78,7 @@ def best_answers(
         for asked in (HEAD, RELATION, TAIL):
             of_side = np.flatnonzero(columns == asked)
             if len(of_side):
-                answers = _Side(trainer, questions[of_side], asked, new).answers(k)
+                answers = _Side(trainer, questions[of_side], asked, new).answers(k, calibration)
                 found.update(zip(of_side.tolist(), answers, strict=True))
     return [found[row] for row in range(len(questions))]
 
@@ -93,17 +110,21 @@ class _Side:
             known = torch.from_numpy(facts).to(trainer.device)
             self._known = KnownAnswers.of(known, asked, trainer.model.num_relations)
 
-    def answers(self, k: int) -> list[Answers]:
+    def answers(self, k: int, calibration: Calibration | None) -> list[Answers]:
         """The best answers to each question."""
         model, graph = self._trainer.model, self._trainer.graph
         among = model.num_relations if self._asked == RELATION else model.num_entities
         k = min(k, among)
         ids = np.empty((len(self._questions), k), dtype=np.int64)
         scores = np.empty(ids.shape, dtype=np.float32)
+        masses = calibration and Masses(self._trainer, calibration, self._questions, self._asked)
+        every = torch.arange(among, device=self._triples.device)
         for rows in self._blocks(among):
             found = self._scores(rows)
             self._leave_out(found, rows)
             found.masked_fill_(found.isnan(), -torch.inf)
+            if masses:
+                masses.add(rows, found, every)
             best = found.topk(k)
             at = rows.cpu().numpy()
             ids[at], scores[at] = best.indices.cpu().numpy(), best.values.cpu().numpy()
@@ -114,7 +135,9 @@ class _Side:
             triples = self._with(some, ids[some])
             known[some] = graph.contains(triples).reshape(ids[some].shape)
             held_out[some] = graph.holds_out(triples).reshape(ids[some].shape)
-        columns = (ids, scores, known, held_out)
+        columns: list[Any] = [ids, scores, known, held_out]
+        if masses:
+            columns.append(masses.probabilities(scores, known | held_out))
         there = scores > -np.inf
         return [
             Answers(*(column[row, left] for column in columns)) for row, left in enumerate(there)

@@ -98,6 +98,15 @@ class Questions(ABC):
         scores: list[float] = self.ask.for_links("score").score(triples)
         return scores
 
+    def probabilities(self, triples: Triples) -> list[float | None]:
+        """How likely labelled triples are as answers to (head, relation, ?); None: not known.
+
+        See docs/protocol.md for what a probability means. All candidates are scored for it, so
+        that it takes longer than `score`.
+        """
+        found: list[float | None] = self.ask.for_links("probabilities").probabilities(triples)
+        return found
+
     def measure(self, triples: Triples, *, by_relation: bool = False) -> dict[str, Any]:
         """How well the answers of labelled triples are found; see `LinkAsking.measure`."""
         asking = self.ask.for_links("measure")

@@ -85,7 +85,9 @@ def _predict_all(
             fields = [answer.label if field == ASKED_TEXT else field for field in question]
             fields += [answer.label] if len(question) == 1 else []
             other = "new" if len(question) > 1 else ""
-            typer.echo("\t".join([*fields, f"{answer.score:.6g}", state_of(answer, other)]))
+            said = "" if answer.probability is None else f"{answer.probability:.6g}"
+            cells = [*fields, f"{answer.score:.6g}", state_of(answer, other), said]
+            typer.echo("\t".join(cells))
     warn_of_unknown(len(unknown))
 
 
@@ -112,6 +114,10 @@ def similar(
 def score(
     folder: RunFolder,
     file: TripleFile,
+    probability: Annotated[
+        bool,
+        typer.Option("--probability", help="A probability, too; all candidates are scored for it."),
+    ] = False,
     skip_unknown: SkipUnknown = False,
     device: Device = "auto",
 ) -> None:
@@ -121,7 +127,7 @@ def score(
     asking = _loaded(folder, device).ask.for_links("score")
     lines = read_lines(asking, file, skip=skip_unknown)
     warn_of_unknown(lines.unknown)
-    for line in scored(asking, lines):
+    for line in scored(asking, lines, probability=probability):
         typer.echo(line)
 
 
