@@ -246,16 +246,11 @@ class LinkAsking(Asking):
         return found
 
     def explain(self, head: str, relation: str, tail: str, *, k: int = 10) -> Explanation:
-        """Why a triple matters: its components and what it would activate.
-
-        Args:
-            head: Label or name of the head.
-            relation: Label or name of the relation.
-            tail: Label or name of the tail.
-            k: How many old triples to list.
-        """
-        (row,) = self.ids([(head, relation, tail)])
-        return explain(self.trainer, self.names, row, whole_number("k", k, 0))
+        """Why a triple is likely; see `Questions.explain`."""
+        k = whole_number("k", k, 0)
+        rows = self.ids([(head, relation, tail)])
+        (probability,) = self.probability_rows(rows)
+        return explain(self.trainer, self.names, rows[0], k, probability)
 
     def readable(self, row: IntArray) -> tuple[str, str, str]:
         """Names of a triple by ids, [3]; labels where there are no names.

@@ -114,13 +114,13 @@ class Questions(ABC):
         return found
 
     def explain(self, head: str, relation: str, tail: str, *, k: int = 10) -> Explanation:
-        """Why a triple matters: its components and what it would activate.
+        """Why a triple is likely: facts that speak for it, and what it would activate.
 
         Args:
             head: Label or name of the head.
             relation: Label or name of the relation.
             tail: Label or name of the tail.
-            k: How many old triples to list.
+            k: How many facts of each kind, and old triples, to list.
         """
         found: Explanation = self.ask.for_links("explain").explain(head, relation, tail, k=k)
         return found

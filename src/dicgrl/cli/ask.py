@@ -171,7 +171,7 @@ def explain(
     k: Count = 10,
     as_json: Json = False,
 ) -> None:
-    """The components that a triple uses, and the old triples that it would activate and why."""
+    """Why a triple is likely: known facts that speak for it, and what it would activate."""
     from dicgrl.report.explanation_table import explanation_tables
 
     found = _loaded(folder, "cpu").explain(*triple, k=k)
