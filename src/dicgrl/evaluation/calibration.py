@@ -6,7 +6,8 @@ Two steps, each fitted for every relation and side with partial pooling (`evalua
    scaling, Guo et al. 2017): that an answer is far ahead of all others counts, not its bare score.
 2. What was said is compared with what came true: a logistic regression (Platt) of "is right" on the
    log odds of p, the logarithm of the answer's rank and whether it is first. Where a relation's
-   first answers are mostly wrong (the entity itself, of a symmetric relation) this says so.
+   first answers are mostly wrong (the entity itself, of a symmetric relation) this says so. Shares
+   are told by scales of the other half of the questions here, so that they are not overrated.
 
 A part has a few hundred validation questions for dozens of relations: too few for a free curve of
 each (isotonic regression), enough for five numbers that are drawn to those of the side. The
@@ -104,7 +105,7 @@ class Calibration:
         known, number, count = torch.unique(key, return_inverse=True, return_counts=True)
         side = known % SIDES
         own = fit_scales(asked.scores, asked.log_weight, number, scales[side], _SCALES)
-        features, right, question = _features(asked, own[number])
+        features, right, question = _features(asked, _by_the_others(asked, number, side))
         begin = torch.tensor(_BEGIN, dtype=torch.double).repeat(SIDES, 1)
         weak = torch.full((len(_BEGIN),), 10 * _POOL, dtype=torch.double)
         odds = fit_odds(features, right, asked.side[question], begin, weak)
@@ -202,6 +203,22 @@ def _sides(asked: Asked) -> Tensor:
     spread = there.std().clamp(min=1e-6) if len(there) > 1 else torch.ones((), dtype=torch.double)
     begin = (1 / spread).repeat(SIDES)
     return fit_scales(asked.scores, asked.log_weight, asked.side, begin, _POOL)
+
+
+def _by_the_others(asked: Asked, number: Tensor, side: Tensor) -> Tensor:
+    """A scale for each question, fitted on the other half of them, [q].
+
+    On the questions that they were fitted on scales look better than they are, the more so the
+    fewer questions a group has; the second step would believe them.
+    """
+    found = torch.empty(len(asked), dtype=torch.double)
+    half = torch.arange(len(asked)) % 2 == 0
+    for told in (half, ~half):
+        others = asked.at(~told)
+        pool = _sides(others)[side]
+        scales = fit_scales(others.scores, others.log_weight, number[~told], pool, _SCALES)
+        found[told] = scales[number[told]]
+    return found
 
 
 def _features(asked: Asked, scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
