@@ -16,7 +16,7 @@ import numpy as np
 from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray
 
 _SURE = 3.0  # standard errors
-_FEWEST = 50  # questions, or there is nothing to be sure of
+_FEWEST = 100  # questions, or there is nothing to be sure of
 _INFORMATION = 0.01  # share of what could be known, below which it is as good as nothing
 _LOST = 0.2  # share of what was answered that is a strong loss
 _UNSEEN = 0.1  # probability, by counting, of an answer that did not occur
