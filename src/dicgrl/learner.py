@@ -15,7 +15,7 @@ from typing_extensions import override
 from dicgrl.ask.asking import Asking, Prediction
 from dicgrl.ask.names import Names
 from dicgrl.ask.questions import Questions
-from dicgrl.ask.trust import examine, examined
+from dicgrl.ask.trust import examine, informed
 from dicgrl.common.devices import pick_device
 from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UserError
@@ -249,16 +249,7 @@ class Learner(Questions):
         return self._asking()
 
     def _asking(self) -> Asking:
-        asking = self.task.asking(self.trainer, self.names)
-        asking.examined = self._examined
-        return asking
-
-    def _examined(self) -> Mapping[str, Any]:
-        """What was found after the newest part; looked up now where an older version learned it."""
-        newest = self.reports[-1]
-        if not newest.calibration:
-            newest.calibration = examined(self._asking())
-        return newest.calibration
+        return informed(self.task.asking(self.trainer, self.names), self.reports)
 
     def fork(self, settings: Settings) -> Learner:
         """This learner after its first part, with another way to learn later ones.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from dicgrl import Learner
 from dicgrl.ask.support import Support, agreement, pulls
+from dicgrl.models import Scorer
 from dicgrl.training.known import HEAD, TAIL
 
 TOWNS, FIRMS, PEOPLE = 4, 8, 96
@@ -33,15 +38,27 @@ def facts() -> list[Triple]:
 HIDDEN = ("person0", "lives in", town_of(0))
 
 
-@pytest.fixture(scope="module", params=["plain", "divided"])
-def learner(request: pytest.FixtureRequest) -> Learner:
-    divided = {"components": 4, "top": 3} if request.param == "divided" else {}
+@pytest.fixture(scope="module", params=["plain", "divided", "product"])
+def learner(request: pytest.FixtureRequest) -> Iterator[Learner]:
+    changes: dict[str, Any] = {
+        "plain": {},
+        "divided": {"components": 4, "top": 3},
+        "product": {"loss": "softmargin", "margin": 0.0},
+    }[request.param]
+    model = "transe"
+    if request.param == "product":  # any score will do
+
+        class Product(Scorer, name="product-of-this-test"):
+            def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
+                return (head * relation * tail).sum(-1)
+
+        model = Product.name
     learner = Learner(
-        "transe", "lower", dim=24, epochs=60, lr=0.02, negatives=16, batch=128, device="cpu",
-        **divided,
-    )  # fmt: skip
+        model, "lower", dim=24, epochs=60, lr=0.02, negatives=16, batch=128, device="cpu", **changes
+    )
     learner.learn([fact for fact in facts() if fact != HIDDEN])
-    return learner
+    yield learner
+    Scorer.registry.pop("product-of-this-test", None)
 
 
 def of_kind(found: list[Support], kind: str) -> list[Support]:

@@ -19,6 +19,7 @@ from dicgrl.evaluation.calibration import Asked, Calibration, said_of
 from dicgrl.evaluation.reliability import reliability
 from dicgrl.evaluation.sample import sample_of, sample_sizes
 from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray
+from dicgrl.models import KnowledgeModel
 from dicgrl.trainers import LinkTrainer
 from dicgrl.training.known import HEAD, RELATION, TAIL
 
@@ -35,9 +36,14 @@ _NEAR, _FAR = 64, 64  # candidates of a question that are kept: the best, and so
 def most_facts(trainer: LinkTrainer) -> int:
     """How many facts there is time to ask about."""
     model = trainer.model
-    each = 2 * model.num_entities * (model.active + _PASSES)
+    each = 2 * model.num_entities * (_numbers(model) + _PASSES)
     work = _WORK.get(trainer.device.type, _WORK["cpu"])
     return min(max(work // max(each, 1), _LEAST), _FACTS)
+
+
+def _numbers(model: KnowledgeModel) -> int:
+    """How many numbers go into a score."""
+    return max(model.active, model.pair_bytes() // 4)
 
 
 def facts_within(trainer: LinkTrainer, split: str) -> tuple[IntArray, IntArray]:
@@ -64,7 +70,7 @@ def ask_about(trainer: LinkTrainer, facts: IntArray, *, relations: bool = True) 
     """
     pieces = [_asked_for(trainer, facts, column) for column in (HEAD, TAIL)]
     if relations and trainer.model.num_relations > 1:
-        few = max(_PAIRS // (trainer.model.num_relations * trainer.model.active), _LEAST)
+        few = max(_PAIRS // (trainer.model.num_relations * _numbers(trainer.model)), 1)
         pieces.append(_asked_for(trainer, facts[:: -(-len(facts) // few)], RELATION))
     return Asked.joined(pieces)
 

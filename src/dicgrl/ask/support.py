@@ -185,10 +185,15 @@ def _paths(triple: IntArray, ends: dict[int, _Around]) -> tuple[IntArray, FloatA
 def _about(
     graph: KnowledgeGraph, triple: IntArray, end: int, around: _Around
 ) -> tuple[IntArray, FloatArray]:
-    """Other facts of one entity: they neither link it to the other end nor answer the question."""
+    """Other facts of one entity, if others have them, too.
+
+    They neither link it to the other end of the triple nor answer its question.
+    """
     facts = graph.train[around.rows]
     answers = (facts[:, [end, RELATION]] == triple[[end, RELATION]]).all(1)
     kept = (around.others != triple[TAIL if end == HEAD else HEAD]) & ~answers
+    shared = [graph.times_answered(facts, side) > 1 for side in ("head", "tail")]
+    kept &= np.where(around.is_head, shared[1], shared[0])
     return around.rows[kept], around.strength[kept]
 
 
