@@ -69,10 +69,6 @@ ASKED_WRONG = {
         ("predict", "divided", "--head", "number one", "--relation", "plus 1"),
         ("unknown entity 'number one'", "did you mean 'Number One'"),
     ),
-    "explain: plain": (
-        ("explain", "plain", "--triple", "e1", "plus 1", "e2"),
-        ("plain model", "disentangled"),
-    ),
     "explain: nodes": (("explain", "nodes", "--triple", "a", "b", "c"), ("classifies nodes",)),
     "explain: two": (("explain", "divided", "--triple", "e1", "plus 1"), ("--triple", "3")),
     "explain: nothing": (("explain", "divided"), ("--triple",)),

@@ -6,7 +6,7 @@ A question is a triple of ids, one of which is `ASKED_ID`: what stands there is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +14,8 @@ from torch import Tensor
 
 from dicgrl.ask.best import Best
 from dicgrl.ask.candidates import Candidates
+from dicgrl.ask.probabilities import Masses
+from dicgrl.evaluation.calibration import Calibration
 from dicgrl.evaluation.ranks import MEMORY_BOUND, row_blocks
 from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray
 from dicgrl.models.knowledge import Side
@@ -24,7 +26,7 @@ from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
 ASKED_ID = -1  # in place of the id that a question asks for
 _TRIPLES = 1 << 14  # scored at a time, one by one
 _FACTS = 1 << 20  # looked up at a time
-_CHOOSING = 16  # bytes of a pair besides its score, where all scores of a question are the same
+_CHOOSING = 16  # bytes of a pair besides its score, for the masses and where all scores are equal
 
 
 class Answers(NamedTuple):
@@ -35,12 +37,21 @@ class Answers(NamedTuple):
         scores: Their scores.
         known: Which make a training triple.
         held_out: Which make a validation or test triple, and no training triple.
+        probabilities: How often such answers are right; None without a calibration.
     """
 
     ids: IntArray
     scores: FloatArray
     known: BoolArray
     held_out: BoolArray
+    probabilities: FloatArray | None = None
+
+    def told(self) -> list[float | None]:
+        """The probabilities, None for each where there are none."""
+        if self.probabilities is None:
+            return [None] * len(self.ids)
+        told: list[float | None] = self.probabilities.tolist()
+        return told
 
 
 @torch.no_grad()
@@ -51,6 +62,7 @@ def best_answers(
     *,
     new: bool = False,
     candidates: Candidates | None = None,
+    calibration: Calibration | None = None,
 ) -> list[Answers]:
     """The k best answers to each question [q, 3]; of equal scores the lower ids come first.
 
@@ -63,6 +75,7 @@ def best_answers(
         k: How many answers, at most.
         new: Leave out training, validation and test triples.
         candidates: The entities that answers are taken from; all unless given.
+        calibration: What makes probabilities of scores; there are none without it.
     """
     found: dict[int, Answers] = {}
     columns = (questions == ASKED_ID).argmax(1)
@@ -71,7 +84,7 @@ def best_answers(
             of_side = np.flatnonzero(columns == asked)
             if len(of_side):
                 side = _Side(trainer, questions[of_side], asked, new, candidates)
-                found.update(zip(of_side.tolist(), side.answers(k), strict=True))
+                found.update(zip(of_side.tolist(), side.answers(k, calibration), strict=True))
     return [found[row] for row in range(len(questions))]
 
 
@@ -110,8 +123,11 @@ class _Side:
             known = torch.from_numpy(facts).to(trainer.device)
             self._known = KnownAnswers.of(known, asked, trainer.model.num_relations)
 
-    def answers(self, k: int) -> list[Answers]:
+    def answers(self, k: int, calibration: Calibration | None) -> list[Answers]:
         """The best answers to each question."""
+        masses: Masses | None = None
+        if calibration is not None:
+            masses = Masses(self._trainer, calibration, self._questions, self._asked)
         groups = list(self._groups())
         k = min(k, max(len(candidates) for _, candidates in groups))
         best = Best(len(self._questions), k, self._triples.device)
@@ -124,8 +140,10 @@ class _Side:
                     ids = torch.from_numpy(some).to(self._triples.device)
                     scores = self._scores(rows[at], some, ids)
                     self._leave_out(scores, rows[at], ids)
+                    if masses:
+                        masses.add(rows[at], scores, ids)
                     best.add(rows[at], scores, ids)
-        return self._marked(best.ids.cpu().numpy(), best.scores.cpu().numpy())
+        return self._marked(best.ids.cpu().numpy(), best.scores.cpu().numpy(), masses)
 
     def _groups(self) -> Iterator[tuple[Tensor, IntArray]]:
         """Positions of questions, and the candidates that they share."""
@@ -182,7 +200,7 @@ class _Side:
         here = ids[place] == entity
         scores[row[here], place[here]] = -torch.inf
 
-    def _marked(self, ids: IntArray, scores: FloatArray) -> list[Answers]:
+    def _marked(self, ids: IntArray, scores: FloatArray, masses: Masses | None) -> list[Answers]:
         """Answers [q, k] with what is known of them; those without a score are left out."""
         graph = self._trainer.graph
         known, held_out = np.empty(ids.shape, np.bool_), np.empty(ids.shape, np.bool_)
@@ -192,7 +210,9 @@ class _Side:
             triples = self._with(some, ids[some])
             known[some] = graph.contains(triples).reshape(ids[some].shape)
             held_out[some] = graph.holds_out(triples).reshape(ids[some].shape)
-        columns = (ids, scores, known, held_out)
+        columns: list[Any] = [ids, scores, known, held_out]
+        if masses:
+            columns.append(masses.probabilities(scores, known | held_out))
         there = scores > -np.inf
         return [
             Answers(*(column[row, left] for column in columns)) for row, left in enumerate(there)

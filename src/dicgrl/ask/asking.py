@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,9 +31,11 @@ class Prediction:
     Attributes:
         label: The entity, relation or class.
         name: Its readable name; the label where there is none.
-        score: The model's score; higher means more likely. For classes a probability.
+        score: The model's score; higher means more likely. For classes its share of all.
         known: Whether it is a training fact already.
         held_out: Whether it is known, and held out to measure with: it was not learned.
+        probability: How often such answers are right (docs/protocol.md); None where there is
+            nothing to tell it from.
     """
 
     label: str
@@ -41,6 +43,7 @@ class Prediction:
     score: float
     known: bool
     held_out: bool = False
+    probability: float | None = None
 
 
 class Asking(ABC):
@@ -61,6 +64,8 @@ class Asking(ABC):
     def __init__(self, trainer: Trainer, names: Names) -> None:
         self.names = names
         self.device = trainer.device
+        #: What `examine` found after the newest part; the learner keeps it.
+        self.examined: Callable[[], Mapping[str, Any]] = dict
 
     def predict(
         self,
@@ -114,6 +119,26 @@ class Asking(ABC):
         self, file: SourceFile, k: int, new: bool, on_unknown: Callable[[], None] | None
     ) -> Iterator[Answered]:
         """Questions of a file with their answers; for the arguments see `ask.lines.answered`."""
+
+    def examine(self) -> dict[str, Any]:
+        """Look at what was learned, on held-out examples; empty where the task has no such look.
+
+        Returns:
+            What `dicgrl.ask.trust` reads: `basis` and `facts`, on what and on how many examples;
+            `fit`, what makes probabilities of scores; `found`, how much is answered.
+        """
+        return {}
+
+    def foresee(self) -> dict[str, Any]:
+        """The same of what has just arrived, before it is learned; empty where nothing is needed.
+
+        It is asked where no example is held out.
+        """
+        return {}
+
+    def measure_reliability(self) -> dict[str, Any]:
+        """How reliable probabilities are on test examples; empty without any."""
+        return {}
 
     @abstractmethod
     def vectors(self) -> tuple[Vocabulary, Tensor]:

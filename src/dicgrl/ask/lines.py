@@ -14,6 +14,7 @@ import numpy as np
 from dicgrl.ask.asking import Answered, Asking
 from dicgrl.ask.candidates import says_where
 from dicgrl.ask.links import LinkAsking
+from dicgrl.ask.probabilities import NO_PROBABILITIES
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.graph.arrays import IntArray
 from dicgrl.readers.sources import SourceFile
@@ -137,7 +138,23 @@ def _source(path: Path, of: str = "triples") -> SourceFile:
     return SourceFile(str(path), lambda: cast(BinaryIO, io.BytesIO(content)))
 
 
-def scored(asking: LinkAsking, lines: Lines) -> Iterator[str]:
-    """Lines of triples with their scores, TAB between the fields."""
-    for fields, score in zip(lines.fields, asking.score_rows(lines.ids), strict=True):
-        yield "\t".join([*fields, f"{score:.6g}"])
+def scored(asking: LinkAsking, lines: Lines, *, probability: bool = False) -> Iterator[str]:
+    """Lines of triples with their scores, TAB between the fields.
+
+    Args:
+        asking: Scores them.
+        lines: The triples.
+        probability: Add how likely each is as an answer to (head, relation, ?); all candidates are
+            scored for it.
+
+    Raises:
+        UserError: There are no probabilities.
+    """
+    scores = [f"{score:.6g}" for score in asking.score_rows(lines.ids)]
+    told: list[list[str]] = [[]] * len(scores)
+    if probability:
+        if asking.calibration is None:
+            raise UserError(NO_PROBABILITIES)
+        told = [[f"{each:.6g}"] for each in asking.probability_rows(lines.ids)]
+    for fields, score, more in zip(lines.fields, scores, told, strict=True):
+        yield "\t".join([*fields, score, *more])

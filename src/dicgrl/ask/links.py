@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from functools import cached_property
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -16,9 +17,17 @@ from dicgrl.ask.asking import Answered, Asking, Prediction
 from dicgrl.ask.candidates import Among, Candidates
 from dicgrl.ask.explain import Explanation, explain
 from dicgrl.ask.names import Names
+from dicgrl.ask.probabilities import (
+    NO_PROBABILITIES,
+    examine_links,
+    fact_probabilities,
+    foresee_links,
+    measure_links,
+)
 from dicgrl.common.numbers import whole_number
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.evaluation import ranking_metrics
+from dicgrl.evaluation.calibration import Calibration
 from dicgrl.graph import KnowledgeGraph, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.graph.labels import Triples, as_label, as_labels
@@ -109,6 +118,25 @@ class LinkAsking(Asking):
             self._candidates.of(ids.index(ASKED_ID), ids[RELATION])  # there are some
         return ids
 
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """What makes probabilities of scores; None where nothing was held out to fit it."""
+        fit = self.examined().get("fit")
+        return Calibration.from_dict(fit) if fit else None
+
+    @override
+    def examine(self) -> dict[str, Any]:
+        return examine_links(self.trainer)
+
+    @override
+    def foresee(self) -> dict[str, Any]:
+        return foresee_links(self.trainer)
+
+    @override
+    def measure_reliability(self) -> dict[str, Any]:
+        calibration = self.calibration
+        return measure_links(self.trainer, calibration) if calibration else {}
+
     @property
     def _columns(self) -> tuple[Vocabulary, Vocabulary, Vocabulary]:
         graph = self.graph
@@ -119,17 +147,25 @@ class LinkAsking(Asking):
     ) -> list[list[Prediction]]:
         """What `predict_links` says to questions by ids, [q, 3]."""
         k = whole_number("k", k, 1)
-        answered = best_answers(self.trainer, questions, k, new=new, candidates=self._candidates)
+        answered = best_answers(
+            self.trainer,
+            questions,
+            k,
+            new=new,
+            candidates=self._candidates,
+            calibration=self.calibration,
+        )
         is_relation = (questions[:, 1] == ASKED_ID).tolist()
         entities, relations = self.graph.entities, self.graph.relations
         return [
             [
-                Prediction(label, self.names.of(label), score, known, held_out)
-                for label, score, known, held_out in zip(
+                Prediction(label, self.names.of(label), *values)
+                for label, *values in zip(
                     (relations if of_relation else entities).labels(found.ids),
                     found.scores.tolist(),
                     found.known.tolist(),
                     found.held_out.tolist(),
+                    found.told(),
                     strict=True,
                 )
             ]
@@ -161,7 +197,8 @@ class LinkAsking(Asking):
     @override
     def note(self, question: dict[str, str | None]) -> str:
         of_relations = question.get("relation") is None
-        return "scores of two relations need not be on one scale" if of_relations else ""
+        notes = ["scores of two relations need not be on one scale"] if of_relations else []
+        return "; ".join(notes if self.calibration else [*notes, NO_PROBABILITIES])
 
     def ids(self, triples: Triples) -> IntArray:
         """The ids of labelled triples, [n, 3].
@@ -183,6 +220,20 @@ class LinkAsking(Asking):
         """Scores of triples by ids, [n, 3]."""
         scores: list[float] = scores_of(self.trainer, rows).tolist()
         return scores
+
+    def probabilities(self, triples: Triples) -> list[float | None]:
+        """How likely labelled triples are as answers to (head, relation, ?); None: not known.
+
+        All candidates of each question are scored.
+        """
+        return self.probability_rows(self.ids(triples))
+
+    def probability_rows(self, rows: IntArray) -> list[float | None]:
+        """What `probabilities` says of triples by ids, [n, 3]."""
+        if self.calibration is None or not len(rows):
+            return [None] * len(rows)
+        told: list[float | None] = fact_probabilities(self.trainer, self.calibration, rows).tolist()
+        return told
 
     def measure(self, triples: Triples, *, by_relation: bool = False) -> dict[str, Any]:
         """How well the answers of labelled triples are found; nothing is learned.
@@ -229,16 +280,11 @@ class LinkAsking(Asking):
         return found
 
     def explain(self, head: str, relation: str, tail: str, *, k: int = 10) -> Explanation:
-        """Why a triple matters: its components and what it would activate.
-
-        Args:
-            head: Label or name of the head.
-            relation: Label or name of the relation.
-            tail: Label or name of the tail.
-            k: How many old triples to list.
-        """
-        (row,) = self.ids([(head, relation, tail)])
-        return explain(self.trainer, self.names, row, whole_number("k", k, 0))
+        """Why a triple is likely; see `Questions.explain`."""
+        k = whole_number("k", k, 0)
+        rows = self.ids([(head, relation, tail)])
+        (probability,) = self.probability_rows(rows)
+        return explain(self.trainer, self.names, rows[0], k, probability)
 
     def readable(self, row: IntArray) -> tuple[str, str, str]:
         """Names of a triple by ids, [3]; labels where there are no names.

@@ -144,6 +144,15 @@ class Questions(ABC):
         scores: list[float] = self.ask.for_links("score").score(triples)
         return scores
 
+    def probabilities(self, triples: Triples) -> list[float | None]:
+        """How likely labelled triples are as answers to (head, relation, ?); None: not known.
+
+        See docs/protocol.md for what a probability means. All candidates are scored for it, so
+        that it takes longer than `score`.
+        """
+        found: list[float | None] = self.ask.for_links("probabilities").probabilities(triples)
+        return found
+
     def measure(self, triples: Triples, *, by_relation: bool = False) -> dict[str, Any]:
         """How well the answers of labelled triples are found; see `LinkAsking.measure`."""
         asking = self.ask.for_links("measure")
@@ -151,13 +160,13 @@ class Questions(ABC):
         return found
 
     def explain(self, head: str, relation: str, tail: str, *, k: int = 10) -> Explanation:
-        """Why a triple matters: its components and what it would activate.
+        """Why a triple is likely: facts that speak for it, and what it would activate.
 
         Args:
             head: Label or name of the head.
             relation: Label or name of the relation.
             tail: Label or name of the tail.
-            k: How many old triples to list.
+            k: How many facts of each kind, and old triples, to list.
         """
         found: Explanation = self.ask.for_links("explain").explain(head, relation, tail, k=k)
         return found

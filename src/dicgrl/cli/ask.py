@@ -105,7 +105,9 @@ def _predict_all(
             fields = [answer.label if field == ASKED_TEXT else field for field in question]
             fields += [answer.label] if len(question) == 1 else []
             other = "new" if len(question) > 1 else ""
-            typer.echo("\t".join([*fields, f"{answer.score:.6g}", state_of(answer, other)]))
+            said = "" if answer.probability is None else f"{answer.probability:.6g}"
+            cells = [*fields, f"{answer.score:.6g}", state_of(answer, other), said]
+            typer.echo("\t".join(cells))
 
 
 def similar(
@@ -131,6 +133,10 @@ def similar(
 def score(
     folder: RunFolder,
     file: TripleFile,
+    probability: Annotated[
+        bool,
+        typer.Option("--probability", help="A probability, too; all candidates are scored for it."),
+    ] = False,
     skip_unknown: SkipUnknown = False,
     device: Device = "auto",
 ) -> None:
@@ -140,7 +146,7 @@ def score(
     asking = _loaded(folder, device).ask.for_links("score")
     lines = read_lines(asking, file, skip=skip_unknown)
     warn_of_unknown(lines.unknown)
-    for line in scored(asking, lines):
+    for line in scored(asking, lines, probability=probability):
         typer.echo(line)
 
 
@@ -184,7 +190,7 @@ def explain(
     k: Count = 10,
     as_json: Json = False,
 ) -> None:
-    """The components that a triple uses, and the old triples that it would activate and why."""
+    """Why a triple is likely: known facts that speak for it, and what it would activate."""
     from dicgrl.report.explanation_table import explanation_tables
 
     found = _loaded(folder, "cpu").explain(*triple, k=k)

@@ -13,8 +13,10 @@ import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from dicgrl.errors import DataWarning
+from dicgrl.errors import DataWarning, ModelWarning
 from dicgrl.report.terminal import counted, is_terminal
+
+_OURS = (DataWarning, ModelWarning)
 
 
 def show(content: RenderableType) -> None:
@@ -50,7 +52,7 @@ def warn_of_unknown(lines: int) -> None:
 
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Print what readers warn of as the commands print their own warnings."""
+    """Print what readers and learners warn of as the commands print their own warnings."""
 
     def show_warning(
         message: Warning | str,
@@ -60,14 +62,15 @@ def warnings_in_one_line() -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if issubclass(category, DataWarning):
+        if issubclass(category, _OURS):
             warn(str(message))
         else:
             others(message, category, filename, lineno, file, line)
 
     with warnings.catch_warnings():
         others = warnings.showwarning
-        warnings.simplefilter("default", DataWarning)
+        for kind in _OURS:
+            warnings.simplefilter("default", kind)
         warnings.showwarning = show_warning
         yield
 

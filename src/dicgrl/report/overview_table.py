@@ -34,6 +34,7 @@ def overview_table(found: dict[str, Any]) -> Group:
         "seconds",
         *(f"{SHOWN[name]} {scope}" for scope, name in scopes),
         "retention",
+        "calibration error",
     ):
         table.add_column(heading, justify="right")
     for part in parts:
@@ -44,6 +45,7 @@ def overview_table(found: dict[str, Any]) -> Group:
             _shown(part.get("learn_seconds"), ".1f"),
             *(_shown(part.get(scope, {}).get(name), ".1f", 100) for scope, name in scopes),
             _shown(part.get("retention"), ".1f", 100),
+            _shown((part.get("calibration") or {}).get("ece"), ".1f", 100),
         )
     held = ", ".join(
         f"{sum(part.get(key, 0) for part in parts):,} {key.removeprefix('new_')}"

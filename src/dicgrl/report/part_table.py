@@ -80,6 +80,9 @@ def _caption(part: dict[str, Any]) -> str:
     text += _moved(part.get("drift", {})) + _hardly_learned(part.get("new_classes", {}))
     if part["forgetting"] is not None:
         text += f"; forgetting {part['forgetting'] * 100:.1f}"
+    if found := part.get("calibration"):
+        by_chance = f"{found['ece_by_chance'] * 100:.1f}"
+        text += f"; calibration error {found['ece'] * 100:.1f} ({by_chance} by chance)"
     measured = [sample_text(part)] if part["tests"] else []
     if part["tests"] and "evaluate_seconds" in part:
         measured.append(f"in {seconds_text(part['evaluate_seconds'])} s")

@@ -159,6 +159,11 @@ class KnowledgeGraph(Graph[KnowledgePart]):
             asked += index.count(question_keys(triples, side))
         return asked
 
+    def times_answered(self, triples: IntArray, asked: str) -> IntArray:
+        """How many training triples have the relation of each triple and the answer at that end."""
+        other = "head" if asked == "tail" else "tail"  # whose questions name what is asked for
+        return self._by_question[other].count(question_keys(triples, other))
+
     def is_reflexive(self, relations: IntArray) -> BoolArray:
         """Which relations may hold between an entity and itself.
 
