@@ -22,6 +22,7 @@ from dicgrl.errors import UserError
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation, evaluations
 from dicgrl.evaluation.part_report import PartReport
 from dicgrl.intake import Facts, Intake, take_in
+from dicgrl.readers import Reading
 from dicgrl.recipes import chosen_settings
 from dicgrl.settings import Settings
 from dicgrl.store.run_folder import RunFolder
@@ -121,20 +122,25 @@ class Learner(Questions):
         graph = self.trainer.graph
         return 0 if graph is None else len(graph.vocabularies()[kind])
 
-    def intake(self, facts: Facts) -> Intake:
+    def intake(self, facts: Facts, *, reading: Reading | None = None) -> Intake:
         """What `learn` would make of facts: what is new in them; nothing is learned.
+
+        Args:
+            facts: What arrived.
+            reading: How files are to be read, where they do not say it themselves.
 
         Raises:
             UserError: It is neither a part, nor triples or facts, nor a file of one part.
         """
         self.check_usable()
-        return take_in(self.task, self.trainer.graph, self.names, facts)
+        return take_in(self.task, self.trainer.graph, self.names, facts, reading)
 
     def learn(
         self,
         facts: Facts | Intake,
         *,
         names: Mapping[str, str] | None = None,
+        reading: Reading | None = None,
         probe: bool = False,
         probe_at_most: int = 0,
         monitor: Monitor | None = None,
@@ -147,6 +153,7 @@ class Learner(Questions):
                 `NetworkFacts` or files; or what `intake` made of either. Labels are text or whole
                 numbers. Entities, relations and classes may be new, and edges may name old nodes.
             names: Readable names of what arrived, besides those in a `labels.tsv` beside the files.
+            reading: How files are to be read, where they do not say it themselves.
             probe: Measure the part's test set before it is learned, for the forward transfer.
             probe_at_most: As `at_most` of `evaluate`; the part takes its share.
             monitor: Told about every epoch.
@@ -159,7 +166,7 @@ class Learner(Questions):
             arrived = facts
             self.check_usable()
         else:
-            arrived = self.intake(facts)
+            arrived = self.intake(facts, reading=reading)
             arrived.warn(self.num_parts)
         named = Names(arrived.names) | Names(names)
         if arrived.is_empty:
@@ -316,7 +323,7 @@ class Learner(Questions):
             settings=self.settings.as_dict(),
             protocol=self.strategy.describe_protocol(self.trainer),
             names=self.names,
-            parts=self.trainer.taken,
+            history=self.trainer.history,
             model=self.trainer.model if self.num_parts else None,
             strategy=self.strategy.state(),
             reports=[asdict(report) for report in self.reports],
@@ -355,7 +362,7 @@ class Learner(Questions):
         self.names = Names(state.names)
         if state.model is None:
             return
-        self.trainer.recall(state.parts, state.model)
+        self.trainer.recall(state.history, state.model)
         self.reports = [PartReport(**report) for report in state.reports]
         self.tests = list(state.tests)
         self.before = list(state.before)

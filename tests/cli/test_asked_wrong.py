@@ -35,7 +35,7 @@ ASKED_WRONG = {
         (*ASKED, "--among", "nowhere.txt"),
         ("--among nowhere.txt: no such file; expected a file of labels, seen, heads:RELATION",),
     ),
-    "among: a folder": ((*ASKED, "--among", "ring"), ("ring: is a folder", "file of labels")),
+    "among: a folder": ((*ASKED, "--among", "ring"), ("ring: is a folder", "expected a file")),
     "among: triples": ((*ASKED, "--among", "ring/0/test.txt"), ("test.txt:1: expected 1 field",)),
     "among: relation": (
         (*ASKED, "--among", "tails:plus"),

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 
@@ -17,7 +14,7 @@ from dicgrl.ask.links import LinkAsking
 from dicgrl.ask.probabilities import NO_PROBABILITIES
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.graph.arrays import IntArray
-from dicgrl.readers.sources import SourceFile
+from dicgrl.readers.sources import open_file
 from dicgrl.readers.text import read_rows
 from dicgrl.readers.triples import triple_rows
 
@@ -50,7 +47,7 @@ def read_lines(asking: LinkAsking, path: Path, *, skip: bool = False) -> Lines:
     """
     fields: list[tuple[str, str, str]] = []
     found, unknown = [], 0
-    file = _source(path)
+    file = open_file(path)
     for rows in triple_rows(file):
         for number, line in enumerate(zip(*rows.columns, strict=True)):
             try:
@@ -88,7 +85,7 @@ def answered(
     Raises:
         DataError: A line is no question, or names an unknown label.
     """
-    return asking.answer_lines(_source(path), k, new, on_unknown)
+    return asking.answer_lines(open_file(path), k, new, on_unknown)
 
 
 def choosing_among(
@@ -110,7 +107,7 @@ def choosing_among(
     if text != "-" and not Path(text).exists():
         wanted = "a file of labels, seen, heads:RELATION or tails:RELATION"
         raise UserError(f"--among {text}: no such file; expected {wanted}")
-    file = _source(Path(text), "labels")
+    file = open_file(Path(text))
     labels = []
     for rows in read_rows(file, 1):
         for number, label in enumerate(rows.columns[0], rows.first_line):
@@ -123,19 +120,6 @@ def choosing_among(
                 raise DataError(file.label, str(error), number) from None
             labels.append(label)
     return asking.among(labels)
-
-
-def _source(path: Path, of: str = "triples") -> SourceFile:
-    if str(path) == "-":
-        return SourceFile("standard input", lambda: io.BytesIO(sys.stdin.buffer.read()))
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder; expected a file of {of}")
-    if not path.exists():
-        raise UserError(f"{path}: no such file")
-    if path.is_file():
-        return SourceFile.on_disk(path)
-    content = path.read_bytes()  # a pipe, which can be read only once
-    return SourceFile(str(path), lambda: cast(BinaryIO, io.BytesIO(content)))
 
 
 def scored(asking: LinkAsking, lines: Lines, *, probability: bool = False) -> Iterator[str]:

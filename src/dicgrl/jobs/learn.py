@@ -11,6 +11,7 @@ from dicgrl.intake import Intake
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch, learn_part
 from dicgrl.learner import Learner
+from dicgrl.readers import Reading
 from dicgrl.store.run_folder import RunFolder, check_keep
 from dicgrl.tasks import Task, task_of_model
 
@@ -38,6 +39,7 @@ def learn_facts(
     device: str = "auto",
     keep: str | None = None,
     evaluate: str = "sample",
+    reading: Reading | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> LearnOutcome:
     """Learn what arrived after a run, and write it to the run's folder as its next part.
@@ -53,6 +55,7 @@ def learn_facts(
         keep: As for `run_stream`.
         evaluate: What is measured then: a sample of the test sets where there are many (`sample`),
             `all` of them or `none`.
+        reading: How files are to be read, where they do not say it themselves.
         on_epoch: Told the part and the report of every epoch.
 
     Raises:
@@ -75,7 +78,7 @@ def learn_facts(
             "recipe": config.get("recipe", "default"),
             "published": {},
         }
-        intake = learner.intake(facts)
+        intake = learner.intake(facts, reading=reading)
         if not intake.is_empty:
             results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most)
             return LearnOutcome(results, intake)

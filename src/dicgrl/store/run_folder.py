@@ -33,6 +33,7 @@ from dicgrl.common.atomic import check_place, remove_leftovers, write_json
 from dicgrl.common.locks import locked
 from dicgrl.errors import DataError, UserError, unknown_name
 from dicgrl.graph import Part
+from dicgrl.graph.change import LEARN, Change
 from dicgrl.store.checkpoint import save_model
 from dicgrl.store.config_file import described, read_config, update_names, write_config
 from dicgrl.store.content import parts_of
@@ -264,11 +265,11 @@ class RunFolder:
             place.verify(config["identity"], newest=place is places[-1])
         model, strategy = places[-1].model(device)
         try:
-            parts = list(self._parts(config, places))
+            parts = self._parts(config, places)
             reports = [place.report(config["identity"]) for place in places]
             return LearnerState(
                 **state,
-                parts=parts,
+                history=[Change(LEARN, part) for part in parts],
                 model=model,
                 strategy=strategy,
                 reports=[report["report"] for report in reports],

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from dicgrl.graph import Part
+from dicgrl.graph.change import Change
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +24,7 @@ class LearnerState:
         settings: The settings, ready for JSON.
         protocol: How it is measured, ready for JSON.
         names: Readable names by label.
-        parts: The parts as the learner's graph sees them, oldest first.
+        history: What happened to the learner's graph, oldest first.
         model: The model; None where nothing was learned.
         strategy: Tensors that the strategy keeps, by name.
         reports: What learning each part took, ready for JSON.
@@ -43,7 +44,7 @@ class LearnerState:
     settings: Mapping[str, Any]
     protocol: Mapping[str, Any]
     names: Mapping[str, str] = field(default_factory=dict)
-    parts: Sequence[Part] = ()
+    history: Sequence[Change] = ()
     model: Any = None
     strategy: Mapping[str, Tensor] = field(default_factory=dict)
     reports: Sequence[Mapping[str, Any]] = ()
@@ -51,3 +52,8 @@ class LearnerState:
     before: Sequence[float | None] = ()
     retention: Sequence[float | None] = ()
     first_answers: Tensor | None = None
+
+    @property
+    def parts(self) -> list[Part]:
+        """The parts that arrived, as the learner's graph sees them, oldest first."""
+        return [change.part for change in self.history if change.part is not None]

@@ -19,6 +19,7 @@ from dicgrl.common.devices import check_memory
 from dicgrl.common.options import Sections
 from dicgrl.graph import Part
 from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.change import LEARN, Change
 from dicgrl.training import FitReport, Schedule, TrainingSet, fit
 from dicgrl.training.loop import Monitor, Trainable
 from dicgrl.training.stepper import Objective
@@ -78,7 +79,7 @@ class Trainer(ABC):
         self.device = device
         self.num_parts = 0
         self.prepared = -1  # the newest part whose rows a strategy has let start
-        self.taken: list[Part] = []  # the parts as the graph sees them
+        self.history: list[Change] = []  # all that happened to the graph, in its own ids
         self.reseed()
 
     def reseed(self) -> None:
@@ -97,16 +98,17 @@ class Trainer(ABC):
         for needed, setting in self._needs(part):
             check_memory(needed, self.device, f"{self.model_name} with {setting}")
         self.reseed()
-        self.taken.append(self._add(part))
+        self.history.append(Change(LEARN, self._add(part)))
         self._prepare()
         self._grow()
         self.num_parts += 1
 
-    def recall(self, parts: Iterable[Part], model: Any) -> None:
-        """Take in parts that a model has learned already."""
-        for part in parts:
-            self.taken.append(self._add(part))
-            self.num_parts += 1
+    def recall(self, history: Iterable[Change], model: Any) -> None:
+        """Take in what a model has learned already."""
+        for change in history:
+            if change.part is not None:
+                self.history.append(Change(change.kind, self._add(change.part)))
+                self.num_parts += 1
         self._prepare()
         self.model = model
         self.prepared = self.newest
@@ -116,6 +118,11 @@ class Trainer(ABC):
         """What the model is called."""
         name: str = self.settings.model
         return name
+
+    @property
+    def taken(self) -> list[Part]:
+        """The parts as the graph sees them, oldest first."""
+        return [change.part for change in self.history if change.part is not None]
 
     @property
     def newest(self) -> int:
