@@ -183,8 +183,8 @@ def fit_temperature(scores: Tensor, labels: Tensor) -> float:
     One number; it is drawn to 1, which leaves the model's own probabilities, by a few nodes' worth.
 
     Example:
-        >>> sure = torch.tensor([[4.0, 0.0]] * 8)
-        >>> fit_temperature(sure, torch.tensor([0] * 6 + [1] * 2)) < 0.5
+        >>> sure = torch.tensor([[4.0, 0.0]] * 80)
+        >>> fit_temperature(sure, torch.tensor([0] * 60 + [1] * 20)) < 0.5
         True
     """
     scores = scores.double()
