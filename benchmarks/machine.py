@@ -15,8 +15,8 @@ from dicgrl.graph import KnowledgePart
 # for each of its dimensions: two where these are complex.
 MODELS: dict[str, tuple[dict[str, Any], str, dict[str, Any], int]] = {
     "transe": ({"p": 1}, "TransE", {"scoring_fct_norm": 1}, 1),
-    "distmult": ({}, "DistMult", {}, 1),
-    "complex": ({}, "ComplEx", {}, 2),
+    "distmult": ({"n3": 0.0}, "DistMult", {}, 1),
+    "complex": ({"n3": 0.0}, "ComplEx", {}, 2),
     "rotate": ({}, "RotatE", {}, 2),
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +24,13 @@ TILES = (
     (16, 512, 4), (16, 1024, 8), (32, 512, 4), (16, 1024, 4),
     (8, 1024, 4), (32, 256, 4), (16, 256, 2), (8, 512, 4),
 )  # fmt: skip
-FORMS = {"p = 1": (None, 1), "p = 2": (None, 2), "top 4 of 8": (Components(8, 4), 1)}
+FORMS: dict[str, tuple[str, dict[str, Any], Components | None]] = {
+    "p = 1": ("transe", {"p": 1}, None),
+    "p = 2": ("transe", {"p": 2}, None),
+    "top 4 of 8": ("transe", {"p": 1}, Components(8, 4)),
+    "complex": ("complex", {}, None),
+    "rotate": ("rotate", {}, None),
+}
 
 
 def main() -> None:
@@ -41,10 +48,8 @@ def main() -> None:
     ranker = Ranker(torch.from_numpy(known).to(device), part.num_relations)
     test = torch.from_numpy(part.test.copy()).to(device)
     models = {}
-    for name, (components, p) in FORMS.items():
-        models[name] = KnowledgeModel(
-            "transe", arguments.length, components, {"p": p}, device=device
-        )
+    for name, (model, options, components) in FORMS.items():
+        models[name] = KnowledgeModel(model, arguments.length, components, options, device=device)
         models[name].grow(part.num_entities, part.num_relations)
     table = Table(title=f"Triples ranked per second, {arguments.dataset} on {name_of(device)}")
     for heading in ("queries", "candidates", "warps", *FORMS):
@@ -52,10 +57,10 @@ def main() -> None:
     for tile in TILES:
         query_ranks.QUERIES, query_ranks.CANDIDATES, query_ranks._WARPS = tile
         rates = []
-        for model in models.values():
+        for ranked in models.values():
 
-            def rank(model: KnowledgeModel = model) -> object:
-                return ranker.rank(model, test, range(part.num_entities))
+            def rank(ranked: KnowledgeModel = ranked) -> object:
+                return ranker.rank(ranked, test, range(part.num_entities))
 
             rates.append(f"{len(test) / best(rank, device, arguments.repeats):,.0f}")
         table.add_row(*map(str, tile), *rates)

@@ -17,6 +17,7 @@ import dicgrl.kernels
 from dicgrl.evaluation import Ranker, Ranks
 from dicgrl.evaluation.ranks import OWN_HIGHER
 from dicgrl.models import Components, KnowledgeModel
+from dicgrl.models.queries.ranks import QueryCounts
 from tests.kernels.interpreter import interpreted
 from tests.kernels.test_training import DECODERS, kernels, made
 
@@ -72,7 +73,9 @@ CASES = [
     Case("plain", "l1", dim=7, entities=3, questions=1),
     Case("plain", "distmult", dim=7, entities=3, questions=1),
     Case("plain", "l2", dim=25, questions=33, candidates=range(9, 75)),
+    Case("plain", "complex", dim=50, questions=33, candidates=range(9, 75)),
     Case("learned", "l1", questions=33, candidates=range(64, 79)),
+    Case("learned", "rotate", questions=33, candidates=range(64, 79)),
     Case("learned", "l1", candidates=range(5, 5)),
     Case("plain", "l1", questions=0),
     # Few questions and few candidates at a time: 19 and 10, then 19 and 14.
@@ -98,7 +101,7 @@ def ranked(case: Case, model: KnowledgeModel, device: str, switch: str) -> Ranks
     known = torch.cat([case.triples(600, 1), case.triples(case.questions, 5)])
     candidates = range(case.entities) if case.candidates is None else case.candidates
     with kernels(switch):
-        assert (model.fast_counts() is not None) is (switch == "1")
+        assert isinstance(model.fast_counts(), QueryCounts) is (switch == "1")
         ranker = Ranker(known.to(device), RELATIONS, case.bound)
         asked = torch.cat([case.triples(case.questions // 2, 5), case.triples(0, 6)])
         asked = torch.cat([asked, case.triples(case.questions - len(asked), 7)])

@@ -126,8 +126,8 @@ class ProductCounts(FastCounts):
         return counts[0], counts[1], counts[2]
 
     def scores(self, questions: Questions, entities: Tensor) -> Tensor:
-        scores = [self._scores(questions, i)[entity] for i, entity in enumerate(entities.tolist())]
-        return torch.stack(scores)
+        scores = [self._scores(questions, i)[some] for i, some in enumerate(entities.T)]
+        return torch.stack(scores, 1)
 
     def _scores(self, questions: Questions, number: int) -> Tensor:
         """Those of all entities for one question."""

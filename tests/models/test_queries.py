@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from dicgrl.evaluation import Ranker
 from dicgrl.kernels.batch import Batch
 from dicgrl.models import Components, KnowledgeModel, QueryScorer, Scorer, scorer
 from dicgrl.models.fast import Side
 from dicgrl.models.queries import Dot, Likeness, Modulus, Norm
 from dicgrl.models.queries.batch import QueryBatch
-from dicgrl.models.queries.ranks import QueryCounts
+from dicgrl.models.queries.ranks import MatrixCounts, QueryCounts
 
 DECODERS = ("transe", "distmult", "complex", "rotate")
 SIDES: tuple[Side, ...] = ("head", "tail")
@@ -185,21 +186,92 @@ def test_a_batch_without_a_side_or_without_triples(name: str) -> None:
 
 
 @every_likeness
-@given(rows=st.integers(0, 70), columns=st.integers(1, 300), seed=st.integers(0, 9))
-def test_a_tie_is_a_tie_wherever_it_stands(
-    likeness: Likeness, rows: int, columns: int, seed: int
+@given(rows=st.integers(1, 70), width=st.integers(1, 30), seed=st.integers(0, 9))
+def test_a_pair_is_rounded_alike_wherever_it_stands(
+    likeness: Likeness, rows: int, width: int, seed: int
 ) -> None:
     generator = torch.Generator().manual_seed(seed)
-    queries = torch.randn(rows + 1, 20, generator=generator)
-    candidates = torch.randn(columns, 20, generator=generator)
-    twice = torch.cat([candidates, candidates[:1], candidates])
+    queries, candidates = torch.randn(2, rows, 2 * width, generator=generator)
+    found = likeness.pairs(queries, candidates)
+    torch.testing.assert_close(found, likeness.of(queries, candidates))
+    order = torch.randperm(rows, generator=generator)
+    assert torch.equal(likeness.pairs(queries[order], candidates[order]), found[order])
+    first = rows // 3
+    assert torch.equal(likeness.pairs(queries[first:], candidates[first:]), found[first:])
+    assert torch.equal(likeness.pairs(queries[-1:], candidates[-1:]), found[-1:])
+
+
+@every_likeness
+@given(columns=st.integers(1, 300), width=st.integers(1, 90), scale=st.floats(1e-3, 1e3))
+def test_a_matrix_is_as_near_to_its_pairs_as_promised(
+    likeness: Likeness, columns: int, width: int, scale: float
+) -> None:
+    generator = torch.Generator().manual_seed(columns)
+    queries = torch.randn(5, 2 * width, generator=generator)
+    candidates = torch.randn(columns, 2 * width, generator=generator) * scale
+    longest = torch.linalg.vector_norm(candidates, dim=1).max()
     with torch.no_grad():
-        found = likeness.matrix(queries, twice)
-        alone = likeness.matrix(queries[-1:], candidates)
-    assert torch.equal(found[:, :columns], found[:, columns + 1 :])
-    assert torch.equal(found[:, 0], found[:, columns])
-    assert torch.equal(found[-1:, :columns], alone)
-    torch.testing.assert_close(found, likeness.of(queries[:, None], twice[None]))
+        found = likeness.matrix(queries, candidates)
+    for column, vector in enumerate(candidates):
+        pairs = likeness.pairs(queries, vector.expand_as(queries))
+        off = (found[:, column] - pairs).abs()
+        assert (off <= likeness.slack(queries, longest, pairs)).all()
+
+
+@pytest.mark.parametrize("name", ["distmult", "complex", "rotate"])
+@every_division
+@pytest.mark.parametrize("candidates", [range(ENTITIES), range(4, 15), range(5, 5)], ids=str)
+@pytest.mark.parametrize("bound", [1 << 20, 600], ids=["one block", "blocks"])
+def test_matrices_rank_twins_the_same(
+    name: str, division: str, candidates: range, bound: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reference scores one pair after the other, in double precision."""
+    monkeypatch.setattr("dicgrl.models.queries.ranks._QUESTIONS", 3)
+    monkeypatch.setattr("dicgrl.models.queries.ranks._PAIRS", 2)
+    model = made(name, division)
+    assert isinstance(model.fast_counts(), MatrixCounts)
+    vectors = model.entities.rows.view(ENTITIES, -1)
+    vectors[ENTITIES // 2 + 1 :] = vectors[: ENTITIES // 2]
+    known, asked = triples_of(60, 1), triples_of(20, 2)
+    ranks = Ranker(known, RELATIONS, bound).rank(model, asked, candidates)
+    facts = {tuple(triple) for triple in known.tolist()}
+    for column, side in ((0, 0), (2, 1)):
+        for number, triple in enumerate(asked.tolist()):
+            competing = [
+                other
+                for entity in candidates
+                if (other := replaced(triple, column, entity)) != triple
+                and tuple(other) not in facts
+            ]
+            truth, *scores = precise(model, torch.tensor([triple, *competing]))
+            same = sum(abs(score - truth) < 1e-9 for score in scores)
+            assert ranks.equal[side, number] == same
+            assert ranks.higher[side, number] == sum(score > truth + 1e-9 for score in scores)
+            assert ranks.candidates[side, number] == len(competing) + 1
+
+
+def precise(model: KnowledgeModel, triples: Tensor) -> list[float]:
+    """Scores in double precision."""
+    heads, relations, tails = triples.unbind(1)
+    route = model.route(heads, relations, tails)
+    h, t = (model.entity_vectors(ids, route).double() for ids in (heads, tails))
+    scores = model.scorer.score(h, model.relation_vectors(relations, route).double(), t)
+    return [float(score) for score in scores.detach()]
+
+
+def replaced(triple: list[int], column: int, entity: int) -> list[int]:
+    return [*triple[:column], entity, *triple[column + 1 :]]
+
+
+@pytest.mark.parametrize("name", ["distmult", "complex", "rotate"])
+def test_what_is_no_number_makes_no_answer_look_good(name: str) -> None:
+    model = made(name)
+    model.entities.rows[4] = torch.nan
+    triples = torch.tensor([[0, 0, 4], [1, 0, 2]])
+    ranks = Ranker(triples[:0], RELATIONS).rank(model, triples, range(ENTITIES))
+    assert ranks.higher[1, 0] == ENTITIES - 1
+    alone = Ranker(triples[:0], RELATIONS).rank(model, triples, range(5, ENTITIES))
+    assert 1 <= ranks.higher[1, 1] <= alone.higher[1, 1] + 5
 
 
 def test_rotations_put_a_newcomer_where_it_scores_best() -> None:

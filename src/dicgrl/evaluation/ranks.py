@@ -209,8 +209,8 @@ class Ranker:
             for rows in torch.split(order, height):
                 questions = self._questions(model, triples[rows], side)
                 counts = path.count(questions, some)
-                own = path.scores(questions, triples[rows, given].contiguous())
-                truth = path.scores(questions, questions.answers)
+                both = torch.stack([triples[rows, given], questions.answers])
+                own, truth = path.scores(questions, both)
                 fares = OWN_LOWER + (own == truth) + 2 * (own <= truth).logical_not()
                 outcome[:, rows] = torch.stack([*(count.long() for count in counts), fares])
         higher, equal, filtered, fares = outcome

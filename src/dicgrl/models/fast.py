@@ -203,11 +203,11 @@ class FastCounts(ABC):
 
     @abstractmethod
     def scores(self, questions: Questions, entities: Tensor) -> Tensor:
-        """Scores of one entity for each question, [q], by the operations that `count` compares by.
+        """Scores of m entities for each question, [m, q], by the operations that `count` trusts.
 
-        Any rising function of the score will do.
+        Any rising function of the score will do, and entities of equal scores must have equal ones.
 
         Args:
             questions: The questions.
-            entities: An entity for each, [q].
+            entities: Some for each, [m, q].
         """

@@ -7,6 +7,7 @@ and candidates, and one for the blocks of a training batch, whose slopes are wri
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +19,6 @@ from dicgrl.kernels.batch import Compare
 from dicgrl.models.queries.numbers import as_complex
 
 _BLOCK = 100_000  # numbers of a block for one core, well inside its second-level cache
-_TILE = 32  # rows and columns of a matrix product come in multiples of it
 _LEAST = 1e-30  # a squared modulus below it counts as zero
 
 
@@ -51,9 +51,23 @@ class Likeness(ABC):
 
     @abstractmethod
     def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
-        """Of each of q queries [q, l] and each of c candidates [c, l], [q, c].
+        """Of each of q queries [q, l] and each of c candidates [c, l], [q, c]."""
+
+    @abstractmethod
+    def pairs(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        """Of one query and one candidate each, [k, l] both, [k].
 
         The same pair is rounded alike wherever it stands: a tie is a tie.
+        """
+
+    @abstractmethod
+    def slack(self, queries: Tensor, longest: Tensor, scores: Tensor) -> Tensor:
+        """How far `matrix` may be from `pairs`, [q].
+
+        Args:
+            queries: [q, l].
+            longest: Length of the longest candidate.
+            scores: One of each query, [q]; what matters is what is near it.
         """
 
     @abstractmethod
@@ -95,10 +109,17 @@ class Dot(Likeness):
 
     @override
     def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
-        # What is left over at the edge of a matrix is summed up in another order.
-        rows, columns = len(queries), len(candidates)
-        product = _padded(queries) @ _padded(candidates).T
-        return product[:rows, :columns]
+        return queries @ candidates.T
+
+    @override
+    def pairs(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        return self.of(queries, candidates)
+
+    @override
+    def slack(self, queries: Tensor, longest: Tensor, scores: Tensor) -> Tensor:
+        # A sum in any order is off by at most this share of the sum of all absolute values.
+        lengths: Tensor = torch.linalg.vector_norm(queries, dim=1)
+        return _rounding(queries) * lengths * longest
 
     @override
     def block_(self, x: Tensor, queries: Tensor) -> Tensor:
@@ -136,19 +157,15 @@ class Nearness(Likeness):
     def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
         if torch.is_grad_enabled():
             return self.of(queries[:, None], candidates[None])
-        # Many times as fast as broadcasting: a few passes over a block that stays in the cache.
-        width = max(queries.shape[1], 1)
-        found = queries.new_empty(len(queries), len(candidates))
-        cores = 1024 if queries.is_cuda else torch.get_num_threads()
-        height = max(_BLOCK * cores // width, 1)
-        scratch = queries.new_empty(min(height, len(candidates)), queries.shape[1])
-        for first in range(0, len(candidates), height):
-            block = candidates[first : first + height]
-            difference = scratch[: len(block)]
-            for query, sizes in zip(queries, found[:, first : first + height], strict=True):
-                torch.sub(block, query, out=difference)
-                sizes.copy_(self.sizes_(difference))
-        return found.neg_()
+        return _sizes(queries, candidates, self.sizes_).neg_()
+
+    @override
+    def pairs(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        return self.sizes_(candidates - queries).neg_()
+
+    @override
+    def slack(self, queries: Tensor, longest: Tensor, scores: Tensor) -> Tensor:
+        return _rounding(queries) * scores.abs()
 
     @override
     def block_(self, x: Tensor, queries: Tensor) -> Tensor:
@@ -239,6 +256,13 @@ class Modulus(Nearness):
         return as_complex(queries - candidates).abs().sum(-1).neg()
 
     @override
+    def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        if torch.is_grad_enabled():
+            return self.of(queries[:, None], candidates[None])
+        # Every second number of a vector costs several times what a half of it costs.
+        return _sizes(_halves(queries), _halves(candidates), _moduli_).neg_()
+
+    @override
     def sizes_(self, difference: Tensor) -> Tensor:
         return self._each(difference).sum(-1)
 
@@ -257,13 +281,41 @@ def by_part(values: Tensor, parts: int) -> Tensor:
     return values.view(*values.shape[:-1], parts, values.shape[-1] // parts).sum(-1)
 
 
+def _sizes(queries: Tensor, candidates: Tensor, of: Callable[[Tensor], Tensor]) -> Tensor:
+    """Sizes of all differences of queries [q, l] and candidates [c, l], [q, c].
+
+    Many times as fast as broadcasting: a few passes over a block that stays in the cache.
+    """
+    found = queries.new_empty(len(queries), len(candidates))
+    cores = 1024 if queries.is_cuda else torch.get_num_threads()
+    height = max(_BLOCK * cores // max(queries.shape[1], 1), 1)
+    scratch = queries.new_empty(min(height, len(candidates)), queries.shape[1])
+    for first in range(0, len(candidates), height):
+        block = candidates[first : first + height]
+        difference = scratch[: len(block)]
+        for query, sizes in zip(queries, found[:, first : first + height], strict=True):
+            torch.sub(block, query, out=difference)
+            sizes.copy_(of(difference))
+    return found
+
+
+def _halves(vectors: Tensor) -> Tensor:
+    """The same numbers, [k, l], all real parts before all imaginary ones."""
+    return torch.cat([vectors[:, 0::2], vectors[:, 1::2]], 1)
+
+
+def _moduli_(differences: Tensor) -> Tensor:
+    """Sums of moduli, [k], of halves, [k, l], which it overwrites."""
+    real, imaginary = differences.chunk(2, 1)
+    return real.square_().addcmul_(imaginary, imaginary).sqrt_().sum(1)
+
+
 def _squares(numbers: Tensor) -> Tensor:
     """Squared moduli of complex numbers; several times as fast as `abs` on a CPU."""
     real, imaginary = numbers[..., 0::2], numbers[..., 1::2]
     return torch.addcmul(real * real, imaginary, imaginary)
 
 
-def _padded(rows: Tensor) -> Tensor:
-    """The same with rows of zeros, so that their number is a multiple of a tile's."""
-    missing = -len(rows) % _TILE
-    return torch.nn.functional.pad(rows, (0, 0, 0, missing)) if missing else rows
+def _rounding(vectors: Tensor) -> float:
+    """Twice the share by which a sum over vectors [..., l] may be off, a little more for roots."""
+    return float(torch.finfo(vectors.dtype).eps) * (vectors.shape[-1] + 8)

@@ -16,7 +16,7 @@ from dicgrl.kernels import available
 from dicgrl.models.fast import FastBatch, FastCounts, Side
 from dicgrl.models.queries.batch import QueryBatch
 from dicgrl.models.queries.likeness import Likeness
-from dicgrl.models.queries.ranks import QueryCounts
+from dicgrl.models.queries.ranks import MatrixCounts, QueryCounts
 from dicgrl.models.scorer import Scorer, depth
 
 
@@ -85,7 +85,6 @@ class QueryScorer(Scorer):
 
     @override
     def fast_counts(self, rows: Tensor) -> FastCounts | None:
-        compare = self.likeness.compare
-        if compare is None or not available(rows):
-            return None
-        return QueryCounts(self.query, compare)
+        if self.likeness.compare is not None and available(rows):
+            return QueryCounts(self.query, self.likeness.compare)
+        return MatrixCounts(self.query, self.likeness)

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from dicgrl.common.options import option
 from dicgrl.kernels import available
-from dicgrl.models.fast import FastBatch, Side
+from dicgrl.models.fast import FastBatch, FastCounts, Side
 from dicgrl.models.queries import Norm, QueryScorer
 from dicgrl.models.scorer import ScorerSettings
 from dicgrl.models.transe.batch import TranslationBatch
@@ -72,3 +72,8 @@ class TransE(QueryScorer, name="transe"):
         if available(rows) and type(self).query is TransE.query:
             return TranslationBatch(self.p)
         return super().fast_batch(rows)
+
+    @override
+    def fast_counts(self, rows: Tensor) -> FastCounts | None:
+        # Sums and differences are rounded alike wherever they stand: the generic path ranks.
+        return super().fast_counts(rows) if available(rows) else None
