@@ -54,6 +54,16 @@ def best(work: Callable[[], object], device: torch.device, repeats: int, warm_up
     return min(times[warm_up:])
 
 
+def busy(work: Callable[[], object], repeats: int) -> float:
+    """Processor seconds of the cheapest of several runs, all threads; other work hardly counts."""
+    times = []
+    for _ in range(repeats):
+        started = time.process_time()
+        work()
+        times.append(time.process_time() - started)
+    return min(times)
+
+
 def bandwidth(device: torch.device) -> float:
     """Bytes read and written per second by a copy of half a gigabyte."""
     source = torch.ones(1 << 27, device=device)

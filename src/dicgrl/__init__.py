@@ -17,6 +17,7 @@ from dicgrl.errors import (
     DataWarning,
     DicgrlError,
     FailureError,
+    ModelWarning,
     UnknownLabelError,
     UserError,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "KnowledgePart",
     "KnowledgeStream",
     "Learner",
+    "ModelWarning",
     "NetworkFacts",
     "NetworkGraph",
     "NetworkPart",

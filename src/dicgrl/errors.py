@@ -3,7 +3,7 @@
 Everything a user can put right (a damaged file, an unknown name) is a `UserError`: the command
 line prints its message alone and ends with exit code 2. Other failures that are nobody's mistake
 (a server that is away) are a `FailureError` and end with exit code 1. Data that is read, though it
-may not say what its owner meant, is a `DataWarning`.
+may not say what its owner meant, is a `DataWarning`, a model that learned nothing a `ModelWarning`.
 """
 
 from __future__ import annotations
@@ -88,6 +88,29 @@ class DataWarning(UserWarning):
     def __init__(self, source: object, message: str, line: int | None = None) -> None:
         self._given = (str(source), message, line)
         super().__init__(_placed(source, message, line))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._given
+
+
+class ModelWarning(UserWarning):
+    """A model that learned nothing, or lost much of what it knew.
+
+    The command line prints its message as one line; `warnings.simplefilter("error", ModelWarning)`
+    makes it an error.
+
+    Args:
+        part: Number of the part that was learned.
+        message: What was found and what to try.
+
+    Example:
+        >>> print(ModelWarning(0, "the model knows nothing"))
+        part 0: the model knows nothing
+    """
+
+    def __init__(self, part: int, message: str) -> None:
+        self._given = (part, message)
+        super().__init__(f"part {part}: {message}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._given

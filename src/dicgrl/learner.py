@@ -15,6 +15,7 @@ from typing_extensions import override
 from dicgrl.ask.asking import Asking, Prediction
 from dicgrl.ask.names import Names
 from dicgrl.ask.questions import Questions
+from dicgrl.ask.trust import examine, informed
 from dicgrl.common.devices import pick_device
 from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UserError
@@ -195,6 +196,7 @@ class Learner(Questions):
         self.strategy.prepare(trainer)
         took = time.perf_counter() - started
         before = probe() if probe and trainer.newest else None
+        foreseen = self._asking().foresee()
         started = time.perf_counter()
         learned = self.strategy.learn(trainer, monitor)
         if trainer.device.type == "cuda":
@@ -206,6 +208,7 @@ class Learner(Questions):
         self.before.append(before)
         self.tests.append([])
         self.retention.append(None)
+        examine(self._asking(), self.reports, foreseen, level=2)
         return report
 
     def evaluate(self, *, at_most: int = 0) -> Evaluation:
@@ -224,6 +227,8 @@ class Learner(Questions):
                 self.first_answers = found[0].answered
             self.retention[-1] = found[0].retained(self.first_answers)
         self.tests[-1] = [measured.tested() for measured in found]
+        if reliability := self.ask.measure_reliability():
+            self.reports[-1].calibration["test"] = reliability
         self.reports[-1].evaluate_seconds = time.perf_counter() - started
         return self.evaluation()
 
@@ -249,7 +254,10 @@ class Learner(Questions):
     @override
     def ask(self) -> Asking:
         self.check_learned()
-        return self.task.asking(self.trainer, self.names)
+        return self._asking()
+
+    def _asking(self) -> Asking:
+        return informed(self.task.asking(self.trainer, self.names), self.reports)
 
     def fork(self, settings: Settings) -> Learner:
         """This learner after its first part, with another way to learn later ones.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 
 from dicgrl import KnowledgeGraph, Learner, Prediction, UserError
 from dicgrl.ask import answers
+from dicgrl.models import KnowledgeModel
 from tests.tiny import DIVIDED, LINKS, ring
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -18,13 +20,14 @@ FORMS: dict[str, dict[str, Any]] = {
     "by nodes": DIVIDED | {"attention": "nodes"},
     "by triple": DIVIDED | {"attention": "triple"},
 }
+LOOPS = "plus 1"
 
 
 def taught(model: str, **changes: Any) -> Learner:
-    """A learner of the ring, whose first relation has a loop."""
+    """A learner of the ring, whose first relation has many loops and its second a stray one."""
     learner = Learner(model, "lower", device="cpu", **(LINKS | changes))
     learner.learn(ring()[0])
-    learner.learn([("e1", "plus 1", "e1")])
+    learner.learn([("e3", "plus 2", "e3"), *((f"e{i}", LOOPS, f"e{i}") for i in range(1, 5))])
     return learner
 
 
@@ -35,7 +38,6 @@ def one_by_one(learner: Learner, question: tuple[str | None, ...], new: bool) ->
     entities, relations = list(graph.entities), list(graph.relations)
     train = {tuple(row) for row in graph.train.tolist()}
     held_out = {tuple(row) for row in [*graph.valid.tolist(), *graph.test.tolist()]} - train
-    loops = {r for h, r, t in train if h == t}
     found = []
     for number, label in enumerate(relations if asked == 1 else entities):
         triple = [label if text is None else text for text in question]
@@ -44,7 +46,7 @@ def one_by_one(learner: Learner, question: tuple[str | None, ...], new: bool) ->
             relations.index(triple[1]),
             entities.index(triple[2]),
         )
-        own = asked != 1 and ids[0] == ids[2] and ids[1] not in loops
+        own = asked != 1 and ids[0] == ids[2] and triple[1] != LOOPS
         if own or (new and (ids in train or ids in held_out)):
             continue
         (score,) = learner.score([tuple(triple)])
@@ -82,6 +84,51 @@ def test_many_questions_are_answered_as_one_triple_after_the_other_says(
             right = expected[each.label]
             assert (each.known, each.held_out) == (right.known, right.held_out)
             assert each.score == pytest.approx(right.score, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("asked", ["relation", "tail"])
+def test_scores_stay_under_the_memory_bound(
+    form: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = taught("transe", **FORMS[form])
+    model = learner.trainer.model
+    assert isinstance(model, KnowledgeModel)
+    name = "relation_scores" if asked == "relation" else "candidate_scores"
+    original, pairs = getattr(KnowledgeModel, name), list[int]()
+
+    def watched(self: KnowledgeModel, *arguments: object) -> torch.Tensor:
+        scores: torch.Tensor = original(self, *arguments)
+        pairs.append(scores.numel())
+        return scores
+
+    questions = [
+        (f"e{i}", None, "e9") if asked == "relation" else (f"e{i}", f"plus {1 + i % 2}", None)
+        for i in range(8)
+    ]
+    expected = learner.predict_links(questions, k=3)
+    monkeypatch.setattr(KnowledgeModel, name, watched)
+    each = model.relation_bytes() if asked == "relation" else model.pair_bytes()
+    monkeypatch.setattr(answers, "MEMORY_BOUND", 2 * (each + answers._CHOOSING))
+    found = learner.predict_links(questions, k=3)
+    for answered, right in zip(found, expected, strict=True):
+        assert [replace(one, probability=0.0) for one in answered] == [
+            replace(one, probability=0.0) for one in right
+        ]
+        said = [one.probability for one in right]  # sums of blocks are rounded otherwise
+        assert [one.probability for one in answered] == pytest.approx(said, rel=1e-4)
+    assert max(pairs) == 2 and sum(pairs) == 8 * (3 if asked == "relation" else 15)
+
+
+def test_the_relations_of_pairs_are_those_of_single_questions() -> None:
+    learner = taught("transe")
+    pairs = [("e1", "e2"), ("e9", "e3"), ("e1", "e2")]
+    found = learner.predict_relations(pairs, k=2, new=True)
+    assert found == [learner.predict(head=h, tail=t, k=2, new=True) for h, t in pairs]
+    assert learner.predict_relations([]) == []
+    for wrong in ("e1", ("e1",), ("e1", "plus 1", "e2"), 3):
+        with pytest.raises(UserError, match="expected a head and a tail"):
+            learner.predict_relations([wrong])  # type: ignore[list-item]
 
 
 def test_one_question_is_answered_like_many() -> None:

@@ -9,6 +9,11 @@ from dicgrl.cli import main
 from tests.cli.helpers import DICGRL, DIVIDED_NODES, LINKS, Cli, Outcome
 from tests.tiny import write_circles, write_growing_circles, write_ring
 
+_PICTURES = (
+    "dicgrl.report.curves.draw_curves",
+    "dicgrl.report.reliability_picture.draw_reliability",
+)
+
 
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
@@ -45,7 +50,8 @@ def real_curves() -> None:
 def _quick_curves(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A picture takes half a second, and most tests do not look at any."""
     if "real_curves" not in request.fixturenames:
-        monkeypatch.setattr("dicgrl.report.curves.draw_curves", _stand_in)
+        for picture in _PICTURES:
+            monkeypatch.setattr(picture, _stand_in)
 
 
 def _stand_in(_: object, path: Path) -> None:
@@ -62,7 +68,8 @@ def trained_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_growing_circles(place / "growing")
     (place / "ring" / "labels.tsv").write_text("e1\tNumber One\ne3\tNumber Three\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dicgrl.report.curves.draw_curves", _stand_in)
+        for picture in _PICTURES:
+            patch.setattr(picture, _stand_in)
         for words in (
             ("ring", *DICGRL, "--out", place / "divided"),
             ("ring", *LINKS, "--strategy", "lower", "--out", place / "plain"),

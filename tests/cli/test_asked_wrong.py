@@ -11,7 +11,7 @@ from tests.cli.helpers import DICGRL, Cli, refused
 
 pytestmark = pytest.mark.usefixtures("trained_runs_here")
 
-
+ASKED = ("predict", "plain", "--head", "e1", "--relation", "plus 1")
 ASKED_WRONG = {
     "nothing": (("predict", "plain"), ("exactly one",)),
     "everything": (
@@ -31,6 +31,21 @@ ASKED_WRONG = {
     "new classes": (("predict", "nodes", "--node", "n1", "--new"), ("node alone",)),
     "head of nodes": (("predict", "nodes", "--head", "n1"), ("node alone",)),
     "unknown node": (("predict", "nodes", "--node", "n77"), ("unknown node 'n77'", "'n7'")),
+    "among: no file": (
+        (*ASKED, "--among", "nowhere.txt"),
+        ("--among nowhere.txt: no such file; expected a file of labels, seen, heads:RELATION",),
+    ),
+    "among: a folder": ((*ASKED, "--among", "ring"), ("ring: is a folder", "expected a file")),
+    "among: triples": ((*ASKED, "--among", "ring/0/test.txt"), ("test.txt:1: expected 1 field",)),
+    "among: relation": (
+        (*ASKED, "--among", "tails:plus"),
+        ("unknown relation 'plus'", "'plus 1'"),
+    ),
+    "among: relations": (
+        ("predict", "plain", "--head", "e1", "--tail", "e2", "--among", "seen"),
+        ("this question asks for the relation",),
+    ),
+    "among: nodes": (("predict", "nodes", "--node", "n1", "--among", "seen"), ("--among", "nodes")),
     "no run": (("predict", "ring", "--head", "e1"), ("ring: no run here",)),
     "no folder": (("predict", "nowhere", "--head", "e1"), ("nowhere: no run here",)),
     "score: no file": (("score", "plain", "nothing.tsv"), ("nothing.tsv: no such file",)),
@@ -53,10 +68,6 @@ ASKED_WRONG = {
     "predict: nearly a name": (
         ("predict", "divided", "--head", "number one", "--relation", "plus 1"),
         ("unknown entity 'number one'", "did you mean 'Number One'"),
-    ),
-    "explain: plain": (
-        ("explain", "plain", "--triple", "e1", "plus 1", "e2"),
-        ("plain model", "disentangled"),
     ),
     "explain: nodes": (("explain", "nodes", "--triple", "a", "b", "c"), ("classifies nodes",)),
     "explain: two": (("explain", "divided", "--triple", "e1", "plus 1"), ("--triple", "3")),

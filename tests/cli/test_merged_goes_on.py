@@ -47,7 +47,8 @@ def test_a_run_on_all_parts_answers_the_same_questions(
     scores = [float(line.split("\t")[3]) for line in lines]
     assert scores == pytest.approx(expected.score(triples), rel=1e-5) and scores
     explained = cli("explain", "mine", "--triple", "e1", "plus 2", "e3")
-    assert explained.code == (0 if settings.components else 2)
+    assert explained.code == 0
+    assert ("Would activate" in explained.out) == bool(settings.components)
     Path("new.tsv").write_text("e1\tlikes\tnewcomer\n")
     assert cli("learn", "mine", "new.tsv", "--device", "cpu").code == 0
     assert cli("predict", "mine", "--head", "newcomer", "--relation", "likes").code == 0

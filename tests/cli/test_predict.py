@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dicgrl import (
-    Learner,
-)
-from tests.cli.helpers import Cli, refused
+from dicgrl import KnowledgeGraph, Learner
+from tests.cli.helpers import Cli, refused, write
 
 pytestmark = pytest.mark.usefixtures("trained_runs_here")
 
@@ -25,12 +23,13 @@ def test_predict_answers_with_names_scores_and_what_is_known(cli: Cli) -> None:
     answers = json.loads(out)
     expected = Learner.load("divided", device="cpu").predict(head="e1", relation="plus 2", k=3)
     assert [a["label"] for a in answers] == [a.label for a in expected]
-    assert all(a.keys() == {"label", "name", "score", "known", "held_out"} for a in answers)
+    keys = {"label", "name", "score", "known", "held_out", "probability"}
+    assert all(a.keys() == keys and 0 < a["probability"] < 1 for a in answers)
     assert [a["score"] for a in answers] == sorted((a["score"] for a in answers), reverse=True)
     code, out, err = cli(*question, "-k", "99")
     assert (code, err) == (0, "")
     assert out.startswith("Number One -- plus 2 -- ?\n")
-    assert "Number Three (e3)" in out and "known" in out and "new" in out
+    assert "Number Three (e3)" in out and "known" in out and "new" in out and "probability" in out
 
 
 def test_predict_asks_for_any_of_the_three_and_for_classes(cli: Cli) -> None:
@@ -71,3 +70,62 @@ def test_questions_of_a_file_are_answered_like_each_alone(
     rows = [line.split("\t") for line in cli("predict", "nodes", "--file", "-").out.splitlines()]
     shares = {node: sum(float(row[2]) for row in rows if row[0] == node) for node in ("n3", "n4")}
     assert shares == pytest.approx({"n3": 1.0, "n4": 1.0}, abs=1e-4)
+
+
+def test_answers_are_taken_from_a_file_of_candidates(cli: Cli) -> None:
+    asked = ("predict", "divided", "--head", "e7", "--relation", "plus 2", "--json", "-k", "99")
+    write("some.txt", "e9", "Number One", "e12", "e9")
+    found = json.loads(cli(*asked, "--among", "some.txt").out)
+    assert {answer["label"] for answer in found} == {"e1", "e9", "e12"}  # e9 is there once
+    every = [a for a in json.loads(cli(*asked).out) if a["label"] in {"e1", "e9", "e12"}]
+    for answer, other in zip(found, every, strict=True):  # likelier where there are few
+        assert answer["probability"] >= other["probability"]
+        assert answer | {"probability": 0} == other | {"probability": 0}
+    write("some.txt", "e9", "nobody", "e12")
+    refused(cli(*asked, "--among", "some.txt"), "some.txt:2: unknown entity 'nobody'")
+    skipped = cli(*asked, "--among", "some.txt", "--skip-unknown")
+    assert {answer["label"] for answer in json.loads(skipped.out)} == {"e9", "e12"}
+    assert "1 line has an unknown label" in skipped.err
+    write("some.txt", "nobody")
+    nothing = cli(*asked, "--among", "some.txt", "--skip-unknown")
+    assert nothing.code == 2 and "among names no entity" in nothing.err
+    Path("some.txt").write_text("")
+    refused(cli(*asked, "--among", "some.txt"), "some.txt: the file is empty")
+
+
+def test_answers_are_taken_from_what_was_seen_there(cli: Cli) -> None:
+    graph = Learner.load("plain", device="cpu").trainer.graph
+    assert isinstance(graph, KnowledgeGraph)
+    numbers = {label: number for number, label in enumerate(graph.relations)}
+
+    def ends(relation: str, column: int) -> set[str]:
+        rows = graph.train[graph.train[:, 1] == numbers[relation]]
+        return set(graph.entities.labels(rows[:, column]))
+
+    asked = ("predict", "plain", "--head", "e4", "--relation", "plus 5", "--json", "-k", "99")
+    for among, expected in (
+        ("seen", ends("plus 5", 2)),
+        ("tails:plus 1", ends("plus 1", 2)),
+        ("heads:plus 2", ends("plus 2", 0)),
+    ):
+        found = json.loads(cli(*asked, "--among", among).out)
+        assert {answer["label"] for answer in found} == expected - {"e4"}
+    write("asked.tsv", "e4\tplus 5\t?", "?\tplus 1\te9")
+    lines = cli(
+        "predict", "plain", "--file", "asked.tsv", "--among", "seen", "--json", "-k", "99"
+    ).out.splitlines()
+    labels = [{answer["label"] for answer in json.loads(line)["answers"]} for line in lines]
+    assert labels == [ends("plus 5", 2) - {"e4"}, ends("plus 1", 0) - {"e9"}]
+    write("asked.tsv", "e4\tplus 5\t?", "e1\t?\te9")
+    stopped = cli("predict", "plain", "--file", "asked.tsv", "--among", "seen")
+    assert stopped.code == 2 and "asked.tsv:2: among is about entities" in stopped.err
+
+
+def test_relations_of_pairs_of_a_file(cli: Cli) -> None:
+    write("pairs.tsv", "e1\t?\te2", "e5\t?\te7")
+    lines = cli("predict", "divided", "--file", "pairs.tsv", "--json").out.splitlines()
+    found = [[answer["label"] for answer in json.loads(line)["answers"]] for line in lines]
+    learner = Learner.load("divided", device="cpu")
+    expected = learner.predict_relations([("e1", "e2"), ("e5", "e7")])
+    assert found == [[answer.label for answer in answers] for answers in expected]
+    assert all(sorted(labels) == ["plus 1", "plus 2", "plus 5"] for labels in found)

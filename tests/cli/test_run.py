@@ -41,11 +41,13 @@ def test_a_run_prints_a_table_after_every_part(cli: Cli) -> None:
         "results.json",
         "trace.jsonl",
         "curves.png",
+        "reliability.png",
         "part-0",
         "part-1",
         "part-2",
     }
-    assert Path("run/curves.png").read_bytes().startswith(b"\x89PNG")
+    for picture in ("curves.png", "reliability.png"):
+        assert (Path("run") / picture).read_bytes().startswith(b"\x89PNG")
 
 
 def test_json_is_what_the_folder_holds(cli: Cli) -> None:

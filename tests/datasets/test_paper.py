@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dicgrl import KnowledgeGraph, KnowledgeStream, describe, load_stream
@@ -159,3 +160,14 @@ def test_loading_needs_little_memory(paper_data: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert int(done.stdout) < 300 * 1000  # kB
+
+
+def test_reflexive_relations_of_fb15k237(paper_data: Path) -> None:
+    """What docs/protocol.md says of the rule."""
+    graph = KnowledgeGraph()
+    for part in load_stream("FB15k-237"):
+        graph.add(part)
+    relations = np.arange(len(graph.relations))
+    loops = graph.train[graph.train[:, 0] == graph.train[:, 2], 1]
+    assert (len(relations), len(np.unique(loops))) == (237, 17)
+    assert graph.is_reflexive(relations).sum() == 6

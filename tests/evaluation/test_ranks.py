@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -38,15 +40,26 @@ def model_of(
 
 @torch.no_grad()
 def slow_side(
-    model: KnowledgeModel, known: list[Triple], asked: list[Triple], candidates: range, side: str
+    model: KnowledgeModel,
+    known: list[Triple],
+    asked: list[Triple],
+    candidates: range,
+    side: str,
+    elsewhere: Collection[int] = (),
 ) -> Expected:
+    """Ranks one candidate after the other; some relations do not lead back to the same entity."""
     answers = slow_answers(known, side)
     result: Expected = ([], [], [])
     for h, r, t in asked:
-        truth = h if side == "head" else t
-
-        also_true = answers.get((r, t) if side == "head" else (h, r), set())
-        others = [e for e in candidates if e != truth and e not in also_true]
+        truth, given = (h, t) if side == "head" else (t, h)
+        left_out = answers.get((r, t) if side == "head" else (h, r), set())
+        if r in elsewhere:
+            left_out = left_out | {given}
+        others = [e for e in candidates if e != truth and e not in left_out]
+        if r in elsewhere and truth == given:  # nobody is given it
+            for values, value in zip(result, (len(others), 0, len(others) + 1), strict=True):
+                values.append(value)
+            continue
         own, *scores = (
             model.score(*rows_of([(e, r, t) if side == "head" else (h, r, e)]).unbind(1)).item()
             for e in (truth, *others)
@@ -79,6 +92,12 @@ def check(
         assert ranks.higher[number].tolist() == higher
         assert ranks.equal[number].tolist() == equal
         assert ranks.candidates[number].tolist() == left
+    for elsewhere in ({0, 2}, {0, 1, 2}, set[int]()):
+        others = ranks.among_others(torch.tensor([r in elsewhere for _, r, _ in asked]))
+        found = (others.higher, others.equal, others.candidates)
+        for number, side in enumerate(("head", "tail")):
+            expected = slow_side(model, known, asked, candidates, side, elsewhere)
+            assert tuple(values[number].tolist() for values in found) == expected
 
 
 bounds = st.sampled_from([1, 30, 100, 500, 1 << 20])  # from a pair at a time to all at once
@@ -169,6 +188,8 @@ def test_scores_that_are_no_numbers_do_not_look_good(bound: int) -> None:
     ranks = Ranker(triples[:0], 1, bound).rank(model, triples, range(11))
     assert ranks.realistic[1, 0] == 11  # the true answer has no score: the last
     assert ranks.higher[1, 1] >= 1  # a candidate without a score does not give way
+    others = ranks.among_others(torch.tensor([True, True]))
+    assert others.realistic[1, 0] == 10  # one candidate less, and still the last
     model.relations.rows.fill_(torch.nan)
     ranks = Ranker(triples[:0], 1, bound).rank(model, triples, range(11))
     assert ranking_metrics(ranks)["mrr"] == pytest.approx(1 / 11)
@@ -203,7 +224,7 @@ def test_no_triples_have_no_ranks() -> None:
     model = model_of("relation", 5, 3, 0)
     ranks = Ranker(rows_of([]), 3).rank(model, rows_of([]), range(5))
     assert ranks.realistic.shape == (2, 0)
-    assert ranking_metrics(ranks)["mrr"] == 0.0
+    assert set(ranking_metrics(ranks, torch.empty(0, dtype=torch.bool)).values()) == {0.0}
 
 
 @pytest.mark.parametrize("division", DIVISIONS)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -53,6 +54,45 @@ def check(graph: KnowledgeGraph, parts: KnowledgeLists) -> None:
     assert known.sum() == len(unique)
     held_out = {t for part in parts for split in ("valid", "test") for t in part[split]}
     assert set(words(graph, possible[graph.holds_out(possible)])) == held_out - set(unique)
+
+    for i, label in enumerate(graph.relations):
+        facts = [t for t in unique if t[1] == label]
+        for end, side in ((0, "head"), (2, "tail")):
+            labels = graph.entities.labels(graph.seen(i, side))
+            assert len(labels) == len(set(labels)) and set(labels) == {t[end] for t in facts}
+        loops = sum(head == tail for head, _, tail in facts)
+        assert graph.is_reflexive(np.array([i])) == [bool(facts) and rate(loops, len(facts)) > 0.05]
+
+
+def rate(loops: int, facts: int) -> float:
+    """The lower end of Wilson's interval of a share, one-sided at 95 %."""
+    share, z = loops / facts, 1.645
+    middle = share + z * z / (2 * facts)
+    width = z * math.sqrt(share * (1 - share) / facts + z * z / (4 * facts * facts))
+    return (middle - width) / (1 + z * z / facts)
+
+
+@pytest.mark.parametrize("facts", [1, 2, 5, 20, 100, 675, 5000])
+def test_a_relation_is_reflexive_by_the_share_of_its_self_loops(facts: int) -> None:
+    shares = [0, 1, 2, facts // 20, facts // 10, facts // 4, facts]
+    for loops in {min(count, facts) for count in shares}:
+        graph = KnowledgeGraph()
+        rows = [(f"e{i}", "r", f"e{i + (i >= loops)}") for i in range(facts)]
+        for some in (rows[::2], rows[1::2]):  # it arrives in two parts
+            if some:
+                graph.add(KnowledgeStream.from_labels("loops", [some])[0])
+        assert graph.is_reflexive(np.array([0])) == [rate(loops, facts) > 0.05]
+
+
+def test_one_self_loop_among_hundreds_is_noise() -> None:
+    found = {}
+    for facts in (1, 4, 5, 675):
+        graph = KnowledgeGraph()
+        rows = [("Obama", "Consult", "Obama")]
+        rows += [(f"e{i}", "Consult", f"e{i + 1}") for i in range(facts - 1)]
+        graph.add(KnowledgeStream.from_labels("events", [rows])[0])
+        found[facts] = bool(graph.is_reflexive(np.array([0]))[0])
+    assert found == {1: True, 4: True, 5: False, 675: False}
 
 
 @given(knowledge_lists())

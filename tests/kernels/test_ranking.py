@@ -15,6 +15,7 @@ from torch import Tensor
 
 import dicgrl.kernels
 from dicgrl.evaluation import Ranker, Ranks
+from dicgrl.evaluation.ranks import OWN_HIGHER
 from dicgrl.models import Components, KnowledgeModel
 from dicgrl.models.queries.ranks import QueryCounts
 from tests.kernels.interpreter import interpreted
@@ -116,7 +117,7 @@ def compare_whole_numbers(case: Case, device: str) -> None:
         model.relations.rows.zero_()
         model.entities.rows[:, 1::2] = 0
     expected, found = (ranked(case, model, device, switch) for switch in "01")
-    for name in ("higher", "equal", "candidates"):
+    for name in ("higher", "equal", "candidates", "own"):
         assert torch.equal(getattr(found, name), getattr(expected, name)), f"{case}: {name}"
     if case.questions > 1 and case.candidates is None:
         assert (expected.equal > 0).any() and (expected.higher > 0).any()
@@ -142,6 +143,7 @@ def not_a_number(decoder: str, device: str) -> None:
     with kernels("1"):
         ranks = Ranker(triples[:0], 1).rank(model, triples, range(11))
     assert ranks.realistic[1].tolist()[0] == 11 and ranks.higher[1, 1] >= 1
+    assert ranks.own is not None and ranks.own.tolist()[1][0] == OWN_HIGHER
 
 
 CHECKS: list[tuple[str, Callable[[str], None]]] = [

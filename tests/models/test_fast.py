@@ -115,11 +115,7 @@ class ProductCounts(FastCounts):
         first, last, known = questions.known
         counts = torch.zeros(3, len(questions.answers), dtype=torch.long)
         for number, answer in enumerate(questions.answers.tolist()):
-            every = questions.entities.view(len(questions.entities), -1, questions.size)
-            if questions.chosen is not None:
-                every = every[:, questions.chosen[number]]
-            query = questions.given[number] * questions.relations[number]
-            scores = (query * every.flatten(1)).sum(-1)
+            scores = self._scores(questions, number)
             others = set(known[first[number] : last[number]].tolist()) - {answer}
             for entity in (entity for some in candidates for entity in some):
                 if entity in others:
@@ -128,6 +124,18 @@ class ProductCounts(FastCounts):
                     counts[0, number] += scores[entity] > scores[answer]
                     counts[1, number] += scores[entity] == scores[answer]
         return counts[0], counts[1], counts[2]
+
+    def scores(self, questions: Questions, entities: Tensor) -> Tensor:
+        scores = [self._scores(questions, i)[some] for i, some in enumerate(entities.T)]
+        return torch.stack(scores, 1)
+
+    def _scores(self, questions: Questions, number: int) -> Tensor:
+        """Those of all entities for one question."""
+        every = questions.entities.view(len(questions.entities), -1, questions.size)
+        if questions.chosen is not None:
+            every = every[:, questions.chosen[number]]
+        query = questions.given[number] * questions.relations[number]
+        return (query * every.flatten(1)).sum(-1)
 
 
 class FastProduct(SlowProduct):
@@ -193,7 +201,9 @@ def test_a_fast_batch_trains_like_the_generic_path(division: str, opened: str) -
 
 
 def counts(ranks: Ranks) -> list[list[int]]:
-    return [*ranks.higher.tolist(), *ranks.equal.tolist(), *ranks.candidates.tolist()]
+    assert ranks.own is not None
+    every = (ranks.higher, ranks.equal, ranks.candidates, ranks.own)
+    return [row for values in every for row in values.tolist()]
 
 
 @every_division

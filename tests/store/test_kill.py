@@ -27,7 +27,7 @@ RING = (*FRESH, "--strategy", "dicgrl", "--set", "arrive_epochs=3", "--set", "la
 FRESH = (*FRESH, "--set", "effort=50%")
 CIRCLES = ("run", "circles", *SMALL, "--strategy", "ewc", "--set", "hidden=4")
 Steady = dict[tuple[str, ...], dict[str, Any]]
-FINISHED = {"config.json", "results.json", "trace.jsonl", "curves.png"} | {
+FINISHED = {"config.json", "results.json", "trace.jsonl", "curves.png", "reliability.png"} | {
     f"part-{number}" for number in range(3)
 }
 
@@ -68,6 +68,7 @@ def finished(out: Path) -> dict[str, Any]:
         "results": measured(results),
         "trace": [{k: v for k, v in line.items() if k != "rate"} for line in trace],
         "curves": (out / "curves.png").read_bytes(),
+        "reliability": (out / "reliability.png").read_bytes(),
     }
 
 

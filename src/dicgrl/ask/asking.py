@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from dicgrl.ask.candidates import Among
 from dicgrl.ask.export import write_vectors
 from dicgrl.ask.names import Names
 from dicgrl.common.numbers import whole_number
@@ -30,9 +31,11 @@ class Prediction:
     Attributes:
         label: The entity, relation or class.
         name: Its readable name; the label where there is none.
-        score: The model's score; higher means more likely. For classes a probability.
+        score: The model's score; higher means more likely. For classes its share of all.
         known: Whether it is a training fact already.
         held_out: Whether it is known, and held out to measure with: it was not learned.
+        probability: How often such answers are right (docs/protocol.md); None where there is
+            nothing to tell it from.
     """
 
     label: str
@@ -40,6 +43,7 @@ class Prediction:
     score: float
     known: bool
     held_out: bool = False
+    probability: float | None = None
 
 
 class Asking(ABC):
@@ -60,9 +64,16 @@ class Asking(ABC):
     def __init__(self, trainer: Trainer, names: Names) -> None:
         self.names = names
         self.device = trainer.device
+        #: What `examine` found after the newest part; the learner keeps it.
+        self.examined: Callable[[], Mapping[str, Any]] = dict
 
     def predict(
-        self, *given: str | None, k: int = 10, new: bool = False, **named: str | None
+        self,
+        *given: str | None,
+        k: int = 10,
+        new: bool = False,
+        among: Among | None = None,
+        **named: str | None,
     ) -> list[Prediction]:
         """Answer a question, best first.
 
@@ -70,11 +81,14 @@ class Asking(ABC):
             *given: The question, field by field.
             k: How many answers, at most.
             new: Leave out facts that are known, learned or held out.
+            among: What answers are taken from, see `among`; everything unless given.
             **named: The question by the names of its fields.
 
         Raises:
             UserError: It is no question of this task, or names something unknown.
         """
+        if among is not None:
+            return self.among(among).predict(*given, k=k, new=new, **named)
         k = whole_number("k", k, 1)
         question = dict(zip(self.fields, given, strict=False)) | {
             name: text for name, text in named.items() if text is not None
@@ -82,6 +96,19 @@ class Asking(ABC):
         if len(given) > len(self.fields) or not question.keys() <= set(self.fields):
             raise UserError(self.how_to_ask)
         return self.answer([question.get(field) for field in self.fields], k, new)
+
+    def among(self, candidates: Among) -> Asking:
+        """The same, with answers only among some candidates.
+
+        Args:
+            candidates: Labels or names; or where entities were seen: `seen`, at the asked end of
+                the asked relation, `heads:RELATION` or `tails:RELATION`, at that end of another.
+
+        Raises:
+            UserError: They are unknown, or there are none; or the task knows no candidates.
+        """
+        del candidates
+        raise UserError("among is about entities of a knowledge graph")
 
     @abstractmethod
     def answer(self, question: list[str | None], k: int, new: bool) -> list[Prediction]:
@@ -92,6 +119,26 @@ class Asking(ABC):
         self, file: SourceFile, k: int, new: bool, on_unknown: Callable[[], None] | None
     ) -> Iterator[Answered]:
         """Questions of a file with their answers; for the arguments see `ask.lines.answered`."""
+
+    def examine(self) -> dict[str, Any]:
+        """Look at what was learned, on held-out examples; empty where the task has no such look.
+
+        Returns:
+            What `dicgrl.ask.trust` reads: `basis` and `facts`, on what and on how many examples;
+            `fit`, what makes probabilities of scores; `found`, how much is answered.
+        """
+        return {}
+
+    def foresee(self) -> dict[str, Any]:
+        """The same of what has just arrived, before it is learned; empty where nothing is needed.
+
+        It is asked where no example is held out.
+        """
+        return {}
+
+    def measure_reliability(self) -> dict[str, Any]:
+        """How reliable probabilities are on test examples; empty without any."""
+        return {}
 
     @abstractmethod
     def vectors(self) -> tuple[Vocabulary, Tensor]:

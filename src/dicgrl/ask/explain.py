@@ -1,4 +1,4 @@
-"""Why a triple matters: the components it uses and the old triples that it would activate."""
+"""Why a triple is likely, the components it uses, and the old triples that it would activate."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from dicgrl.ask.answers import scores_of
 from dicgrl.ask.names import Names
+from dicgrl.ask.support import Support, support_for
 from dicgrl.graph.arrays import IntArray
 from dicgrl.strategies.activator_links import would_activate
 from dicgrl.strategies.dicgrl import DiCGRLSettings
@@ -42,7 +43,10 @@ class Explanation:
         score: The model's score.
         known: Whether it is a training fact already.
         held_out: Whether it is known, and held out to measure with.
-        components: Components that it uses, with their attention weights.
+        probability: How likely it is as an answer to (head, relation, ?); None where not known.
+        support: Known facts that speak for it, the strongest first.
+        components: Components that it uses, with their attention weights; a plain model has none
+            of this and what follows.
         candidates: Old triples in the neighbourhood.
         activated: How many of them share a component, by order.
         best: Those of highest merit.
@@ -52,25 +56,41 @@ class Explanation:
     score: float
     known: bool
     held_out: bool
+    probability: float | None
+    support: list[Support]
     components: dict[int, float]
     candidates: int
     activated: dict[int, int]
     best: list[Activated]
 
 
-def explain(trainer: LinkTrainer, names: Names, row: IntArray, k: int = 10) -> Explanation:
+def explain(
+    trainer: LinkTrainer,
+    names: Names,
+    row: IntArray,
+    k: int = 10,
+    probability: float | None = None,
+) -> Explanation:
     """Explain a triple of known entities, as if it arrived now.
 
     Args:
-        trainer: A knowledge graph with a disentangled model.
+        trainer: Holds the graph and the model.
         names: Readable names.
         row: The triple by ids, [3].
-        k: How many old triples to list.
-
-    Raises:
-        UserError: The model is plain.
+        k: How many facts of each kind, and old triples, to list.
+        probability: How likely it is.
     """
     graph = trainer.graph
+    about = (
+        names.triple(graph, row),
+        scores_of(trainer, row[None]).item(),
+        bool(graph.contains(row[None])[0]),
+        bool(graph.holds_out(row[None])[0]),
+        probability,
+        support_for(trainer, names, row, k),
+    )
+    if trainer.model.components is None:
+        return Explanation(*about, {}, 0, {}, [])
     orders = trainer.settings.orders if "orders" in trainer.settings else DEFAULT_ORDERS
     found, chosen, alpha = would_activate(trainer, row, orders)
     itself = (graph.train[found.rows] == row).all(1)  # where it is known already
@@ -86,10 +106,7 @@ def explain(trainer: LinkTrainer, names: Names, row: IntArray, k: int = 10) -> E
         for i in best
     ]
     return Explanation(
-        names.triple(graph, row),
-        scores_of(trainer, row[None]).item(),
-        bool(graph.contains(row[None])[0]),
-        bool(graph.holds_out(row[None])[0]),
+        *about,
         dict(zip(chosen.tolist(), alpha, strict=True)),
         found.candidates - int(itself.sum()),
         {order: int((found.order == order).sum()) for order in range(1, orders + 1)},

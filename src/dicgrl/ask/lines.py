@@ -1,4 +1,4 @@
-"""What a file asks a learner: scores of triples, how well it finds them, answers to questions."""
+"""What a file asks a learner: scores of triples, how well it finds them, answers; among what."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from dicgrl.ask.asking import Answered, Asking
+from dicgrl.ask.candidates import says_where
 from dicgrl.ask.links import LinkAsking
+from dicgrl.ask.probabilities import NO_PROBABILITIES
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.graph.arrays import IntArray
 from dicgrl.readers.sources import open_file
+from dicgrl.readers.text import read_rows
 from dicgrl.readers.triples import triple_rows
 
 
@@ -85,7 +88,57 @@ def answered(
     return asking.answer_lines(open_file(path), k, new, on_unknown)
 
 
-def scored(asking: LinkAsking, lines: Lines) -> Iterator[str]:
-    """Lines of triples with their scores, TAB between the fields."""
-    for fields, score in zip(lines.fields, asking.score_rows(lines.ids), strict=True):
-        yield "\t".join([*fields, f"{score:.6g}"])
+def choosing_among(
+    asking: LinkAsking, text: str, on_unknown: Callable[[], None] | None
+) -> LinkAsking:
+    """Answers among what a text says: where entities were seen, or a file of their labels.
+
+    Args:
+        asking: Answers.
+        text: As `Asking.among` takes it; or a file with a label or name in each line.
+        on_unknown: Told of each line with an unknown label, which is left out; without it the file
+            is refused there.
+
+    Raises:
+        UserError: It says nothing that is known, or leaves nothing to choose from.
+    """
+    if says_where(text):
+        return asking.among(text)
+    if text != "-" and not Path(text).exists():
+        wanted = "a file of labels, seen, heads:RELATION or tails:RELATION"
+        raise UserError(f"--among {text}: no such file; expected {wanted}")
+    file = open_file(Path(text))
+    labels = []
+    for rows in read_rows(file, 1):
+        for number, label in enumerate(rows.columns[0], rows.first_line):
+            try:
+                asking.names.find(label, asking.graph.entities)
+            except UserError as error:
+                if on_unknown and isinstance(error, UnknownLabelError):
+                    on_unknown()
+                    continue
+                raise DataError(file.label, str(error), number) from None
+            labels.append(label)
+    return asking.among(labels)
+
+
+def scored(asking: LinkAsking, lines: Lines, *, probability: bool = False) -> Iterator[str]:
+    """Lines of triples with their scores, TAB between the fields.
+
+    Args:
+        asking: Scores them.
+        lines: The triples.
+        probability: Add how likely each is as an answer to (head, relation, ?); all candidates are
+            scored for it.
+
+    Raises:
+        UserError: There are no probabilities.
+    """
+    scores = [f"{score:.6g}" for score in asking.score_rows(lines.ids)]
+    told: list[list[str]] = [[]] * len(scores)
+    if probability:
+        if asking.calibration is None:
+            raise UserError(NO_PROBABILITIES)
+        told = [[f"{each:.6g}"] for each in asking.probability_rows(lines.ids)]
+    for fields, score, more in zip(lines.fields, scores, told, strict=True):
+        yield "\t".join([*fields, score, *more])

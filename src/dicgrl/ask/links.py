@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from functools import cached_property
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -12,17 +14,27 @@ from typing_extensions import override
 
 from dicgrl.ask.answers import ASKED_ID, best_answers, scores_of
 from dicgrl.ask.asking import Answered, Asking, Prediction
+from dicgrl.ask.candidates import Among, Candidates
 from dicgrl.ask.explain import Explanation, explain
 from dicgrl.ask.names import Names
+from dicgrl.ask.probabilities import (
+    NO_PROBABILITIES,
+    examine_links,
+    fact_probabilities,
+    foresee_links,
+    measure_links,
+)
 from dicgrl.common.numbers import whole_number
 from dicgrl.errors import DataError, UnknownLabelError, UserError, shown_value
 from dicgrl.evaluation import ranking_metrics
+from dicgrl.evaluation.calibration import Calibration
 from dicgrl.graph import KnowledgeGraph, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.graph.labels import Triples, as_label, as_labels
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.triples import triple_rows
 from dicgrl.trainers import LinkTrainer
+from dicgrl.training.known import RELATION
 
 Question = Sequence[str | None]
 """Head, relation and tail, one of which is None: that is asked for."""
@@ -34,8 +46,8 @@ _ANSWERS = 1 << 17  # that are there at a time
 class LinkAsking(Asking):
     """Answers which triples are likely.
 
-    The entity of a question is an answer only where some entity is known to have the relation to
-    itself.
+    The entity of a question is an answer only where its relation is reflexive: where self loops are
+    significantly more than one in twenty of the relation's facts.
     """
 
     fields = ("head", "relation", "tail")
@@ -44,6 +56,13 @@ class LinkAsking(Asking):
     def __init__(self, trainer: LinkTrainer, names: Names) -> None:
         super().__init__(trainer, names)
         self.trainer = trainer
+        self._candidates: Candidates | None = None  # all
+
+    @override
+    def among(self, candidates: Among) -> Self:
+        asking = copy(self)
+        asking._candidates = Candidates(self.graph, self.names, candidates)
+        return asking
 
     @property
     def graph(self) -> KnowledgeGraph:
@@ -67,6 +86,18 @@ class LinkAsking(Asking):
         rows = [self.question_ids(question) for question in questions]
         return self.answer_rows(as_triples(rows), k=k, new=new)
 
+    def predict_relations(
+        self, pairs: Iterable[Sequence[str]], *, k: int = 10, new: bool = False
+    ) -> list[list[Prediction]]:
+        """Which relations hold between the heads and tails of pairs, best first.
+
+        Args:
+            pairs: Head and tail of each.
+            k: How many relations of each, at most.
+            new: Leave out facts that are known, learned or held out.
+        """
+        return self.predict_links([_relation_of(pair) for pair in pairs], k=k, new=new)
+
     def question_ids(self, question: Question) -> list[int]:
         """The ids of a question's labels or names, with `ASKED_ID` for what is asked for.
 
@@ -81,10 +112,32 @@ class LinkAsking(Asking):
             raise UserError(
                 f"{tuple(question)!r}: leave out exactly one of head, relation and tail"
             )
-        return [
+        ids = [
             ASKED_ID if text is None else self.names.find(as_label(text), vocabulary)
             for text, vocabulary in zip(question, self._columns, strict=True)
         ]
+        if self._candidates is not None:
+            self._candidates.of(ids.index(ASKED_ID), ids[RELATION])  # there are some
+        return ids
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """What makes probabilities of scores; None where nothing was held out to fit it."""
+        fit = self.examined().get("fit")
+        return Calibration.from_dict(fit) if fit else None
+
+    @override
+    def examine(self) -> dict[str, Any]:
+        return examine_links(self.trainer)
+
+    @override
+    def foresee(self) -> dict[str, Any]:
+        return foresee_links(self.trainer)
+
+    @override
+    def measure_reliability(self) -> dict[str, Any]:
+        calibration = self.calibration
+        return measure_links(self.trainer, calibration) if calibration else {}
 
     @property
     def _columns(self) -> tuple[Vocabulary, Vocabulary, Vocabulary]:
@@ -96,17 +149,25 @@ class LinkAsking(Asking):
     ) -> list[list[Prediction]]:
         """What `predict_links` says to questions by ids, [q, 3]."""
         k = whole_number("k", k, 1)
-        answered = best_answers(self.trainer, questions, k, new=new)
+        answered = best_answers(
+            self.trainer,
+            questions,
+            k,
+            new=new,
+            candidates=self._candidates,
+            calibration=self.calibration,
+        )
         is_relation = (questions[:, 1] == ASKED_ID).tolist()
         entities, relations = self.graph.entities, self.graph.relations
         return [
             [
-                Prediction(label, self.names.of(label), score, known, held_out)
-                for label, score, known, held_out in zip(
+                Prediction(label, self.names.of(label), *values)
+                for label, *values in zip(
                     (relations if of_relation else entities).labels(found.ids),
                     found.scores.tolist(),
                     found.known.tolist(),
                     found.held_out.tolist(),
+                    found.told(),
                     strict=True,
                 )
             ]
@@ -138,7 +199,8 @@ class LinkAsking(Asking):
     @override
     def note(self, question: dict[str, str | None]) -> str:
         of_relations = question.get("relation") is None
-        return "scores of two relations need not be on one scale" if of_relations else ""
+        notes = ["scores of two relations need not be on one scale"] if of_relations else []
+        return "; ".join(notes if self.calibration else [*notes, NO_PROBABILITIES])
 
     def ids(self, triples: Triples) -> IntArray:
         """The ids of labelled triples, [n, 3].
@@ -161,6 +223,20 @@ class LinkAsking(Asking):
         scores: list[float] = scores_of(self.trainer, rows).tolist()
         return scores
 
+    def probabilities(self, triples: Triples) -> list[float | None]:
+        """How likely labelled triples are as answers to (head, relation, ?); None: not known.
+
+        All candidates of each question are scored.
+        """
+        return self.probability_rows(self.ids(triples))
+
+    def probability_rows(self, rows: IntArray) -> list[float | None]:
+        """What `probabilities` says of triples by ids, [n, 3]."""
+        if self.calibration is None or not len(rows):
+            return [None] * len(rows)
+        told: list[float | None] = fact_probabilities(self.trainer, self.calibration, rows).tolist()
+        return told
+
     def measure(self, triples: Triples, *, by_relation: bool = False) -> dict[str, Any]:
         """How well the answers of labelled triples are found; nothing is learned.
 
@@ -182,10 +258,11 @@ class LinkAsking(Asking):
             raise UserError("there is no triple to measure with")
         triples = torch.from_numpy(rows).to(self.device)
         ranks = self.trainer.ranks(triples, besides=triples)
+        elsewhere = self.trainer.leads_elsewhere(triples)
         found: dict[str, Any] = {
             "count": len(rows),
             "known": int(self.graph.contains(rows).sum()),
-            **ranking_metrics(ranks),
+            **ranking_metrics(ranks, elsewhere),
         }
         if by_relation:
             relations, count = np.unique(rows[:, 1], return_counts=True)
@@ -196,24 +273,20 @@ class LinkAsking(Asking):
                     "relation": self.names.of(label),
                     "asked": name,
                     "count": int(count[at]),
-                    **ranking_metrics(ranks.of(side, triples[:, 1] == int(relations[at]))),
+                    **ranking_metrics(ranks.of(side, of_it), elsewhere[of_it]),
                 }
                 for at, label in zip(order, labels, strict=True)
+                for of_it in [triples[:, 1] == int(relations[at])]
                 for side, name in enumerate(("head", "tail"))
             ]
         return found
 
     def explain(self, head: str, relation: str, tail: str, *, k: int = 10) -> Explanation:
-        """Why a triple matters: its components and what it would activate.
-
-        Args:
-            head: Label or name of the head.
-            relation: Label or name of the relation.
-            tail: Label or name of the tail.
-            k: How many old triples to list.
-        """
-        (row,) = self.ids([(head, relation, tail)])
-        return explain(self.trainer, self.names, row, whole_number("k", k, 0))
+        """Why a triple is likely; see `Questions.explain`."""
+        k = whole_number("k", k, 0)
+        rows = self.ids([(head, relation, tail)])
+        (probability,) = self.probability_rows(rows)
+        return explain(self.trainer, self.names, rows[0], k, probability)
 
     def readable(self, row: IntArray) -> tuple[str, str, str]:
         """Names of a triple by ids, [3]; labels where there are no names.
@@ -247,3 +320,10 @@ class LinkAsking(Asking):
     @override
     def for_nodes(self) -> NoReturn:
         raise UserError("a knowledge graph has no classes: this is for networks")
+
+
+def _relation_of(pair: Sequence[str]) -> Question:
+    """The question for the relation of a head and a tail."""
+    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise UserError(f"{pair!r}: expected a head and a tail")
+    return pair[0], None, pair[1]

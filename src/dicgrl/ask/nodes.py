@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.ask.asking import Answered, Asking, Prediction
+from dicgrl.ask.class_probabilities import examine_nodes, measure_nodes
 from dicgrl.ask.names import Names
 from dicgrl.common.numbers import whole_number
 from dicgrl.errors import DataError, UnknownLabelError, UserError
@@ -50,12 +51,16 @@ class NodeAsking(Asking):
         graph, trainer = self.graph, self.trainer
         found = [self.names.find(as_label(node), graph.nodes) for node in nodes]
         numbers = np.array(found, dtype=np.int64)
-        share = trainer.scores(torch.from_numpy(numbers).to(self.device)).softmax(1)
+        scores = trainer.scores(torch.from_numpy(numbers).to(self.device))
+        share = scores.softmax(1)
         best = share.topk(min(k, share.shape[1]))
         trained = np.isin(numbers, trainer.nodes("train")).tolist()
         true = graph.labels[numbers].tolist()
         classes = graph.classes.labels(range(share.shape[1]))
-        answers = zip(best.indices.tolist(), best.values.tolist(), true, trained, strict=True)
+        told = [[None] * best.indices.shape[1]] * len(numbers)
+        if (scale := self._scale) is not None:
+            told = (scale * scores).softmax(1).gather(1, best.indices).tolist()
+        answers = zip(best.indices.tolist(), best.values.tolist(), told, true, trained, strict=True)
         return [
             [
                 Prediction(
@@ -64,11 +69,35 @@ class NodeAsking(Asking):
                     p,
                     known=learned and i == right,
                     held_out=not learned and i == right,
+                    probability=probability,
                 )
-                for i, p in zip(indices, shares, strict=True)
+                for i, p, probability in zip(indices, shares, told, strict=True)
             ]
-            for indices, shares, right, learned in answers
+            for indices, shares, told, right, learned in answers
         ]
+
+    @property
+    def _scale(self) -> float | None:
+        """What class scores are multiplied by; None where no nodes were held out to fit it."""
+        fit = self.examined().get("fit")
+        return fit["scale"] if fit else None
+
+    @override
+    def examine(self) -> dict[str, Any]:
+        return examine_nodes(self.trainer)
+
+    @override
+    def measure_reliability(self) -> dict[str, Any]:
+        return {} if self._scale is None else measure_nodes(self.trainer, self._scale)
+
+    @override
+    def note(self, question: dict[str, str | None]) -> str:
+        del question
+        return (
+            "no probabilities: no nodes are held out to tell them from"
+            if self._scale is None
+            else ""
+        )
 
     @override
     def answer_lines(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.ask.asking import Asking, Prediction
+from dicgrl.ask.candidates import Among
 from dicgrl.ask.explain import Explanation
 from dicgrl.ask.links import Question
 from dicgrl.graph.labels import Triples
@@ -50,24 +51,45 @@ class Questions(ABC):
         """
 
     def predict(
-        self, *given: str | None, k: int = 10, new: bool = False, **named: str | None
+        self,
+        *given: str | None,
+        k: int = 10,
+        new: bool = False,
+        among: Among | None = None,
+        **named: str | None,
     ) -> list[Prediction]:
         """Answer a question, best first.
 
         Exactly one of head, relation and tail is left out and asked for; for a network, `node` asks
         for its class. Labels and readable names are understood. The entity of the question is an
-        answer only where some entity is known to have the relation to itself.
+        answer only where its relation is reflexive, see `KnowledgeGraph.is_reflexive`.
 
         Args:
             *given: Head, relation and tail, or a node.
             k: How many answers, at most.
             new: Leave out facts that are known, learned or held out.
+            among: Entities that answers are taken from: labels or names, or where they were seen:
+                `seen`, at the asked end of the asked relation, `heads:RELATION` or
+                `tails:RELATION`, at that end of another one; all unless given.
             **named: The same by name: head, relation, tail; node.
+
+        Example:
+            >>> from dicgrl import Learner
+            >>> learner = Learner("transe", "lower", dim=8, epochs=50, lr=0.1, device="cpu")
+            >>> _ = learner.learn([("Alien", "genre", "horror"), ("Brazil", "genre", "satire")])
+            >>> answers = learner.predict("Alien", "genre", among="seen")
+            >>> [answer.label for answer in answers]
+            ['horror', 'satire']
         """
-        return self.ask.predict(*given, k=k, new=new, **named)
+        return self.ask.predict(*given, k=k, new=new, among=among, **named)
 
     def predict_links(
-        self, questions: Iterable[Question], *, k: int = 10, new: bool = False
+        self,
+        questions: Iterable[Question],
+        *,
+        k: int = 10,
+        new: bool = False,
+        among: Among | None = None,
     ) -> list[list[Prediction]]:
         """Answer many questions about a knowledge graph, as `predict` does one.
 
@@ -75,6 +97,7 @@ class Questions(ABC):
             questions: Head, relation and tail, with None in place of what is asked for.
             k: How many answers to each, at most.
             new: Leave out facts that are known, learned or held out.
+            among: As of `predict`.
 
         Example:
             >>> from dicgrl import Learner
@@ -85,7 +108,30 @@ class Questions(ABC):
             ['horror', 'Brazil']
         """
         asking = self.ask.for_links("a question of head, relation and tail")
+        asking = asking if among is None else asking.among(among)
         found: list[list[Prediction]] = asking.predict_links(questions, k=k, new=new)
+        return found
+
+    def predict_relations(
+        self, pairs: Iterable[Sequence[str]], *, k: int = 10, new: bool = False
+    ) -> list[list[Prediction]]:
+        """Which relations hold between the heads and tails of pairs, all in one pass.
+
+        Args:
+            pairs: Head and tail of each.
+            k: How many relations of each, at most.
+            new: Leave out facts that are known, learned or held out.
+
+        Example:
+            >>> from dicgrl import Learner
+            >>> learner = Learner("transe", "lower", dim=8, epochs=50, lr=0.1, device="cpu")
+            >>> _ = learner.learn([("Alien", "genre", "horror"), ("Alien", "sequel", "Aliens")])
+            >>> pairs = [("Alien", "horror"), ("Alien", "Aliens")]
+            >>> [answers[0].label for answers in learner.predict_relations(pairs)]
+            ['genre', 'sequel']
+        """
+        asking = self.ask.for_links("a question for a relation")
+        found: list[list[Prediction]] = asking.predict_relations(pairs, k=k, new=new)
         return found
 
     def predict_classes(self, nodes: Sequence[str], *, k: int = 10) -> list[list[Prediction]]:
@@ -98,6 +144,15 @@ class Questions(ABC):
         scores: list[float] = self.ask.for_links("score").score(triples)
         return scores
 
+    def probabilities(self, triples: Triples) -> list[float | None]:
+        """How likely labelled triples are as answers to (head, relation, ?); None: not known.
+
+        See docs/protocol.md for what a probability means. All candidates are scored for it, so
+        that it takes longer than `score`.
+        """
+        found: list[float | None] = self.ask.for_links("probabilities").probabilities(triples)
+        return found
+
     def measure(self, triples: Triples, *, by_relation: bool = False) -> dict[str, Any]:
         """How well the answers of labelled triples are found; see `LinkAsking.measure`."""
         asking = self.ask.for_links("measure")
@@ -105,13 +160,13 @@ class Questions(ABC):
         return found
 
     def explain(self, head: str, relation: str, tail: str, *, k: int = 10) -> Explanation:
-        """Why a triple matters: its components and what it would activate.
+        """Why a triple is likely: facts that speak for it, and what it would activate.
 
         Args:
             head: Label or name of the head.
             relation: Label or name of the relation.
             tail: Label or name of the tail.
-            k: How many old triples to list.
+            k: How many facts of each kind, and old triples, to list.
         """
         found: Explanation = self.ask.for_links("explain").explain(head, relation, tail, k=k)
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from dicgrl.cli.options import Count, Device, Json, RunFolder, SkipUnknown, Trip
 from dicgrl.errors import UserError, shown
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
+    from dicgrl.ask.asking import Asking
     from dicgrl.learner import Learner
 
 
@@ -29,6 +31,15 @@ def predict(
     ] = None,
     k: Count = 10,
     new: Annotated[bool, typer.Option("--new", help="Leave out facts that are known.")] = False,
+    among: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|TYPE",
+            help="Answers only among these entities: a file of labels, one in each line; or where "
+            "they were seen: seen (at that end of the asked relation), heads:RELATION or "
+            "tails:RELATION.",
+        ),
+    ] = None,
     file: Annotated[
         Path | None,
         typer.Option(
@@ -42,16 +53,22 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Answer a question: leave out what you ask for, head, relation or tail."""
+    from dicgrl.ask.lines import choosing_among
     from dicgrl.report.answers_table import answers_table
 
-    learner = _loaded(folder, device)
+    asking = _loaded(folder, device).ask
+    unknown: list[None] = []
+    on_unknown = partial(unknown.append, None) if skip_unknown else None
+    if among is not None:
+        asking = choosing_among(asking.for_links("--among"), among, on_unknown)
     question = {"head": head, "relation": relation, "tail": tail, "node": node, **_about(about)}
     if file is not None:
         if any(text is not None for text in question.values()):
             raise UserError("--file holds the questions; leave out the others")
-        _predict_all(learner, file, k, new, skip_unknown, as_json)
+        _predict_all(asking, file, k, new, on_unknown, as_json)
+        warn_of_unknown(len(unknown))
         return
-    asking = learner.ask
+    warn_of_unknown(len(unknown))
     answers = asking.predict(k=k, new=new, **question)
     if as_json:
         show_json([asdict(answer) for answer in answers])
@@ -69,15 +86,18 @@ def _about(texts: list[str] | None) -> dict[str, str]:
 
 
 def _predict_all(
-    learner: Learner, file: Path, k: int, new: bool, skip: bool, as_json: bool
+    asking: Asking,
+    file: Path,
+    k: int,
+    new: bool,
+    on_unknown: Callable[[], None] | None,
+    as_json: bool,
 ) -> None:
     from dicgrl.ask.lines import answered
     from dicgrl.ask.links import ASKED_TEXT
     from dicgrl.report.answers_table import state_of
 
-    unknown: list[None] = []
-    on_unknown = partial(unknown.append, None) if skip else None
-    for question, answers in answered(learner.ask, file, k, new=new, on_unknown=on_unknown):
+    for question, answers in answered(asking, file, k, new=new, on_unknown=on_unknown):
         if as_json:
             show_json({"question": question, "answers": [asdict(answer) for answer in answers]})
             continue
@@ -85,8 +105,9 @@ def _predict_all(
             fields = [answer.label if field == ASKED_TEXT else field for field in question]
             fields += [answer.label] if len(question) == 1 else []
             other = "new" if len(question) > 1 else ""
-            typer.echo("\t".join([*fields, f"{answer.score:.6g}", state_of(answer, other)]))
-    warn_of_unknown(len(unknown))
+            said = "" if answer.probability is None else f"{answer.probability:.6g}"
+            cells = [*fields, f"{answer.score:.6g}", state_of(answer, other), said]
+            typer.echo("\t".join(cells))
 
 
 def similar(
@@ -112,6 +133,10 @@ def similar(
 def score(
     folder: RunFolder,
     file: TripleFile,
+    probability: Annotated[
+        bool,
+        typer.Option("--probability", help="A probability, too; all candidates are scored for it."),
+    ] = False,
     skip_unknown: SkipUnknown = False,
     device: Device = "auto",
 ) -> None:
@@ -121,7 +146,7 @@ def score(
     asking = _loaded(folder, device).ask.for_links("score")
     lines = read_lines(asking, file, skip=skip_unknown)
     warn_of_unknown(lines.unknown)
-    for line in scored(asking, lines):
+    for line in scored(asking, lines, probability=probability):
         typer.echo(line)
 
 
@@ -165,7 +190,7 @@ def explain(
     k: Count = 10,
     as_json: Json = False,
 ) -> None:
-    """The components that a triple uses, and the old triples that it would activate and why."""
+    """Why a triple is likely: known facts that speak for it, and what it would activate."""
     from dicgrl.report.explanation_table import explanation_tables
 
     found = _loaded(folder, "cpu").explain(*triple, k=k)

@@ -14,12 +14,13 @@ import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from dicgrl.errors import DataWarning
+from dicgrl.errors import DataWarning, ModelWarning
 from dicgrl.report.terminal import counted, is_terminal
 
 _CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 #: What PyTorch says where there is no memory, or could never be enough; its class may be any.
 _NO_MEMORY = ("out of memory", "allocate memory", "ALLOC_FAILED", "Storage size calculation")
+_OURS = (DataWarning, ModelWarning)
 
 
 def show(content: RenderableType) -> None:
@@ -55,7 +56,7 @@ def warn_of_unknown(lines: int) -> None:
 
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Print what readers warn of as the commands print their own warnings."""
+    """Print what readers and learners warn of as the commands print their own warnings."""
 
     def show_warning(
         message: Warning | str,
@@ -65,14 +66,15 @@ def warnings_in_one_line() -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if issubclass(category, DataWarning):
+        if issubclass(category, _OURS):
             warn(str(message))
         else:
             others(message, category, filename, lineno, file, line)
 
     with warnings.catch_warnings():
         others = warnings.showwarning
-        warnings.simplefilter("default", DataWarning)
+        for kind in _OURS:
+            warnings.simplefilter("default", kind)
         warnings.showwarning = show_warning
         yield
 

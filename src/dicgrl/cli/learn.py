@@ -57,6 +57,7 @@ def learn(
     from dicgrl.jobs.learn import learn_facts, task_of, would_fine_tune
     from dicgrl.report.curves import draw_curves
     from dicgrl.report.progress_bars import parts_bar, units
+    from dicgrl.report.reliability_picture import draw_reliability
     from dicgrl.store.run_folder import RunFolder as Folder
 
     reading = Reading(columns, sep, file_format, query, literals)
@@ -78,6 +79,7 @@ def learn(
         )
     if Folder(folder).curves_file.exists() and not outcome.intake.is_empty:
         draw_curves([outcome.results], Folder(folder).curves_file)
+        draw_reliability(outcome.results, Folder(folder).reliability_file)
     if named := outcome.intake.named_alike:
         some = ", ".join(map(shown, named[:5])) + (", ..." if len(named) > 5 else "")
         warn(f"{some}: learned as new, although others have these names; give labels to mean them")

@@ -117,6 +117,7 @@ def _run_merged(planned: PlannedRun, as_json: bool) -> None:
 def _run_parts(plan: Plan, as_json: bool) -> None:
     from dicgrl.report.comparison_table import comparison_table
     from dicgrl.report.curves import draw_curves
+    from dicgrl.report.reliability_picture import draw_reliability
     from dicgrl.store.run_folder import RunFolder as Folder
 
     every = []
@@ -125,6 +126,7 @@ def _run_parts(plan: Plan, as_json: bool) -> None:
         every.append(results)
         if planned.out is not None:
             draw_curves([results], Folder(planned.out).curves_file)
+            draw_reliability(results, Folder(planned.out).reliability_file)
     several = len(every) > 1
     if several and plan.out is not None:
         draw_curves(every, Folder(plan.out).curves_file)

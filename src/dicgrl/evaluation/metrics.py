@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from dicgrl.evaluation.ranks import Ranks
 
 HITS = (1, 3, 10)
+OTHERS = "_others"  # ends the names of metrics where the entity of a question may not answer
 
 
-def ranking_metrics(ranks: Ranks) -> dict[str, float]:
+def ranking_metrics(ranks: Ranks, elsewhere: Tensor | None = None) -> dict[str, float]:
     """MRR, Hits@1, 3, 10 and the mean rank as fractions of both sides together.
+
+    Args:
+        ranks: The ranks.
+        elsewhere: Which triples have a relation that leads to other entities only, [n]. Where it is
+            given, `mrr_others` and `hits@k_others` follow: what is reached where the entity of
+            such a question is no candidate.
 
     Example:
         >>> zero = torch.zeros(2, 1, dtype=torch.long)
         >>> ranking_metrics(Ranks(torch.tensor([[0], [3]]), zero, zero + 10))["mrr"]
         0.625
     """
-    realistic = ranks.realistic.double()
-    if realistic.numel() == 0:
-        return {"mrr": 0.0, **{f"hits@{k}": 0.0 for k in HITS}, "mean_rank": 0.0}
-    values = torch.stack(
-        [
-            realistic.reciprocal().mean(),
-            *((realistic <= k).double().mean() for k in HITS),
-            realistic.mean(),
-        ]
-    )
-    names = ["mrr", *(f"hits@{k}" for k in HITS), "mean_rank"]
-    return dict(zip(names, values.tolist(), strict=True))
+    values = _shares(ranks.realistic)
+    values["mean_rank"] = ranks.realistic.double().mean()
+    if elsewhere is not None:
+        others = _shares(ranks.among_others(elsewhere).realistic)
+        values |= {name + OTHERS: value for name, value in others.items()}
+    if ranks.realistic.numel() == 0:
+        return dict.fromkeys(values, 0.0)
+    return dict(zip(values, torch.stack(list(values.values())).tolist(), strict=True))
+
+
+def _shares(ranks: Tensor) -> dict[str, Tensor]:
+    """MRR and Hits@k; nothing waits for the device."""
+    ranks = ranks.double()
+    hits = {f"hits@{k}": (ranks <= k).double().mean() for k in HITS}
+    return {"mrr": ranks.reciprocal().mean()} | hits

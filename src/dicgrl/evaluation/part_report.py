@@ -25,6 +25,10 @@ class PartReport:
         best_epoch: The epoch whose weights were kept, of the last stage; 0 where none was trained.
         positives: Examples x epochs that learning took, all stages together: of the new part
             (`new`) and of earlier ones (`old`); empty in runs of versions that did not count them.
+        calibration: What was found on held-out examples after it (`Asking.examine`): what makes
+            probabilities of scores, and how reliable they are on test examples; empty in runs of
+            versions that did not look.
+        warnings: What is doubtful about the model after it, in words.
         details: Further figures of the strategy, such as the drift of old rows or nodes.
     """
 
@@ -39,6 +43,8 @@ class PartReport:
     validation: float | None = None
     best_epoch: int = 0
     positives: dict[str, int] = field(default_factory=dict)
+    calibration: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
 
     def results(self, found: Evaluation) -> dict[str, Any]:
@@ -48,6 +54,7 @@ class PartReport:
         return {
             **took,
             **details,
+            "calibration": self._reliability(),
             "sampled": found.sampled,
             "tests": found.tests,
             "whole": found.whole,
@@ -55,3 +62,15 @@ class PartReport:
             "forgetting": found.forgetting,
             "retention": found.retention,
         }
+
+    def _reliability(self) -> dict[str, Any] | None:
+        """How reliable probabilities are, without the numbers that make them; None: not measured.
+
+        `basis` says what they were fitted on, how many of them `fitted`; the rest is of
+        `dicgrl.evaluation.reliability`.
+        """
+        looked = self.calibration
+        if not looked.get("test"):
+            return None
+        basis = looked.get("fitted_on", looked["basis"])
+        return {"basis": basis, "fitted": looked["facts"], **looked["test"]}

@@ -9,6 +9,9 @@ answer is ranked among them by score. Candidates that make another known true tr
 - realistic rank:   their mean, what random tie-breaking gives on average.
 
 A scorer that gives every candidate the same score thus gets the middle rank, not the first.
+
+The entity that a question is about competes like any other, as everywhere in the literature. How
+it fares is kept beside the counts, so that `Ranks.among_others` can leave it out.
 """
 
 from __future__ import annotations
@@ -26,6 +29,10 @@ from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
 
 MEMORY_BOUND = 1 << 30  # bytes for scores at a time, whatever the number of entities
 
+# How the entity of a question fares as an answer: it does not compete, is scored lower than the
+# true answer, the same or higher, or is the true answer itself.
+OWN_ABSENT, OWN_LOWER, OWN_EQUAL, OWN_HIGHER, OWN_TRUE = range(5)
+
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
@@ -35,11 +42,14 @@ class Ranks:
         higher: Candidates scored higher, filtered, [2, n].
         equal: Other candidates scored the same, filtered, [2, n].
         candidates: Number of candidates left after filtering, the true answer included, [2, n].
+        own: How the entity of the question fares (`OWN_LOWER` and so on), [2, n]; None where that
+            was not looked at.
     """
 
     higher: Tensor
     equal: Tensor
     candidates: Tensor
+    own: Tensor | None = None
 
     @property
     def optimistic(self) -> Tensor:
@@ -58,14 +68,32 @@ class Ranks:
 
     def of(self, side: int, chosen: Tensor) -> Ranks:
         """Those of one side, 0 for heads, and of some triples alone."""
-        every = (self.higher, self.equal, self.candidates)
-        return Ranks(*(values[side : side + 1, chosen] for values in every))
+        return Ranks(*(values[side : side + 1, chosen] for values in self._every()))
 
     def split(self, sizes: list[int]) -> list[Ranks]:
         """Those of so many triples each, one after the other."""
-        every = (self.higher, self.equal, self.candidates)
-        pieces = (torch.split(values, sizes, dim=1) for values in every)
+        pieces = (torch.split(values, sizes, dim=1) for values in self._every())
         return [Ranks(*values) for values in zip(*pieces, strict=True)]
+
+    def among_others(self, where: Tensor) -> Ranks:
+        """The same where the entity of a question is no candidate.
+
+        Should it be the true answer nonetheless, that is the last: nobody would be given it.
+
+        Args:
+            where: The triples for whose questions that holds, [n].
+        """
+        assert self.own is not None
+        own = torch.where(where, self.own, OWN_ABSENT)  # [2, n]
+        left = self.candidates - ((own >= OWN_LOWER) & (own <= OWN_HIGHER)).long()
+        lost = own == OWN_TRUE
+        higher = torch.where(lost, left - 1, self.higher - (own == OWN_HIGHER).long())
+        equal = (self.equal - (own == OWN_EQUAL).long()).masked_fill(lost, 0)
+        return Ranks(higher, equal, left)
+
+    def _every(self) -> list[Tensor]:
+        every = (self.higher, self.equal, self.candidates, self.own)
+        return [values for values in every if values is not None]
 
 
 class Ranker:
@@ -83,6 +111,8 @@ class Ranker:
             "head": KnownAnswers.of(known, HEAD, num_relations),
             "tail": KnownAnswers.of(known, TAIL, num_relations),
         }
+        self._num_relations = num_relations
+        self._loops = self._loop_keys(known[known[:, HEAD] == known[:, TAIL]], TAIL)
 
     @torch.no_grad()
     def rank(self, model: KnowledgeModel, triples: Tensor, candidates: range) -> Ranks:
@@ -96,20 +126,21 @@ class Ranker:
 
     def _rank_side(
         self, model: KnowledgeModel, triples: Tensor, side: Side, candidates: range
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         path = model.fast_counts()
         if path is not None:
             return self._count_fast(path, model, triples, side, candidates)
-        column = TAIL if side == "tail" else HEAD
+        column, given = (TAIL, HEAD) if side == "tail" else (HEAD, TAIL)
         higher = torch.zeros(len(triples), dtype=torch.long, device=triples.device)
         equal = torch.zeros_like(higher)
+        own_fares = torch.full_like(higher, OWN_LOWER)
         width, height = self._block(model, len(candidates))
         answers = triples[:, column]
         among = (answers >= candidates.start) & (answers < candidates.stop)
         left = (~among).long()
         fits = len(candidates) <= width and bool(among.all())
         for rows in row_blocks(triples, height, model.one_relation_per_block):
-            block, answer = triples[rows], answers[rows]
+            block, answer, asked = triples[rows], answers[rows], triples[rows, given]
             if fits:  # one block holds all candidates and the true answer: score it once
                 blocks = {candidates.start: self._scores(model, block, side, candidates)}
                 at = (answer - candidates.start)[:, None]
@@ -138,7 +169,23 @@ class Ranker:
                 higher[rows] += above.sum(1)
                 equal[rows] += same.sum(1)
                 left[rows] += stop - start - torch.bincount(row[inside], minlength=len(block))
-        return higher, equal, left
+                at = (asked - start).clamp(0, stop - start - 1)[:, None]
+                fares = same.gather(1, at)[:, 0] + 2 * above.gather(1, at)[:, 0].long()
+                own_fares[rows] += fares * ((asked >= start) & (asked < stop))
+        return higher, equal, left, self._own(triples, side, candidates, own_fares)
+
+    def _own(self, triples: Tensor, side: Side, candidates: range, fares: Tensor) -> Tensor:
+        """How the entities of questions fare, given that of those which compete, [n]."""
+        given = HEAD if side == "tail" else TAIL
+        own = triples[:, given]
+        competes = (own >= candidates.start) & (own < candidates.stop)
+        competes &= ~torch.isin(self._loop_keys(triples, given), self._loops)
+        is_true = triples[:, HEAD] == triples[:, TAIL]
+        return torch.where(competes, fares, OWN_ABSENT).masked_fill_(is_true, OWN_TRUE)
+
+    def _loop_keys(self, triples: Tensor, given: int) -> Tensor:
+        """A number for each triple's relation between the given entity and itself."""
+        return triples[:, given] * self._num_relations + triples[:, RELATION]
 
     def _count_fast(
         self,
@@ -147,10 +194,11 @@ class Ranker:
         triples: Tensor,
         side: Side,
         candidates: range,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """What `_rank_side` gives, counted by the scorer's fast path; waits for no device."""
-        outcome = torch.zeros(3, len(triples), dtype=torch.long, device=triples.device)
+        outcome = torch.zeros(4, len(triples), dtype=torch.long, device=triples.device)
         if len(triples) and len(candidates):
+            given = HEAD if side == "tail" else TAIL
             order = torch.arange(len(triples), device=triples.device)
             if model.attention is not None:  # neighbours then have the same components
                 order = triples[:, RELATION].argsort()
@@ -159,12 +207,17 @@ class Ranker:
             starts = range(candidates.start, candidates.stop, width)
             some = [range(start, min(start + width, candidates.stop)) for start in starts]
             for rows in torch.split(order, height):
-                counts = path.count(self._questions(model, triples[rows], side), some)
-                outcome[:, rows] = torch.stack(counts).long()
-        higher, equal, filtered = outcome
+                questions = self._questions(model, triples[rows], side)
+                counts = path.count(questions, some)
+                both = torch.stack([triples[rows, given], questions.answers])
+                own, truth = path.scores(questions, both)
+                fares = OWN_LOWER + (own == truth) + 2 * (own <= truth).logical_not()
+                outcome[:, rows] = torch.stack([*(count.long() for count in counts), fares])
+        higher, equal, filtered, fares = outcome
         answers = triples[:, TAIL if side == "tail" else HEAD]
         among = (answers >= candidates.start) & (answers < candidates.stop)
-        return higher, equal, len(candidates) - filtered + (~among).long()
+        left = len(candidates) - filtered + (~among).long()
+        return higher, equal, left, self._own(triples, side, candidates, fares)
 
     def _questions(self, model: KnowledgeModel, triples: Tensor, side: Side) -> Questions:
         heads, relations, tails = triples.unbind(1)

@@ -211,3 +211,14 @@ class FastCounts(ABC):
             questions: The questions.
             candidates: The candidates, as many entities at a time as memory allows a copy of.
         """
+
+    @abstractmethod
+    def scores(self, questions: Questions, entities: Tensor) -> Tensor:
+        """Scores of m entities for each question, [m, q], by the operations that `count` trusts.
+
+        Any rising function of the score will do, and entities of equal scores must have equal ones.
+
+        Args:
+            questions: The questions.
+            entities: Some for each, [m, q].
+        """

@@ -287,18 +287,38 @@ class KnowledgeModel(nn.Module):
         With `attention="relation"` all triples must have the same relation: then the entities'
         vectors are gathered once.
         """
+        return self._scores_with(triples, side, range(start, stop))
+
+    def scores_among(self, triples: Tensor, side: Side, candidates: Tensor) -> Tensor:
+        """As `candidate_scores`, with each of some entities [c]."""
+        return self._scores_with(triples, side, candidates)
+
+    def _scores_with(self, triples: Tensor, side: Side, entities: range | Tensor) -> Tensor:
         heads, relations, tails = triples.unbind(1)
-        candidates = torch.arange(start, stop, device=triples.device)
+        candidates = entities
+        if isinstance(candidates, range):
+            candidates = torch.arange(candidates.start, candidates.stop, device=triples.device)
         if self.attention_weight is not None:  # every pair has a route of its own
             if side == "tail":
                 return self.score(heads[:, None], relations[:, None], candidates[None])
             return self.score(candidates[None], relations[:, None], tails[:, None])
         route = self.route(heads[:1], relations[:1], tails[:1])  # [1, n]
-        vectors = self.entity_vectors(candidates, route)
+        if isinstance(entities, range) and not torch.is_grad_enabled():
+            vectors = self._side_by_side(entities, route)
+        else:
+            vectors = self.entity_vectors(candidates, route)
         relation = self.relation_vectors(relations, route)
         if side == "tail":
             return self.scorer.score_tails(self.entity_vectors(heads, route), relation, vectors)
         return self.scorer.score_heads(vectors, relation, self.entity_vectors(tails, route))
+
+    def relation_scores(self, heads: Tensor, tails: Tensor, start: int, stop: int) -> Tensor:
+        """Scores [q, stop - start] of pairs [q] with each relation of a range."""
+        relations = torch.arange(start, stop, device=heads.device)
+        if self.components is not None:  # a relation has components of its own
+            return self.score(heads[:, None], relations[None], tails[:, None])
+        head, tail = self.entity_vectors(heads, None), self.entity_vectors(tails, None)
+        return self.scorer.score_relations(head, self.relation_vectors(relations, None), tail)
 
     @property
     def one_relation_per_block(self) -> bool:
@@ -308,6 +328,13 @@ class KnowledgeModel(nn.Module):
     def pair_bytes(self) -> int:
         """Bytes that one pair of `candidate_scores` needs at a time."""
         return self.scorer.pair_bytes() if self.attention_weight is None else self.link_bytes()
+
+    def relation_bytes(self) -> int:
+        """Bytes that one pair of `relation_scores` needs at a time."""
+        if self.components is not None:
+            return self.link_bytes()
+        inherited = type(self.scorer).score_relations is Scorer.score_relations
+        return Scorer.pair_bytes(self.scorer) if inherited else self.scorer.pair_bytes()
 
     def link_bytes(self) -> int:
         """Bytes that one negative of `score_links` needs at a time."""
@@ -340,6 +367,14 @@ class KnowledgeModel(nn.Module):
         """Vectors of entities as routed triples use them, [..., active]."""
         parts = self.entities.gather(self.entity_rows(ids, route))
         return parts if route is None else route.apply(parts)
+
+    def _side_by_side(self, entities: range, route: Route | None) -> Tensor:
+        """What `entity_vectors` gives for entities of one route [1, n], without a look-up."""
+        parts = self.entities.rows.view(self.num_entities, self.count, self.size)
+        parts = parts[entities.start : entities.stop]
+        if route is not None:  # its gates are 1
+            parts = parts.index_select(1, route.chosen[0])
+        return parts.flatten(1)  # no copy of plain vectors
 
     def relation_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
         """Vectors of relations as routed triples use them, [..., w]; w is `active` for most."""

@@ -26,7 +26,11 @@ from dicgrl.models.fast import FastBatch, FastCounts, Side
 Regulariser = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 # Each fast path with the methods that it must agree with.
-_STANDS_FOR = {"fast_batch": ("score",), "fast_counts": ("score", "score_tails", "score_heads")}
+_STANDS_FOR = {
+    "fast_batch": ("score",),
+    "fast_counts": ("score", "score_tails", "score_heads"),
+    "score_relations": ("score",),
+}
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,10 @@ class Scorer(nn.Module):
     def score_heads(self, heads: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         """Scores [q, c] of q (relation, tail) pairs with each of c heads [c, dim]."""
         return self.score(heads[None], relation[:, None], tail[:, None])
+
+    def score_relations(self, head: Tensor, relations: Tensor, tail: Tensor) -> Tensor:
+        """Scores [q, c] of q (head, tail) pairs with each of c relations [c, w]."""
+        return self.score(head[:, None], relations[None], tail[:, None])
 
     def pair_bytes(self) -> int:
         """Bytes that scoring one pair by broadcasting needs at a time; bounds the block size."""

@@ -22,13 +22,30 @@ def answers_table(
         other: What is said of answers that are not known.
         note: What is said below them.
     """
+    told = any(answer.probability is not None for answer in answers)
     table = Table()
-    for heading, side in (("", "right"), ("answer", "left"), ("score", "right"), ("", "left")):
-        table.add_column(heading, justify=side)  # type: ignore[arg-type]
+    table.add_column("", justify="right")
+    table.add_column("answer")
+    for heading in ("score", *(["probability"] if told else [])):
+        table.add_column(heading, justify="right")
+    table.add_column("")
     for number, answer in enumerate(answers, 1):
         shown = answer.name if answer.name == answer.label else f"{answer.name} ({answer.label})"
-        table.add_row(str(number), shown, f"{answer.score:.3f}", state_of(answer, other))
+        values = [f"{answer.score:.3f}", *([probability_text(answer.probability)] if told else [])]
+        table.add_row(str(number), shown, *values, state_of(answer, other))
     return titled(question, table, note)
+
+
+def probability_text(probability: float | None) -> str:
+    """A probability with the digits that mean something; empty where there is none.
+
+    Example:
+        >>> probability_text(0.3333), probability_text(0.00042), probability_text(None)
+        ('0.333', '0.0004', '')
+    """
+    if probability is None:
+        return ""
+    return f"{probability:.3f}" if probability >= 0.001 else f"{probability:.1g}"
 
 
 def state_of(answer: Any, other: str) -> str:

@@ -6,18 +6,44 @@ from rich.console import Group
 from rich.table import Table
 
 from dicgrl.ask.explain import Explanation
+from dicgrl.report.answers_table import probability_text
 from dicgrl.report.terminal import titled
 
 
 def explanation_tables(found: Explanation) -> list[Group]:
-    """The components that a triple uses, and the old triples that it would activate."""
+    """What speaks for a triple; its components, and the old triples that it would activate."""
+    tables = [_support(found)]
+    if found.components:
+        tables += [_components(found), _activated(found)]
+    return tables
+
+
+def _support(found: Explanation) -> Group:
+    table = Table()
+    table.add_column("known facts that speak for it")
+    table.add_column("kind")
+    table.add_column("contribution", justify="right")
+    table.add_column("the rule holds", justify="right")
+    for entry in found.support:
+        facts = "; ".join(" -- ".join(fact) for fact in entry.facts)
+        rule = "" if entry.holds is None else f"{entry.holds:.0%} of {entry.seen:,}"
+        table.add_row(facts, entry.kind, f"{entry.contribution:.3f}", rule)
+    kind = "known" if found.known else "held out to measure with" if found.held_out else "new"
+    probability = probability_text(found.probability)
+    parts = [f"score {found.score:.3f}", f"probability {probability}" if probability else "", kind]
+    return titled(" -- ".join(found.triple), table, ", ".join(filter(None, parts)))
+
+
+def _components(found: Explanation) -> Group:
     used = Table()
     used.add_column("component", justify="right")
     used.add_column("attention", justify="right")
     for component, weight in sorted(found.components.items(), key=lambda item: -item[1]):
         used.add_row(str(component), f"{weight:.3f}")
-    kind = "known" if found.known else "held out to measure with" if found.held_out else "new"
-    state = f"score {found.score:.3f}, {kind}"
+    return titled("Uses the components", used)
+
+
+def _activated(found: Explanation) -> Group:
     title = f"Would activate {sum(found.activated.values()):,} of {found.candidates:,} old triples"
     title += " (" + ", ".join(f"order {k}: {v:,}" for k, v in found.activated.items()) + ")"
     table = Table()
@@ -28,4 +54,4 @@ def explanation_tables(found: Explanation) -> list[Group]:
     for entry in found.best:
         shared = ", ".join(map(str, entry.shared))
         table.add_row(" -- ".join(entry.triple), str(entry.order), shared, f"{entry.merit:.4f}")
-    return [titled(" -- ".join(found.triple), used, state), titled(title, table)]
+    return titled(title, table)

@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dicgrl.report.results_text import SHOWN, metric_order
+from dicgrl.report.results_text import SHOWN, table_metrics
 from dicgrl.report.terminal import titled
 
 
@@ -16,8 +16,7 @@ def merged_table(results: dict[str, Any]) -> Group:
     """Metrics in per cent on validation and test data, the published ones below."""
     form = "disentangled" if results["settings"].get("components") else "plain"
     title = f"{results['dataset']}, {results['model']} ({form}), all parts merged, in per cent"
-    measured = {k for name in ("validation", "test", "published") for k in results[name] or ()}
-    columns = sorted(measured - {"loss"}, key=metric_order)
+    columns = table_metrics([results[name] or {} for name in ("validation", "test", "published")])
     table = Table()
     table.add_column("")
     for name in columns:

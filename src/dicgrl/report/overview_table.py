@@ -7,7 +7,13 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from dicgrl.report.results_text import SHOWN, main_metrics, positives_text, sample_text
+from dicgrl.report.results_text import (
+    SHOWN,
+    main_metrics,
+    others_text,
+    positives_text,
+    sample_text,
+)
 from dicgrl.report.terminal import titled
 
 _COUNTS = {"new_examples": "examples", "replayed_examples": "replayed"}
@@ -28,6 +34,7 @@ def overview_table(found: dict[str, Any]) -> Group:
         "seconds",
         *(f"{SHOWN[name]} {scope}" for scope, name in scopes),
         "retention",
+        "calibration error",
     ):
         table.add_column(heading, justify="right")
     for part in parts:
@@ -38,6 +45,7 @@ def overview_table(found: dict[str, Any]) -> Group:
             _shown(part.get("learn_seconds"), ".1f"),
             *(_shown(part.get(scope, {}).get(name), ".1f", 100) for scope, name in scopes),
             _shown(part.get("retention"), ".1f", 100),
+            _shown((part.get("calibration") or {}).get("ece"), ".1f", 100),
         )
     held = ", ".join(
         f"{sum(part.get(key, 0) for part in parts):,} {key.removeprefix('new_')}"
@@ -51,6 +59,9 @@ def overview_table(found: dict[str, Any]) -> Group:
         if (sample := sample_text(part))
     ]
     caption = caption.removeprefix("; ") + "".join(samples[-1:])  # the others alike
+    measured = [part["whole"] for part in parts if part.get("whole")]
+    if measured and (others := others_text(measured[-1])):
+        caption += f"; at the end {others}"
     return titled(_title(found), table, caption)
 
 

@@ -12,11 +12,11 @@ from dicgrl.errors import shown
 from dicgrl.report.results_text import (
     SHOWN,
     Results,
-    metric_order,
     positives_text,
     run_title,
     sample_text,
     seconds_text,
+    table_metrics,
 )
 from dicgrl.report.terminal import counted, titled
 
@@ -34,7 +34,7 @@ def part_table(results: Results) -> Group:
     table = Table()
     table.add_column("test set")
     table.add_column("count", justify="right")
-    columns = sorted(newest["whole"], key=metric_order)
+    columns = table_metrics([newest["whole"], newest["average"]])
     for name in columns:
         table.add_column(SHOWN[name], justify="right")
     for test in newest["tests"]:
@@ -80,6 +80,9 @@ def _caption(part: dict[str, Any]) -> str:
     text += _moved(part.get("drift", {})) + _hardly_learned(part.get("new_classes", {}))
     if part["forgetting"] is not None:
         text += f"; forgetting {part['forgetting'] * 100:.1f}"
+    if found := part.get("calibration"):
+        by_chance = f"{found['ece_by_chance'] * 100:.1f}"
+        text += f"; calibration error {found['ece'] * 100:.1f} ({by_chance} by chance)"
     measured = [sample_text(part)] if part["tests"] else []
     if part["tests"] and "evaluate_seconds" in part:
         measured.append(f"in {seconds_text(part['evaluate_seconds'])} s")

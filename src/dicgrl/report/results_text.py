@@ -13,7 +13,15 @@ class _MetricNames(dict[str, str]):
         return metric
 
 
-SHOWN = _MetricNames({"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10"})
+SHOWN = _MetricNames(
+    {
+        "mrr": "MRR",
+        "hits@1": "H@1",
+        "hits@1_others": "H@1 others",
+        "hits@3": "H@3",
+        "hits@10": "H@10",
+    }
+)
 _ORDER = [*SHOWN, "accuracy"]
 _MAIN = ("hits@10", "mrr", "accuracy")
 
@@ -30,6 +38,43 @@ def main_metrics(runs: Sequence[Results]) -> list[str]:
 def metric_order(metric: str) -> tuple[int, str]:
     """Where a metric stands in a table: known ones first."""
     return (_ORDER.index(metric) if metric in _ORDER else len(_ORDER)), metric
+
+
+def table_metrics(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The metrics of rows that a table in per cent shows, in order.
+
+    Of those without the entities of the questions it is H@1, where that makes a difference.
+
+    Example:
+        >>> table_metrics([{"mrr": 0.5, "hits@1": 0.1, "hits@1_others": 0.4, "mean_rank": 3.0}])
+        ['mrr', 'hits@1', 'hits@1_others']
+    """
+    names = {name for row in rows for name in row} - {"loss", "mean_rank"}
+    kept = [name for name in names if not name.endswith("_others")]
+    if any(_differs(row) for row in rows):
+        kept.append("hits@1_others")
+    return sorted(kept, key=metric_order)
+
+
+def others_text(metrics: Mapping[str, float]) -> str:
+    """What H@1 is without the entities of the questions; empty where it is the same.
+
+    Example:
+        >>> others_text({"hits@1": 0.1, "hits@1_others": 0.4})
+        'H@1 10.0, and 40.0 among entities other than that of the question'
+    """
+    if not _differs(metrics):
+        return ""
+    first, other = (f"{100 * metrics[name]:.1f}" for name in ("hits@1", "hits@1_others"))
+    return f"H@1 {first}, and {other} among entities other than that of the question"
+
+
+def _differs(metrics: Mapping[str, float]) -> bool:
+    """Whether H@1 without the entities of the questions is another one, as tables show it."""
+    if "hits@1_others" not in metrics:  # another task, or an earlier version
+        return False
+    first, other = metrics["hits@1"], metrics["hits@1_others"]
+    return f"{100 * first:.1f}" != f"{100 * other:.1f}"
 
 
 def run_title(run: Results, with_strategy: bool = True) -> str:

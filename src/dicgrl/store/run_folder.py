@@ -6,6 +6,7 @@
     results.json  what was measured after each part      (written by jobs)
     trace.jsonl   a line per epoch                       (written by jobs)
     curves.png    the learning curves                    (written by the command line)
+    reliability.png  how reliable probabilities are      (likewise)
 
 With `keep="last"` only the newest part has a model and a strategy's state beside it; config.json
 remembers it.
@@ -70,6 +71,11 @@ class RunFolder:
     def curves_file(self) -> Path:
         """Where the picture of the learning curves goes."""
         return self.path / "curves.png"
+
+    @property
+    def reliability_file(self) -> Path:
+        """Where the picture of how reliable probabilities are goes."""
+        return self.path / "reliability.png"
 
     def exists(self) -> bool:
         """Whether a run was begun here."""

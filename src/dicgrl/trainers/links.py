@@ -51,6 +51,8 @@ class LinkTrainer(Trainer):
     protocol: ClassVar = {
         "ranking": "filtered, head and tail side, realistic ties",
         "candidates": "all entities seen so far",
+        "others": "mrr_others, hits@k_others: without the question's own entity, unless its "
+        "relation is reflexive",
         "negatives": "entities seen so far, no known training triple",
         "selection": "best validation MRR",
     }
@@ -255,7 +257,19 @@ class LinkTrainer(Trainer):
         The entities' vectors are gathered once for all of them.
         """
         every = self.ranks(torch.cat(list(sets))).split([len(triples) for triples in sets])
-        return [(ranking_metrics(ranks), (ranks.realistic <= TOP).flatten()) for ranks in every]
+        return [
+            (
+                ranking_metrics(ranks, self.leads_elsewhere(triples)),
+                (ranks.realistic <= TOP).flatten(),
+            )
+            for ranks, triples in zip(every, sets, strict=True)
+        ]
+
+    def leads_elsewhere(self, triples: Tensor) -> Tensor:
+        """Which triples have a relation that leads to other entities only, [n]."""
+        relations = np.arange(len(self.graph.relations))
+        reflexive = torch.from_numpy(self.graph.is_reflexive(relations)).to(triples.device)
+        return ~reflexive[triples[:, RELATION]]
 
     @override
     def judge(self, examples: Tensor) -> float:

@@ -20,12 +20,20 @@ from dicgrl.graph.arrays import (
 )
 from dicgrl.graph.growing import Graph
 from dicgrl.graph.index import SegmentIndex
-from dicgrl.graph.knowledge.keys import MAX_ENTITIES, MAX_RELATIONS, question_keys, triple_keys
+from dicgrl.graph.knowledge.keys import (
+    MAX_ENTITIES,
+    MAX_RELATIONS,
+    question_keys,
+    question_of,
+    triple_keys,
+)
 from dicgrl.graph.knowledge.part import KnowledgePart
 from dicgrl.graph.part import SPLITS
 from dicgrl.graph.vocabulary import Vocabulary
 
 _GLANCE = 64  # triples that are looked at first
+_LOOPS = 0.05  # share of self loops that a reflexive relation has more of
+_SURE = 1.645  # standard deviations: one-sided, 95 %
 
 
 class KnowledgeGraph(Graph[KnowledgePart]):
@@ -55,11 +63,12 @@ class KnowledgeGraph(Graph[KnowledgePart]):
         self._rows = {split: GrowingArray((3,), np.dtype(np.int64)) for split in SPLITS}
         self._starts: dict[str, list[int]] = {split: [0] for split in SPLITS}
         self._relation_counts = np.zeros(0, np.int64)
-        self._reflexive: set[int] = set()
+        self._loop_counts = np.zeros(0, np.int64)  # self loops of each relation
         self._by_entity = SegmentIndex()
         self._by_triple = SegmentIndex()
         self._held_out = SegmentIndex()  # valid and test triples, by the same keys
         self._by_question = {"tail": SegmentIndex(), "head": SegmentIndex()}
+        self._seen = {"tail": SegmentIndex(), "head": SegmentIndex()}  # entities by relation
 
     @override
     @classmethod
@@ -150,9 +159,38 @@ class KnowledgeGraph(Graph[KnowledgePart]):
             asked += index.count(question_keys(triples, side))
         return asked
 
+    def times_answered(self, triples: IntArray, asked: str) -> IntArray:
+        """How many training triples have the relation of each triple and the answer at that end."""
+        other = "head" if asked == "tail" else "tail"  # whose questions name what is asked for
+        return self._by_question[other].count(question_keys(triples, other))
+
     def is_reflexive(self, relations: IntArray) -> BoolArray:
-        """Which relations some training triple has between an entity and itself."""
-        return np.isin(relations, np.fromiter(self._reflexive, dtype=np.int64))
+        """Which relations may hold between an entity and itself.
+
+        A relation is reflexive where the self loops among its training triples are significantly
+        more than one in twenty: s > n / 20 + 1.645 sqrt(n / 20 * 19 / 20), a one-sided score test
+        at 5 %. A loop among a handful of triples counts, one among hundreds is noise.
+        """
+        facts, loops = self._relation_counts[relations], self._loop_counts[relations]
+        usual = facts * _LOOPS + _SURE * np.sqrt(facts * _LOOPS * (1 - _LOOPS))
+        reflexive: BoolArray = loops > usual
+        return reflexive
+
+    def seen(self, relation: int, side: str) -> IntArray:
+        """Entities that stand at that end of a training triple of the relation, rising.
+
+        The cost follows their number, not that of the triples.
+        """
+        return np.sort(self._seen[side].lookup(np.array([relation]))[1])
+
+    def may_answer(self, entities: IntArray) -> BoolArray:
+        """Which entities may answer a question: all that have arrived so far."""
+        return entities < len(self.entities)
+
+    def candidates(self) -> IntArray:
+        """All entities that may answer a question, rising."""
+        every = ids_in(range(len(self.entities)))
+        return every[self.may_answer(every)]
 
     def degree(self, entities: IntArray) -> IntArray:
         """How many training triples mention each entity."""
@@ -246,14 +284,22 @@ class KnowledgeGraph(Graph[KnowledgePart]):
     def _index(self, triples: IntArray) -> None:
         rows = np.arange(len(self.train), len(self.train) + len(triples))
         self._by_triple.add(triple_keys(triples), rows)
-        for side, index in self._by_question.items():
-            index.add(question_keys(triples, side), rows)
-        counts = np.bincount(triples[:, 1], minlength=len(self.relations))
-        counts[: len(self._relation_counts)] += self._relation_counts
-        self._relation_counts = counts
+        for side, given in (("tail", "head"), ("head", "tail")):
+            index, keys = self._by_question[side], question_keys(triples, side)
+            unasked = distinct(keys)
+            unasked = unasked[~index.contains(unasked)]  # it is now seen there
+            self._seen[given].add(*question_of(unasked))
+            index.add(keys, rows)
         not_loop = triples[:, 0] != triples[:, 2]
-        self._reflexive.update(np.unique(triples[~not_loop, 1]).tolist())
+        self._relation_counts = self._counted(self._relation_counts, triples)
+        self._loop_counts = self._counted(self._loop_counts, triples[~not_loop])
         self._by_entity.add(mentions(triples[:, [0, 2]]), np.concatenate([rows, rows[not_loop]]))
+
+    def _counted(self, before: IntArray, triples: IntArray) -> IntArray:
+        """Counts by relation, with those of the triples."""
+        counts = np.bincount(triples[:, 1], minlength=len(self.relations))
+        counts[: len(before)] += before
+        return counts
 
     def _check_room(self, entities: int, relations: int) -> None:
         if len(self.entities) + entities > MAX_ENTITIES:

@@ -27,3 +27,15 @@ def question_keys(triples: IntArray, asked: str) -> IntArray:
     """One int64 per question, [n]: (h, r, ?) where the tail is asked for, else (?, r, t)."""
     given = triples[:, 0] if asked == "tail" else triples[:, 2]
     return (given << RELATION_BITS) | triples[:, 1]
+
+
+def question_of(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """The relations and the given entities that `question_keys` made keys of.
+
+    Example:
+        >>> import numpy as np
+        >>> keys = question_keys(np.array([[7, 3, 5]]), "tail")
+        >>> [ids.tolist() for ids in question_of(keys)]
+        [[3], [7]]
+    """
+    return keys & (MAX_RELATIONS - 1), keys >> RELATION_BITS

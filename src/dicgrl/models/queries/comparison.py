@@ -101,9 +101,7 @@ def _blocks(
         yield block, rows, b.entities.index_select(0, rows).view(*ids.shape, width)
 
 
-def _shared_blocks(
-    b: Batch, others: Tensor, width: int
-) -> Iterator[tuple[slice, Tensor, Tensor]]:
+def _shared_blocks(b: Batch, others: Tensor, width: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
     """The same for replacements [g, m] that so many triples, one after the other, share."""
     (groups, m), count = others.shape, len(b.triples)
     every = others.repeat_interleave(b.share, 0)[:count]

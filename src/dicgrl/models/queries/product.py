@@ -66,6 +66,12 @@ class ProductScorer(QueryScorer):
         return query * (_MODEST * _length(given) / _length(query).clamp(min=1e-12))
 
     @override
+    def score_relations(self, head: Tensor, relations: Tensor, tail: Tensor) -> Tensor:
+        # A score is linear in its relation, which is compared with the gradient that it would get.
+        query = self.query_gradients(head, relations[:1].expand_as(head), "tail", tail)[1]
+        return self.likeness.matrix(query, relations)
+
+    @override
     def regulariser(self) -> Regulariser | None:
         return self._cubes if self.n3 else None
 

@@ -61,6 +61,15 @@ class QueryCounts(FastCounts):
         higher, equal, known = counts
         return higher, equal, known
 
+    @override
+    def scores(self, questions: Questions, entities: Tensor) -> Tensor:
+        from dicgrl.kernels import query_ranks  # needs Triton
+
+        queries = self.query(questions.given, questions.relations, questions.side).contiguous()
+        of = (questions.chosen, questions.size, self.compare)
+        each = [query_ranks.truth(queries, questions.entities, some, *of) for some in entities]
+        return torch.stack(each).neg_()
+
 
 @dataclass(frozen=True, slots=True)
 class MatrixCounts(FastCounts):
@@ -105,6 +114,16 @@ class MatrixCounts(FastCounts):
                     counts[2, block] += torch.bincount(row, minlength=len(answers))
         higher, equal, left_out = counts
         return higher, equal, left_out
+
+    @override
+    def scores(self, questions: Questions, entities: Tensor) -> Tensor:
+        queries = self.query(questions.given, questions.relations, questions.side)
+        vectors = questions.entities[entities]  # [m, q, d]
+        if questions.chosen is not None:
+            parts = vectors.view(*entities.shape, -1, questions.size)
+            chosen = questions.chosen[None, ..., None].expand(len(parts), -1, -1, questions.size)
+            vectors = parts.gather(2, chosen).flatten(2)
+        return torch.stack([self.likeness.pairs(queries, some) for some in vectors])
 
     def _compared(
         self,

@@ -53,6 +53,12 @@ class TransE(QueryScorer, name="transe"):
         return gradient, gradient if side == "tail" else -gradient
 
     @override
+    def score_relations(self, head: Tensor, relations: Tensor, tail: Tensor) -> Tensor:
+        if type(self).query is not TransE.query:
+            return super().score_relations(head, relations, tail)
+        return self.likeness.matrix(tail - head, relations)
+
+    @override
     def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
         return self.query(given, relation, side)
 

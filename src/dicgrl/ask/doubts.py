@@ -1,0 +1,118 @@
+"""What is doubtful about a model: that it knows nothing, or lost much of what it knew.
+
+A look at held-out examples (`Asking.examine`) is compared with a blind guess, with how often each
+answer occurs, and with the look after the part before. Thresholds leave room for the error of the
+sample, three standard errors each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray
+
+_SURE = 3.0  # standard errors
+_FEWEST = 100  # questions, or there is nothing to be sure of
+_INFORMATION = 0.01  # share of what could be known, below which it is as good as nothing
+_LOST = 0.2  # share of what was answered that is a strong loss
+_UNSEEN = 0.1  # probability, by counting, of an answer that did not occur
+
+_WHERE = {"validation": "held-out", "training": "learned", "arrivals": "newly arrived"}
+_TRY = "try more epochs, a higher lr, or another margin where there is one"
+
+
+def found_of(
+    log_share: FloatArray,
+    frequency: FloatArray,
+    candidates: FloatArray,
+    answered: BoolArray,
+    chance: float,
+    parts: IntArray,
+) -> dict[str, Any]:
+    """Sum up a look at questions, ready for JSON.
+
+    Args:
+        log_share: What the model says of the right answer, as a logarithm, [q].
+        frequency: How often the right answer occurs among all answers that were learned, [q].
+        candidates: How many answers there could be, [q].
+        answered: Whether the right one is found, [q].
+        chance: How many a blind guess finds.
+        parts: The part that each question came with, [q].
+
+    Returns:
+        `count`; `share` that is found, and `chance`; `information`, how much of what there is to
+        know the scores tell (1: always sure and right, 0: a blind guess), and `statistic`, its
+        likelihood ratio, about chi-squared for scores that say nothing; `ahead`, by how many
+        standard errors more than the frequencies tell; `answered` by part, as a text of 0 and 1.
+    """
+    gained = log_share + np.log(candidates)
+    counted = np.log((1 - _UNSEEN) * frequency * candidates + _UNSEEN)
+    ahead = gained - counted
+    error = float(ahead.std() / math.sqrt(len(ahead)))
+    most = float(np.log(candidates).sum())
+    signs = np.where(answered, "1", "0")
+    return {
+        "count": len(gained),
+        "share": float(answered.mean()),
+        "chance": chance,
+        "information": max(float(gained.sum()), 0.0) / most if most else 0.0,
+        "statistic": 2 * float(gained.sum()),
+        "ahead": float(ahead.mean()) / error if error else 0.0,
+        "answered": {str(p): "".join(signs[parts == p]) for p in np.unique(parts).tolist()},
+    }
+
+
+def doubts(now: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> list[str]:
+    """What a user should hear about the newest part; mostly nothing.
+
+    Args:
+        now: What `Asking.examine` found.
+        before: The same after the part before.
+
+    Example:
+        >>> blind = {"count": 1000, "share": 0.011, "chance": 0.01, "information": 0.0}
+        >>> blind |= {"statistic": 0.2, "ahead": -20.0}
+        >>> [text.partition(":")[0] for text in doubts({"basis": "validation", "found": blind})]
+        ['the model knows nothing']
+    """
+    found = now.get("found")
+    if not found or found["count"] < _FEWEST:
+        return []
+    where = f"{found['count']:,} answers to {_WHERE[now['basis']]} examples"
+    share, chance = found["share"], found["chance"]
+    noise = math.sqrt(chance * (1 - chance) / found["count"])
+    if found["information"] < _INFORMATION or found["statistic"] < _SURE**2:
+        if share <= chance + _SURE * noise:
+            reason = f"of {where} it finds {share:.1%}, a blind guess {chance:.1%}"
+            return [f"the model knows nothing: {reason}; {_TRY}"]
+        told = f"of what there is to know about {where} they tell {found['information']:.1%}"
+        return [f"scores hardly tell right from wrong: {told}; {_TRY}"]
+    if found["ahead"] < -_SURE:
+        told = f"how often each answer occurs tells more about {where} than its scores do"
+        return [f"the model knows little: {told}; {_TRY}"]
+    if before and before.get("found") and now["basis"] == before["basis"] == "validation":
+        return _loss(found, before["found"])
+    return []
+
+
+def _loss(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
+    """Whether much is lost of what was answered before: McNemar's test of answers that changed."""
+    both = [
+        p for p, text in before["answered"].items() if len(now["answered"].get(p, "")) == len(text)
+    ]
+    was, still = (
+        np.array([sign == "1" for part in both for sign in look["answered"][part]], dtype=np.bool_)
+        for look in (before, now)
+    )
+    lost, gained, right = (int(each.sum()) for each in (was & ~still, still & ~was, was))
+    if len(was) < _FEWEST or lost - gained <= max(_SURE * math.sqrt(lost + gained), _LOST * right):
+        return []
+    return [
+        f"much was lost: of {right:,} held-out answers that were found before this part, {lost:,} "
+        f"are lost and {gained:,} others won; try a lower later_rate, or a strategy that replays "
+        "more, such as fresh or warm"
+    ]

@@ -1,0 +1,105 @@
+"""What a model says to the questions of facts, when all other facts that are known are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dicgrl.evaluation.ranks import MEMORY_BOUND, row_blocks
+from dicgrl.graph.arrays import IntArray
+from dicgrl.models.knowledge import Side
+from dicgrl.models.mode import evaluating
+from dicgrl.trainers import LinkTrainer
+from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
+
+_TRIPLES = 1 << 14  # scored at a time, one by one
+_SHARE = 4  # of the memory bound; some copies of the scores are made
+
+
+class Block(NamedTuple):
+    """Some questions with the scores of all candidates.
+
+    Attributes:
+        rows: Positions of the facts, [b].
+        scores: Of every candidate; -inf for what is left out, [b, c].
+        answers: The candidates that make the facts, [b].
+    """
+
+    rows: Tensor
+    scores: Tensor
+    answers: Tensor
+
+
+@torch.no_grad()
+def filtered_scores(trainer: LinkTrainer, facts: IntArray, asked: int) -> Iterator[Block]:
+    """Ask for a column of facts [n, 3]; what makes another known fact is left out.
+
+    So is the entity of the question, where it is no answer (`KnowledgeGraph.is_reflexive`).
+
+    Args:
+        trainer: Holds the model and the graph.
+        facts: The facts, known or not.
+        asked: What is asked for: the column of the head, the relation or the tail.
+    """
+    model = trainer.model
+    triples = torch.from_numpy(facts).to(trainer.device)
+    known = None if asked == RELATION else known_answers(trainer, facts, asked)
+    among = model.num_relations if known is None else model.num_entities
+    if known is None:
+        height = max(_TRIPLES // max(among, 1), 1)
+    else:
+        height = max(MEMORY_BOUND // _SHARE // (max(among, 1) * (model.pair_bytes() + 4)), 1)
+    one_relation = model.one_relation_per_block and known is not None
+    for rows in row_blocks(triples, height, one_relation):
+        block = triples[rows]
+        answers = block[:, asked]
+        with evaluating(model):
+            scores = _scores(trainer, block, asked)
+        scores.masked_fill_(scores.isnan(), -torch.inf)
+        truth = scores.gather(1, answers[:, None])
+        if known is None:
+            every = np.repeat(facts[rows.cpu().numpy()], among, axis=0)
+            every[:, RELATION] = np.tile(np.arange(among), len(block))
+            out = trainer.graph.contains(every) | trainer.graph.holds_out(every)
+            scores[torch.from_numpy(out).view_as(scores).to(scores.device)] = -torch.inf
+        else:
+            leave_out_own(trainer, block, asked, scores)
+            scores[known.expand(block)] = -torch.inf
+        yield Block(rows, scores.scatter_(1, answers[:, None], truth), answers)
+
+
+def known_answers(trainer: LinkTrainer, facts: IntArray, asked: int) -> KnownAnswers:
+    """All answers to the questions of facts that are known, learned or held out."""
+    graph = trainer.graph
+    known = [graph.train[graph.same_questions(facts)], graph.valid, graph.test]
+    triples = torch.from_numpy(np.concatenate(known)).to(trainer.device)
+    return KnownAnswers.of(triples, asked, trainer.model.num_relations)
+
+
+def leave_out_own(trainer: LinkTrainer, block: Tensor, asked: int, scores: Tensor) -> None:
+    """No entity answers a question about itself, unless its relation is reflexive.
+
+    Args:
+        trainer: Holds the graph.
+        block: The questions, [b, 3].
+        asked: The column that is asked for, head or tail.
+        scores: Of all entities, [b, E]; written to.
+    """
+    given = HEAD if asked == TAIL else TAIL
+    alone = ~trainer.graph.is_reflexive(block[:, RELATION].cpu().numpy())
+    rows = torch.from_numpy(alone).nonzero()[:, 0].to(scores.device)
+    scores[rows, block[rows, given]] = -torch.inf
+
+
+def _scores(trainer: LinkTrainer, block: Tensor, asked: int) -> Tensor:
+    """Scores of all that could stand in the asked column, [b, E] or [b, R]."""
+    model = trainer.model
+    if asked == RELATION:
+        every = torch.arange(model.num_relations, device=block.device)[None]
+        return model.score(block[:, :1], every.expand(len(block), -1), block[:, 2:])
+    side: Side = "tail" if asked == TAIL else "head"
+    return model.candidate_scores(block, side, 0, model.num_entities)

@@ -1,0 +1,68 @@
+"""What a learner says of itself after every part: fitted probabilities, and warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dicgrl.ask.asking import Asking
+from dicgrl.ask.doubts import doubts
+from dicgrl.errors import ModelWarning
+from dicgrl.evaluation.part_report import PartReport
+
+
+def informed(asking: Asking, reports: Sequence[PartReport]) -> Asking:
+    """Let answers know what was found after the newest part.
+
+    Where an earlier version learned it, it is looked at when somebody asks.
+    """
+
+    def examined_last() -> Mapping[str, Any]:
+        newest = reports[-1]
+        if not newest.calibration:
+            newest.calibration = examined(asking)
+        return newest.calibration
+
+    asking.examined = examined_last
+    return asking
+
+
+def examine(
+    asking: Asking, reports: Sequence[PartReport], foreseen: Mapping[str, Any], level: int
+) -> None:
+    """Look at what was learned; the newest report gets what is found, the caller the warnings.
+
+    Args:
+        asking: Answers for the learner as it is now.
+        reports: Of all parts so far.
+        foreseen: What `Asking.foresee` said before the newest part was learned.
+        level: Calls between this one and the one that is to be warned.
+    """
+    newest = reports[-1]
+    before = reports[-2].calibration if len(reports) > 1 else {}
+    newest.calibration = examined(asking, before, foreseen)
+    newest.warnings = doubts(newest.calibration, before)
+    for doubt in newest.warnings:
+        warnings.warn(ModelWarning(newest.part, doubt), stacklevel=2 + level)
+
+
+def examined(
+    asking: Asking,
+    before: Mapping[str, Any] | None = None,
+    foreseen: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What `Asking.examine` finds; without held-out examples probabilities are those foreseen.
+
+    Args:
+        asking: Answers for the learner as it is now.
+        before: What was found after the part before, if there was one.
+        foreseen: What `Asking.foresee` said of the newest part.
+    """
+    found = asking.examine()
+    if "fit" in found or not found:
+        return found
+    for other in (foreseen or {}, before or {}):
+        if "fit" in other:
+            return found | {"fit": other["fit"], "fitted_on": "arrivals"}
+    return found
