@@ -124,11 +124,11 @@ def test_a_terminal_without_unicode(variables: dict[str, str]) -> None:
 
 
 def test_a_warning_is_one_line(cli: Cli) -> None:
-    file = write("facts.tsv", "entity1\trelation\tentity2", "Alien\tgenre\thorror")
+    file = write("facts.tsv", "Alien\ttype\tfilm", "Alien\tgenre\thorror")
     for outcome in (cli("datasets", "show", file, "--json"), cli("datasets", "show", file)):
         assert outcome.code == 0 and outcome.out
         assert outcome.err == (
-            "warning: facts.tsv:1: 'entity1 relation entity2' is taken for a fact; if it is a "
+            "warning: facts.tsv:1: 'Alien type film' is taken for a fact; if it is a "
             "header, name the columns head, relation, tail\n"
         )
     process = command("datasets", "show", file)
