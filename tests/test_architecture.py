@@ -39,6 +39,7 @@ ROOMS = (
     "recipes",
     "store",
     "intake",
+    "saving",
     "learner",
     "jobs",
     "report",

@@ -1,4 +1,4 @@
-"""A part as arrays and labels, and back: what a run folder and checksums are made of."""
+"""Parts and changes as arrays and labels, and back: what a run and checksums are made of."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import torch
 from torch import Tensor
 
 from dicgrl.graph import Part, Vocabulary
+from dicgrl.graph.change import Change
 
 Content = tuple[dict[str, Tensor], dict[str, Any]]
 """Arrays by name, and labels that are new by kind."""
+
+_BESIDES = "change/"  # before the names of a change's own arrays
 
 
 def part_content(part: Part) -> Content:
@@ -33,6 +36,44 @@ def parts_of(kind: type[Part], contents: Iterable[Content]) -> Iterator[Part]:
             vocabulary.add(labels[name])
             ranges[name] = range(known, len(vocabulary))
         yield kind.from_arrays(number, vocabularies, ranges, arrays)
+
+
+def change_content(change: Change) -> Content:
+    """Arrays and labels of a change; those of its part have their own names."""
+    arrays, labels = ({}, None) if change.part is None else part_content(change.part)
+    for name, array in change.arrays.items():
+        arrays[_BESIDES + name] = torch.from_numpy(array.copy())
+    return arrays, {"part": labels, "change": dict(change.labels)}
+
+
+def changes_of(kind: type[Part], contents: Iterable[tuple[str, Content]]) -> list[Change]:
+    """The changes again, in the order in which they were made.
+
+    Args:
+        kind: What arrives with a change.
+        contents: The kind of each change, and what `change_content` gave.
+    """
+    found = list(contents)
+    parts = parts_of(
+        kind, ((_plain(arrays), labels["part"]) for _, (arrays, labels) in found if labels["part"])
+    )
+    return [
+        Change(
+            name,
+            next(parts) if labels["part"] else None,
+            {
+                key.removeprefix(_BESIDES): tensor.numpy()
+                for key, tensor in arrays.items()
+                if key.startswith(_BESIDES)
+            },
+            labels["change"],
+        )
+        for name, (arrays, labels) in found
+    ]
+
+
+def _plain(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor for name, tensor in arrays.items() if not name.startswith(_BESIDES)}
 
 
 def same_content(one: Content, other: Content) -> bool:
