@@ -117,7 +117,9 @@ def live(graph: KnowledgeGraph, slow: Slow, sequence: list[Any]) -> list[Change]
                 slow.learn(facts)
         elif kind in (FORGET, REPLACE):
             old = part_of({"train": given_[0], "valid": [], "test": []}) if given_[0] else None
-            found = graph.known_in(old) if old is not None else {"triples": np.empty((0, 3), int)}
+            empty = {"triples": np.empty((0, 3), int)}, 0
+            found, asked = graph.known_in(old) if old is not None else empty
+            assert asked == len(set(given_[0]))
             new = {"train": given_[1] if kind == REPLACE else [], "valid": [], "test": []}
             if len(found["triples"]) and (kind == FORGET or new["train"]):
                 slow.forget([tuple(t) for t in found["triples"].tolist()])
@@ -191,6 +193,9 @@ def test_a_history_makes_the_graph_again(sequence: list[Any]) -> None:
     again = KnowledgeGraph()
     replayed = again.replay(history)
     check(again, slow)
+    everyone = np.arange(len(graph.entities))
+    for ours, theirs in zip(graph.triples_of(everyone), again.triples_of(everyone), strict=True):
+        assert ours.tolist() == theirs.tolist()  # in the same order, which draws depend on
     for one, other in zip(history, replayed, strict=True):
         assert one.kind == other.kind
         assert (one.part is None) == (other.part is None)

@@ -142,8 +142,12 @@ class Asking(ABC):
         number = self.names.find(as_label(label), vocabulary)
         directions = torch.nn.functional.normalize(vectors.flatten(1), dim=1)
         cosine = directions @ directions[number]
-        cosine[number] = -torch.inf  # everything is like itself
-        best = cosine.topk(min(k, len(cosine) - 1))
+        gone = self.trainer.graph.retired(self.trainer.graph.part_type.vocabularies[0])
+        others = torch.ones(len(cosine), dtype=torch.bool, device=cosine.device)
+        others[torch.from_numpy(gone).to(others.device)] = False
+        others[number] = False  # everything is like itself
+        cosine[~others] = -torch.inf
+        best = cosine.topk(min(k, int(others.sum())))
         labels = vocabulary.labels(best.indices.cpu().numpy())
         return [
             Prediction(label, self.names.of(label), score, known=False)

@@ -53,6 +53,21 @@ def mentions(ends: IntArray) -> IntArray:
     return np.concatenate([ends[:, 0], ends[ends[:, 0] != ends[:, 1], 1]])
 
 
+def in_order_of_parts(rows: IntArray, sizes: IntArray) -> IntArray:
+    """Where rows stand when those of the first part come first, and so on.
+
+    Args:
+        rows: Rows, in any order.
+        sizes: How many rows each part has.
+
+    Example:
+        >>> in_order_of_parts(np.array([0, 1, 2, 0, 1, 2]), np.array([2, 1]))
+        array([0, 1, 3, 4, 2, 5])
+    """
+    part = np.repeat(np.arange(len(sizes)), sizes)
+    return np.argsort(part[rows], kind="stable")
+
+
 def lies_close(low: int, high: int, count: int) -> bool:
     """Whether a table from the lowest to the highest of so many values beats sort and search."""
     return high - low < _DENSE * count

@@ -80,9 +80,17 @@ class Graph(ABC, Generic[PartT]):
         """
         return part, 0, 0
 
-    def known_in(self, part: PartT) -> dict[str, IntArray]:
-        """What of a part's facts is known here, as `forget` takes it: in our ids, each once."""
+    def known_in(self, part: PartT) -> tuple[dict[str, IntArray], int]:
+        """What of a part's facts is known here, as `forget` takes it, and how many it has.
+
+        Both count a fact once; ids are ours.
+        """
         del part
+        raise self._refusal()
+
+    def left_without(self, facts: Mapping[str, IntArray]) -> int:
+        """Training examples that `forget` would leave."""
+        del facts
         raise self._refusal()
 
     def forget(self, facts: Mapping[str, IntArray]) -> dict[str, BoolArray]:

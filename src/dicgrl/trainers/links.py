@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,8 @@ from dicgrl.errors import UserError
 from dicgrl.evaluation import Ranker, ranking_metrics
 from dicgrl.evaluation.ranks import Ranks
 from dicgrl.graph import KnowledgeGraph, KnowledgePart, Part
-from dicgrl.graph.arrays import IntArray, ids_in
+from dicgrl.graph.arrays import IntArray, distinct, ids_in
+from dicgrl.graph.change import MERGE, Change
 from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
@@ -114,9 +115,26 @@ class LinkTrainer(Trainer):
     def _add(self, part: Part) -> KnowledgePart:
         if not isinstance(part, KnowledgePart):
             raise UserError(f"{self.model_name} predicts links; this part is of a network")
-        self._ranker = None
         self.part = self.graph.add(part)
         return self.part
+
+    @override
+    def _apply(self, change: Change) -> Change:
+        applied = super()._apply(change)
+        if isinstance(applied.part, KnowledgePart):
+            self.part = applied.part
+        return applied
+
+    @override
+    def _replay(self, history: Iterable[Change]) -> list[Change]:
+        replayed = self.graph.replay(history)
+        arrived = [change.part for change in replayed if isinstance(change.part, KnowledgePart)]
+        self.part = arrived[-1] if arrived else None
+        return replayed
+
+    @override
+    def _prepare(self) -> None:
+        self._ranker = None
 
     @override
     def _grow(self) -> None:
@@ -166,8 +184,25 @@ class LinkTrainer(Trainer):
     def link_objective(self, entities: range, known: Tensor) -> LinkObjective:
         """The loss against negatives that are drawn from entities and are not known."""
         loss = LOSSES[self.training.loss](**self.settings.of(LossSettings).as_dict())
-        sampler = NegativeSampler(known, entities, self.model.num_relations, self.generator)
+        sampler = NegativeSampler(
+            known, entities, self.model.num_relations, self.generator, self.retired
+        )
         return LinkObjective(sampler, loss, self.training.negatives, self.training.beta)
+
+    @override
+    def around(self, change: Change) -> IntArray:
+        gone = change.arrays.get("triples", np.empty((0, 3), np.int64))
+        ends = [gone[:, 0], gone[:, 2]]
+        if change.kind == MERGE and change.labels["vocabulary"] == "relations":
+            return np.flatnonzero(self.graph.train[:, 1] == change.arrays["ids"][0])
+        if change.kind == MERGE:
+            ends.append(change.arrays["ids"][:1])
+        return distinct(self.graph.triples_of(distinct(*ends))[1])
+
+    @property
+    def retired(self) -> Tensor:
+        """Entities that nothing is known of any more: neither answers nor negatives."""
+        return self.on_device(self.graph.retired("entities"))
 
     def same_questions(self, examples: Tensor) -> Tensor:
         """Known training triples that answer questions of the examples, or more of them."""
@@ -215,7 +250,7 @@ class LinkTrainer(Trainer):
         if ranker is None or besides is not None:
             known = [self.examples(split) for split in SPLITS]
             known += [] if besides is None else [besides]
-            ranker = Ranker(torch.cat(known), self.model.num_relations)
+            ranker = Ranker(torch.cat(known), self.model.num_relations, retired=self.retired)
             if besides is None:
                 self._ranker = ranker
         return ranker.rank(self.model, triples, range(self.model.num_entities))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,8 @@ from dicgrl.common.options import Sections
 from dicgrl.errors import UserError
 from dicgrl.evaluation import accuracy_metrics
 from dicgrl.graph import NetworkGraph, NetworkPart, Part
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import IntArray, distinct
+from dicgrl.graph.change import MERGE, Change
 from dicgrl.graph.network import Scope
 from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
 from dicgrl.models.division import EncoderSettings
@@ -133,6 +134,31 @@ class NodeTrainer(Trainer):
         return self.part
 
     @override
+    def _apply(self, change: Change) -> Change:
+        applied = super()._apply(change)
+        if isinstance(applied.part, NetworkPart):
+            self.part = applied.part
+        if "described" in applied.arrays:  # new features of nodes whose rows were made before
+            nodes = torch.from_numpy(applied.arrays["described"])
+            rows = torch.from_numpy(applied.arrays["features"]).to(self.device)
+            before, now = self.x[nodes], scaled(rows, self.training.features)
+            self._filled += int(torch.count_nonzero(now) - torch.count_nonzero(before))
+            self.x[nodes] = now
+        return applied
+
+    @override
+    def _replay(self, history: Iterable[Change]) -> list[Change]:
+        history = list(history)
+        first = next((c.part for c in history if isinstance(c.part, NetworkPart)), None)
+        if first is None:
+            return []
+        self.graph = NetworkGraph.for_part(first)
+        replayed = self.graph.replay(history)
+        arrived = [change.part for change in replayed if isinstance(change.part, NetworkPart)]
+        self.part = arrived[-1]
+        return replayed
+
+    @override
     def _prepare(self) -> None:
         """Only what arrived since is scaled; what passes the whole network waits until it is asked.
 
@@ -216,6 +242,21 @@ class NodeTrainer(Trainer):
         seen = self.surroundings(examples[alike.to(examples.device)], self.training.neighbours)
         objective = NodeObjective(self.labels, seen, self.training.beta)
         return lambda nodes, weight: objective(model, nodes, weight)
+
+    @override
+    def around(self, change: Change) -> IntArray:
+        """Training nodes that lie at what changed, or see it."""
+        assert self.graph is not None
+        arrays, none = change.arrays, np.empty(0, np.int64)
+        if change.kind == MERGE and change.labels["vocabulary"] == "classes":
+            seen = np.flatnonzero(self.graph.labels == arrays["ids"][0])
+        else:
+            names = ("edges", "nodes", "described", *(("ids",) if change.kind == MERGE else ()))
+            seen = distinct(*(arrays.get(name, none).ravel() for name in names))
+            for _ in range(self.encoder.layers):
+                ends = self.graph.edges[self.graph.edges_of(seen)[1]]
+                seen = distinct(seen, ends.ravel())
+        return np.flatnonzero(np.isin(self.nodes("train"), seen))
 
     def neighbourhood(self) -> Neighbourhood:
         """What a batch of nodes sees in training."""

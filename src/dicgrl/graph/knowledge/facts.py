@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dicgrl.graph.arrays import BoolArray, GrowingArray, IntArray, mentions
+from dicgrl.graph.arrays import BoolArray, GrowingArray, IntArray, in_order_of_parts, mentions
 from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.knowledge.keys import question_keys, triple_keys
 from dicgrl.graph.part import SPLITS
@@ -104,14 +104,15 @@ class Facts:
         for split in SPLITS:
             self._rows[split].replace(rows[split])
             self._starts[split] = list(starts[split])
-        self._index(self.rows("train"), 0)
+        self._index(self.rows("train"), 0, np.diff(self._starts["train"]))
         self._hold_out(rows)
 
     def starts(self) -> dict[str, list[int]]:
         """Where each part begins in the rows of each split, and the end of the last."""
         return {split: list(starts) for split, starts in self._starts.items()}
 
-    def _index(self, triples: IntArray, first: int) -> None:
+    def _index(self, triples: IntArray, first: int, sizes: IntArray | None = None) -> None:
+        """Index triples of one part, or of parts of these sizes as if they came one by one."""
         rows = np.arange(first, first + len(triples))
         self.by_triple.add(triple_keys(triples), rows)
         for side, index in self.by_question.items():
@@ -121,7 +122,9 @@ class Facts:
         self._relation_counts = counts
         not_loop = triples[:, 0] != triples[:, 2]
         self.reflexive.update(np.unique(triples[~not_loop, 1]).tolist())
-        self.by_entity.add(mentions(triples[:, [0, 2]]), np.concatenate([rows, rows[not_loop]]))
+        ends, rows = mentions(triples[:, [0, 2]]), np.concatenate([rows, rows[not_loop]])
+        order = slice(None) if sizes is None else in_order_of_parts(rows - first, sizes)
+        self.by_entity.add(ends[order], rows[order])
 
     def _hold_out(self, rows: Rows) -> None:
         keys = triple_keys(np.concatenate([rows["valid"], rows["test"]]))

@@ -111,13 +111,20 @@ class KnowledgeGraph(Graph[KnowledgePart]):
         return part
 
     @override
-    def known_in(self, part: KnowledgePart) -> dict[str, IntArray]:
-        rows = np.concatenate([self._ours(part, getattr(part, split)) for split in SPLITS])
+    def known_in(self, part: KnowledgePart) -> tuple[dict[str, IntArray], int]:
+        given = np.concatenate([getattr(part, split) for split in SPLITS])
+        given = given[np.sort(np.unique(triple_keys(given), return_index=True)[1])]
+        rows = self._ours(part, given)
         rows = rows[(rows >= 0).all(axis=1)]
         keys = triple_keys(rows)
-        first = np.unique(keys, return_index=True)[1]
         known = self._facts.by_triple.contains(keys) | self._facts.held_out.contains(keys)
-        return {"triples": rows[np.sort(first)[known[np.sort(first)]]]}
+        first = np.zeros(len(keys), np.bool_)  # labels of two that were merged are one
+        first[np.unique(keys, return_index=True)[1]] = True
+        return {"triples": rows[known & first]}, len(given)
+
+    @override
+    def left_without(self, facts: Mapping[str, IntArray]) -> int:
+        return len(self.train) - int(self.contains(facts["triples"]).sum())
 
     @override
     def forget(self, facts: Mapping[str, IntArray]) -> dict[str, BoolArray]:

@@ -10,7 +10,15 @@ import numpy as np
 from typing_extensions import override
 
 from dicgrl.errors import UserError, shown, unknown_name
-from dicgrl.graph.arrays import BoolArray, FloatArray, GrowingArray, IntArray, ids_in
+from dicgrl.graph.arrays import (
+    BoolArray,
+    FloatArray,
+    GrowingArray,
+    IntArray,
+    distinct,
+    ids_in,
+    in_order_of_parts,
+)
 from dicgrl.graph.change import FORGET, MERGE, RENAME, REPLACE, REVISE, Change
 from dicgrl.graph.growing import Graph
 from dicgrl.graph.index import SegmentIndex
@@ -118,10 +126,37 @@ class NetworkGraph(Graph[NetworkPart]):
         return part
 
     @override
-    def known_in(self, part: NetworkPart) -> dict[str, IntArray]:
-        edges = self.nodes.found(part.nodes, part.edges)
+    def known_in(self, part: NetworkPart) -> tuple[dict[str, IntArray], int]:
+        """See `Graph.known_in`; of nodes that a part brings, it is the class that is a fact."""
+        told = part.labels >= 0
+        nodes = self.nodes.found(part.nodes, ids_in(part.new_nodes)[told])
+        classes = self.classes.found(part.classes, part.labels[told])
+        edges = np.sort(part.edges[part.edges[:, 0] != part.edges[:, 1]], axis=1)
+        edges = np.unique(edges, axis=0)
+        given = len(edges) + len(nodes)
+        return self.known_facts(self.nodes.found(part.nodes, edges), nodes, classes), given
+
+    def known_facts(
+        self, edges: IntArray, nodes: IntArray, classes: IntArray
+    ) -> dict[str, IntArray]:
+        """Those of some facts that are known, as `forget` takes them.
+
+        Args:
+            edges: Pairs of our ids, [m, 2]; -1 where one is not known, likewise below.
+            nodes: Nodes, [n].
+            classes: Their classes, [n].
+        """
         edges = np.unique(np.sort(edges[(edges >= 0).all(axis=1)], axis=1), axis=0)
-        return {"edges": edges[self._by_edge.contains(edge_keys(edges))], "nodes": NO_IDS}
+        there = (nodes >= 0) & (classes >= 0)
+        nodes, classes = nodes[there], classes[there]
+        return {
+            "edges": edges[self._by_edge.contains(edge_keys(edges))],
+            "nodes": distinct(nodes[self.labels[nodes] == classes]),
+        }
+
+    @override
+    def left_without(self, facts: Mapping[str, IntArray]) -> int:
+        return int((~np.isin(self.split_nodes("train"), facts["nodes"])).sum())
 
     @override
     def forget(self, facts: Mapping[str, IntArray]) -> dict[str, BoolArray]:
@@ -230,7 +265,7 @@ class NetworkGraph(Graph[NetworkPart]):
         edges, self._edge_starts = left.edges.settled(left.num_parts)
         self._by_node, self._by_edge = SegmentIndex(), SegmentIndex()
         self._edges.replace(edges)
-        self._index(edges, 0)
+        self._index(edges, 0, np.diff(self._edge_starts))
         for split, nodes in left.sets.items():
             chosen, starts = nodes.settled(left.num_parts)
             self._sets[split] = np.split(chosen, starts[1:-1]) if left.num_parts else []
@@ -311,10 +346,13 @@ class NetworkGraph(Graph[NetworkPart]):
     def num_parts(self) -> int:
         return len(self._edge_starts) - 1
 
-    def _index(self, edges: IntArray, first: int) -> None:
+    def _index(self, edges: IntArray, first: int, sizes: IntArray | None = None) -> None:
+        """Index edges of one part, or of parts of these sizes as if they came one by one."""
         rows = np.arange(first, first + len(edges))
         self._by_edge.add(edge_keys(edges), rows)
-        self._by_node.add(edges.T.ravel(), np.concatenate([rows, rows]))
+        ends, rows = edges.T.ravel(), np.concatenate([rows, rows])
+        order = slice(None) if sizes is None else in_order_of_parts(rows - first, sizes)
+        self._by_node.add(ends[order], rows[order])
 
     def _unseen(self, edges: IntArray) -> IntArray:
         edges = np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1)
