@@ -131,7 +131,7 @@ def live(graph: KnowledgeGraph, slow: Slow, sequence: list[Any]) -> list[Change]
             name, at = given_
             if at < len(slow.labels[name]) and at not in slow.merged[name]:
                 new_label = f"{name}{number}"
-                labels = {"vocabulary": name, "old": slow.labels[name][at], "new": new_label}
+                labels = {"vocabulary": name, "new": [new_label]}
                 change = Change(RENAME, None, {"ids": np.array([at])}, labels)
                 slow.finds[name][new_label] = slow.finds[name].pop(slow.labels[name][at])
                 slow.labels[name][at] = new_label
@@ -140,7 +140,7 @@ def live(graph: KnowledgeGraph, slow: Slow, sequence: list[Any]) -> list[Change]
             exist = max(kept, gone) < len(slow.labels[name]) and kept != gone
             if exist and not {kept, gone} & slow.merged[name]:
                 labels = {"vocabulary": name}
-                change = Change(MERGE, None, {"ids": np.array([kept, gone])}, labels)
+                change = Change(MERGE, None, {"ids": np.array([[kept, gone]])}, labels)
                 slow.merge(name, kept, gone)
         if change is not None:
             history.append(graph.apply(change))
@@ -249,7 +249,7 @@ def test_a_label_that_is_there_is_no_new_one() -> None:
     stream = KnowledgeStream.from_labels("x", [[("a", "r", "b")]])
     graph = KnowledgeGraph()
     graph.add(stream[0])
-    labels = {"vocabulary": "entities", "old": "a", "new": "b"}
+    labels = {"vocabulary": "entities", "old": ["a"], "new": ["b"]}
     with pytest.raises(UserError, match="merge"):
         graph.apply(Change(RENAME, None, {"ids": np.array([0])}, labels))
     assert list(graph.entities) == ["a", "b"]

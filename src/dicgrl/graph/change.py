@@ -25,9 +25,9 @@ class Change:
     - learn: a part arrived.
     - forget: facts left: `triples`; or `edges`, and `nodes` whose class is unknown again.
     - replace: as forget, and a part arrived in their place.
-    - rename: `ids` is the one that has another label; `vocabulary`, `old`, `new`.
-    - merge: `ids` are the one that stays and the one that is the same from now on; `vocabulary`,
-      `kept`, `gone`.
+    - rename: `ids` [n] have other labels; `vocabulary`, `old` and `new` labels.
+    - merge: `ids` [n, 2] are those that stay and those that are the same from now on; `vocabulary`,
+      `kept` and `gone` labels.
     - revise: `nodes` have other classes (`labels`), those of `described` other `features`; the part
       brings new classes and says which nodes to learn again.
 

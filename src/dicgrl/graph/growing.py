@@ -107,15 +107,15 @@ class Graph(ABC, Generic[PartT]):
         del facts
         raise self._refusal()
 
-    def merge(self, vocabulary: str, kept: int, gone: int) -> None:
+    def merge(self, vocabulary: str, pairs: IntArray) -> None:
         """Let all facts of an id be facts of another; the cost is one pass over the graph.
 
         Args:
             vocabulary: Which of `vocabularies` the ids are of.
-            kept: The one that stays.
-            gone: The one whose facts and labels it gets.
+            pairs: One after the other, the id that stays and the one whose facts and labels it
+                gets, [n, 2].
         """
-        del vocabulary, kept, gone
+        del vocabulary, pairs
         raise self._refusal()
 
     def apply(self, change: Change) -> Change:
@@ -126,9 +126,10 @@ class Graph(ABC, Generic[PartT]):
         """
         if change.kind == RENAME:
             vocabulary = self.vocabularies()[change.labels["vocabulary"]]
-            vocabulary.rename(int(change.arrays["ids"][0]), change.labels["new"])
+            for number, new in zip(change.arrays["ids"], change.labels["new"], strict=True):
+                vocabulary.rename(int(number), new)
         elif change.kind == MERGE:
-            self.merge(change.labels["vocabulary"], *change.arrays["ids"].tolist())
+            self.merge(change.labels["vocabulary"], change.arrays["ids"])
         elif change.kind in (FORGET, REPLACE):
             if change.part is not None:
                 self.check(cast("PartT", change.part))

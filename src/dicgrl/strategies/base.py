@@ -223,10 +223,10 @@ class Strategy:
 
     def repair(self, trainer: Trainer, monitor: Monitor | None = None) -> Learned:
         """Make good what the newest change left: facts that are gone, ids that are one now."""
-        fit, replayed = repair(trainer, monitor)
+        done = repair(trainer, monitor)
         trainer.reseed()
         self.repaired(trainer)
-        return Learned([] if fit is None else [fit], replayed)
+        return Learned(done.fits, done.replayed, besides=Positives(old=done.pushed))
 
     def repaired(self, trainer: Trainer) -> None:
         """Adapt what `remember` kept to a model that was repaired."""

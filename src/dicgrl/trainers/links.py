@@ -21,10 +21,10 @@ from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
 from dicgrl.models.scorer import ScorerSettings
-from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
+from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer, blend_rows
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
 from dicgrl.training.known import HEAD, RELATION, TAIL
-from dicgrl.training.losses import LossSettings
+from dicgrl.training.losses import LossSettings, weighted_mean
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 from dicgrl.training.stepper import Objective
 
@@ -120,10 +120,23 @@ class LinkTrainer(Trainer):
 
     @override
     def _apply(self, change: Change) -> Change:
+        if change.kind == MERGE:
+            self._blend(change.labels["vocabulary"], change.arrays["ids"])
         applied = super()._apply(change)
         if isinstance(applied.part, KnowledgePart):
             self.part = applied.part
         return applied
+
+    @torch.no_grad()
+    def _blend(self, vocabulary: str, pairs: IntArray) -> None:
+        """Let what is one from now on start between the two, by the triples that speak of each."""
+        relations = vocabulary == "relations"
+        told = self.graph.evidence(pairs.ravel(), relations=relations)[0].reshape(pairs.shape)
+        names = ("relations", "attention") if relations else ("entities",)
+        ids = len(self.graph.vocabularies()[vocabulary])
+        for name, table in self.model.tables().items():
+            if name in names:
+                blend_rows(table.rows.view(ids, -1), pairs, told)
 
     @override
     def _replay(self, history: Iterable[Change]) -> list[Change]:
@@ -194,10 +207,50 @@ class LinkTrainer(Trainer):
         gone = change.arrays.get("triples", np.empty((0, 3), np.int64))
         ends = [gone[:, 0], gone[:, 2]]
         if change.kind == MERGE and change.labels["vocabulary"] == "relations":
-            return np.flatnonzero(self.graph.train[:, 1] == change.arrays["ids"][0])
+            return np.flatnonzero(np.isin(self.graph.train[:, 1], change.arrays["ids"][:, 0]))
         if change.kind == MERGE:
-            ends.append(change.arrays["ids"][:1])
+            ends.append(change.arrays["ids"][:, 0])
         return distinct(self.graph.triples_of(distinct(*ends))[1])
+
+    @override
+    def gone(self, change: Change) -> Tensor:
+        rows = change.arrays.get("triples")
+        if rows is None:
+            return self.on_device(np.empty((0, 3), np.int64))
+        return self.on_device(rows[~self.graph.contains(rows)])
+
+    @override
+    def unlearning(self, gone: Tensor) -> Objective:
+        """A triple should score no higher than its ends do beside others, which it never met.
+
+        They are ends that the relation usually has: those of training triples, one for each triple.
+        """
+        heads, tails = (self._usual_ends(gone[:, RELATION], column) for column in (HEAD, TAIL))
+        model = self.model
+
+        def of_batch(rows: Tensor, weight: Tensor) -> Tensor:
+            head, relation, tail = gone[rows].unbind(1)
+            with torch.no_grad():
+                level = model.score(heads[rows], relation, tail)
+                level = (level + model.score(head, relation, tails[rows])) / 2
+            return weighted_mean((model.score(head, relation, tail) - level).relu(), weight)
+
+        return of_batch
+
+    def _usual_ends(self, relations: Tensor, column: int) -> Tensor:
+        """For each relation, an entity that stands at one end of some triple with it, at random.
+
+        A relation without triples has any entity.
+        """
+        train = self.graph.train
+        order = np.argsort(train[:, RELATION], kind="stable")
+        asked = relations.cpu().numpy()
+        first, last = (
+            np.searchsorted(train[order, RELATION], asked, side) for side in ("left", "right")
+        )
+        drawn = first + (self.choices.random(len(asked)) * (last - first)).astype(np.int64)
+        found = train[order[np.minimum(drawn, len(train) - 1)], column]
+        return self.on_device(found)
 
     @property
     def retired(self) -> Tensor:

@@ -23,7 +23,7 @@ from dicgrl.graph.network import Scope
 from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
 from dicgrl.models.division import EncoderSettings
 from dicgrl.models.mode import evaluating
-from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
+from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer, blend_rows
 from dicgrl.training import NodeObjective
 from dicgrl.training.neighbours import (
     DrawnNeighbourhood,
@@ -135,6 +135,8 @@ class NodeTrainer(Trainer):
 
     @override
     def _apply(self, change: Change) -> Change:
+        if change.kind == MERGE and change.labels["vocabulary"] == "classes":
+            self._blend(change.arrays["ids"])
         applied = super()._apply(change)
         if isinstance(applied.part, NetworkPart):
             self.part = applied.part
@@ -145,6 +147,14 @@ class NodeTrainer(Trainer):
             self._filled += int(torch.count_nonzero(now) - torch.count_nonzero(before))
             self.x[nodes] = now
         return applied
+
+    @torch.no_grad()
+    def _blend(self, pairs: IntArray) -> None:
+        """Let classes that are one from now on start between the two, by their training nodes."""
+        assert self.graph is not None
+        of_class = np.bincount(self.graph.labels[self.nodes("train")], minlength=pairs.max() + 1)
+        for weights in (self.model.class_weight, self.model.class_bias[:, None]):
+            blend_rows(weights, pairs, of_class[pairs])
 
     @override
     def _replay(self, history: Iterable[Change]) -> list[Change]:
@@ -249,7 +259,7 @@ class NodeTrainer(Trainer):
         assert self.graph is not None
         arrays, none = change.arrays, np.empty(0, np.int64)
         if change.kind == MERGE and change.labels["vocabulary"] == "classes":
-            seen = np.flatnonzero(self.graph.labels == arrays["ids"][0])
+            seen = np.flatnonzero(np.isin(self.graph.labels, arrays["ids"][:, 0]))
         else:
             names = ("edges", "nodes", "described", *(("ids",) if change.kind == MERGE else ()))
             seen = distinct(*(arrays.get(name, none).ravel() for name in names))
@@ -317,6 +327,8 @@ class NodeTrainer(Trainer):
         """Class scores of all nodes by a model, nothing dropped, [N, C]."""
         with evaluating(model):
             scores: Tensor = model(self.inputs, self.edges)
+        gone = self.graph.retired("classes") if self.graph is not None else ()
+        scores[:, [number for number in gone if number < scores.shape[1]]] = -torch.inf
         return scores
 
     @torch.no_grad()

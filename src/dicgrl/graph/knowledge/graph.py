@@ -138,14 +138,15 @@ class KnowledgeGraph(Graph[KnowledgePart]):
         return kept
 
     @override
-    def merge(self, vocabulary: str, kept: int, gone: int) -> None:
+    def merge(self, vocabulary: str, pairs: IntArray) -> None:
         left = Replay.of(self._facts)
-        left.merge(vocabulary, kept, gone)
+        left.merge(vocabulary, pairs)
         self._facts.restore(*left.settled())
-        self.vocabularies()[vocabulary].merge(kept, gone)
-        if gone not in self.retired(vocabulary):  # it had facts, which the other has now
-            self._revive(vocabulary, np.array([kept]))
-        self._retire(vocabulary, np.array([gone]))
+        for kept, gone in pairs:
+            self.vocabularies()[vocabulary].merge(int(kept), int(gone))
+            if gone not in self.retired(vocabulary):  # it had facts, which the other has now
+                self._revive(vocabulary, np.array([kept]))
+            self._retire(vocabulary, np.array([gone]))
 
     @override
     def replay(self, changes: Iterable[Change]) -> list[Change]:
@@ -158,18 +159,19 @@ class KnowledgeGraph(Graph[KnowledgePart]):
             if change.kind == RENAME:
                 self.apply(change)
             elif change.kind == MERGE:
-                name, (kept, other) = change.labels["vocabulary"], change.arrays["ids"].tolist()
-                left.merge(name, kept, other)
-                self.vocabularies()[name].merge(kept, other)
-                gone.append((name, other))
+                name, pairs = change.labels["vocabulary"], change.arrays["ids"]
+                left.merge(name, pairs)
+                for kept, other in pairs.tolist():
+                    self.vocabularies()[name].merge(kept, other)
+                gone.append((name, pairs[:, 1]))
             if part is not None:
                 part = self._arrived(part, left.num_parts)
                 left.learn(part)
             taken.append(replace(change, part=part))
         self._facts.restore(*left.settled())
         self._retire_unmentioned(left.forgotten)
-        for name, other in gone:
-            self._retire(name, np.array([other]))
+        for name, others in gone:
+            self._retire(name, others)
         return taken
 
     def _arrived(self, part: Part, index: int) -> KnowledgePart:

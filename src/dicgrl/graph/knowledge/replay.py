@@ -51,13 +51,14 @@ class Replay:
         for left in self._left.values():
             left.forget(triples, self.num_parts)
 
-    def merge(self, vocabulary: str, kept: int, gone: int) -> None:
-        """Put one id in the place of another; what is learned twice then is learned once."""
+    def merge(self, vocabulary: str, pairs: IntArray) -> None:
+        """Put ids in the place of others; what would be learned twice then is learned once."""
         columns = _COLUMNS[vocabulary]
 
         def renamed(rows: IntArray) -> IntArray:
             rows = rows.copy()
-            rows[:, columns] = np.where(rows[:, columns] == gone, kept, rows[:, columns])
+            for kept, gone in pairs:
+                rows[:, columns] = np.where(rows[:, columns] == gone, kept, rows[:, columns])
             return rows
 
         for split, left in self._left.items():

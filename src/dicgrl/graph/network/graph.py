@@ -188,13 +188,17 @@ class NetworkGraph(Graph[NetworkPart]):
         return stayed
 
     @override
-    def merge(self, vocabulary: str, kept: int, gone: int) -> None:
+    def merge(self, vocabulary: str, pairs: IntArray) -> None:
         """See `Graph.merge`; a node keeps its features, and its class where it has one."""
         left = self._left()
-        left.merge(vocabulary, kept, gone)
+        self._merge(left, vocabulary, pairs)
         self._become(left)
-        self.vocabularies()[vocabulary].merge(kept, gone)
-        self._retire(vocabulary, np.array([gone]))
+
+    def _merge(self, left: Replay, vocabulary: str, pairs: IntArray) -> None:
+        for kept, gone in pairs.tolist():
+            left.merge(vocabulary, kept, gone)
+            self.vocabularies()[vocabulary].merge(kept, gone)
+        self._retire(vocabulary, pairs[:, 1])
 
     def revise(self, facts: Mapping[str, IntArray]) -> None:
         """Let nodes have other classes or features; the cost is one pass over both.
@@ -230,10 +234,7 @@ class NetworkGraph(Graph[NetworkPart]):
             elif change.kind == RENAME:
                 self.apply(change)
             elif change.kind == MERGE:
-                name, (kept, gone) = change.labels["vocabulary"], change.arrays["ids"].tolist()
-                left.merge(name, kept, gone)
-                self.vocabularies()[name].merge(kept, gone)
-                self._retire(name, np.array([gone]))
+                self._merge(left, change.labels["vocabulary"], change.arrays["ids"])
             if part is not None:
                 part = self._arrived(part, left.num_parts)
                 left.learn(part)
