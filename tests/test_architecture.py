@@ -39,6 +39,7 @@ ROOMS = (
     "recipes",
     "store",
     "intake",
+    "lifecycle",
     "saving",
     "learner",
     "jobs",

@@ -11,6 +11,7 @@ from typing import Any
 from dicgrl.ask.names import Names
 from dicgrl.errors import DataWarning, UserError, shown
 from dicgrl.graph import SPLITS, Graph, Part, Stream
+from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import Triples
 from dicgrl.readers import NetworkFacts
 from dicgrl.tasks import Task
@@ -89,6 +90,51 @@ def take_in(task: Task, graph: Graph | None, names: Names, facts: Any) -> Intake
             return Intake(part, found, given, known, held_out, is_empty=True)
     alike = _named_alike(graph, names, part)
     return Intake(part, found, given, known, held_out, alike)
+
+
+@dataclass(frozen=True, slots=True)
+class Retraction:
+    """What a learner makes of facts that it is to forget.
+
+    Attributes:
+        arrays: Those that it knows, as its graph takes them.
+        given: How many there were, each counted once.
+        known: How many of them it knows, to learn from or to measure with.
+    """
+
+    arrays: Mapping[str, IntArray]
+    given: int
+    known: int
+
+    @property
+    def unknown(self) -> int:
+        """How many are not known, and stay so."""
+        return self.given - self.known
+
+
+def find_facts(task: Task, graph: Graph, facts: Any) -> Retraction:
+    """Find facts among what a learner knows; nothing changes.
+
+    Args:
+        task: Says what facts are.
+        graph: The graph so far.
+        facts: What is to be forgotten; see `Facts`.
+
+    Raises:
+        UserError: None of them is known.
+    """
+    found = task.known_facts(facts, graph)
+    if found is None:
+        part, _ = _as_part(task, graph, facts)
+        if not isinstance(part, task.part_type):
+            raise UserError(f"these are no facts of a {task.graph_is}")
+        found = graph.known_in(part.checked())
+    arrays, given = found
+    known = sum(map(len, arrays.values()))
+    if not known:
+        few = "the fact is not" if given == 1 else f"none of the {given:,} facts is"
+        raise UserError(f"{few} known: there is nothing to forget")
+    return Retraction(arrays, given, known)
 
 
 def _as_part(task: Task, graph: Graph | None, facts: Any) -> tuple[Part, Mapping[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -19,10 +19,13 @@ from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UserError
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation, evaluations
 from dicgrl.evaluation.part_report import PartReport
+from dicgrl.graph.change import LEARN, Change
 from dicgrl.intake import Facts, Intake, take_in
+from dicgrl.lifecycle import Lifecycle
 from dicgrl.recipes import chosen_settings
 from dicgrl.saving import Saving
 from dicgrl.settings import Settings
+from dicgrl.strategies.base import Learned
 from dicgrl.tasks import Task
 from dicgrl.trainers.measured import measure_tests
 from dicgrl.training import Positives
@@ -31,7 +34,7 @@ from dicgrl.training.loop import Monitor
 __all__ = ["Learner", "PartReport", "Prediction"]
 
 
-class Learner(Saving):
+class Learner(Lifecycle, Saving):
     """Keeps a graph embedding fresh while the graph grows.
 
     Args:
@@ -165,43 +168,19 @@ class Learner(Saving):
         if not self.num_parts and not len(arrived.part.train):  # it would waste a first part
             raise UserError("the first part holds no training examples: there is nothing to learn")
         before = (lambda: self._probe(probe_at_most)) if probe else None
+
+        def learn() -> Learned:
+            return self.strategy.learn(self.trainer, monitor)
+
+        return self.undergo(Change(LEARN, arrived.part), learn, named, before)
+
+    @override
+    def undergo(self, *given: Any, **named: Any) -> PartReport:
         self._at_work = threading.get_ident()
         try:
-            return self._learn(arrived, named, before, monitor)
+            return super().undergo(*given, **named)
         finally:
             self._at_work = None
-
-    def _learn(
-        self,
-        arrived: Intake,
-        named: Names,
-        probe: Callable[[], float | None] | None,
-        monitor: Monitor | None,
-    ) -> PartReport:
-        trainer = self.trainer
-        started = time.perf_counter()
-        self._half_learned = True
-        try:
-            trainer.take(arrived.part)
-        except UserError:  # refused before anything changed
-            self._half_learned = False
-            raise
-        self.names.update(named)
-        self.strategy.prepare(trainer)
-        took = time.perf_counter() - started
-        before = probe() if probe and trainer.newest else None
-        started = time.perf_counter()
-        learned = self.strategy.learn(trainer, monitor)
-        if trainer.device.type == "cuda":
-            torch.cuda.synchronize(trainer.device)
-        took += time.perf_counter() - started
-        self._half_learned = False
-        report = learned.report(trainer, took)
-        self.reports.append(report)
-        self.before.append(before)
-        self.tests.append([])
-        self.retention.append(None)
-        return report
 
     def evaluate(self, *, at_most: int = 0) -> Evaluation:
         """Measure on the test sets of all parts so far.
@@ -215,7 +194,7 @@ class Learner(Saving):
         started = time.perf_counter()
         found = measure_tests(self.trainer, whole_number("at_most", at_most, 0))
         if found and found[0].part == 0:
-            if self.num_parts == 1:
+            if len(self.reports) == 1:
                 self.first_answers = found[0].answered
             self.retention[-1] = found[0].retained(self.first_answers)
         self.tests[-1] = [measured.tested() for measured in found]
@@ -223,22 +202,33 @@ class Learner(Saving):
         return self.evaluation()
 
     def evaluation(self, parts: int | None = None) -> Evaluation:
-        """What `evaluate` found after that many parts; after all of them unless given.
+        """What `evaluate` found after that many changes; after all of them unless given.
+
+        Where facts only arrived, each change is a part.
 
         Raises:
-            UserError: So many parts were not learned.
+            UserError: So many did not happen.
         """
         self.check_learned()
         most = len(self.reports)
         parts = most if parts is None else whole_number("parts", parts, 1, most)
         return evaluation(
-            self.trainer.metric, self.tests[:parts], self.before[:parts], self.retention[parts - 1]
+            self.trainer.metric,
+            self.tests[:parts],
+            self.before[:parts],
+            self.retention[parts - 1],
+            self._newest[:parts],
         )
 
     def evaluations(self) -> list[Evaluation]:
         """What `evaluate` found after each part, the first one first."""
         self.check_learned()
-        return list(evaluations(self.trainer.metric, self.tests, self.before, self.retention))
+        metric = self.trainer.metric
+        return list(evaluations(metric, self.tests, self.before, self.retention, self._newest))
+
+    @property
+    def _newest(self) -> list[int]:
+        return [report.part for report in self.reports]
 
     @property
     @override

@@ -139,6 +139,8 @@ class _Side:
 
     def _leave_out(self, scores: Tensor, rows: Tensor) -> None:
         graph, at = self._trainer.graph, rows.cpu().numpy()
+        kind = "relations" if self._asked == RELATION else "entities"
+        scores[:, torch.from_numpy(graph.retired(kind)).to(scores.device)] = -torch.inf
         if self._asked == RELATION:
             if self._new:
                 every = self._with(at, np.arange(scores.shape[1])[None])

@@ -26,6 +26,7 @@ class PartReport:
         positives: Examples x epochs that learning took, all stages together: of the new part
             (`new`) and of earlier ones (`old`); empty in runs of versions that did not count them.
         details: Further figures of the strategy, such as the drift of old rows or nodes.
+        kind: What was done: learn, or another kind of `dicgrl.graph.change.Change`.
     """
 
     part: int
@@ -40,6 +41,7 @@ class PartReport:
     best_epoch: int = 0
     positives: dict[str, int] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
+    kind: str = "learn"
 
     def results(self, found: Evaluation) -> dict[str, Any]:
         """The entry of the part in `results.json`, with what was measured after it."""

@@ -30,12 +30,19 @@ def parts_of(kind: type[Part], contents: Iterable[Content]) -> Iterator[Part]:
     vocabularies = {name: Vocabulary() for name in kind.vocabularies}
     for number, (tensors, labels) in enumerate(contents):
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        ranges = {}
-        for name, vocabulary in vocabularies.items():
-            known = len(vocabulary)
-            vocabulary.add(labels[name])
-            ranges[name] = range(known, len(vocabulary))
+        ranges = {
+            name: _arrived(vocabulary, labels[name]) for name, vocabulary in vocabularies.items()
+        }
         yield kind.from_arrays(number, vocabularies, ranges, arrays)
+
+
+def _arrived(vocabulary: Vocabulary, labels: list[str]) -> range:
+    """Ids of labels that were new when they arrived."""
+    for label in labels:
+        if label in vocabulary:  # of something that was renamed before this came
+            (number,) = vocabulary.ids([label]).tolist()
+            vocabulary.rename(number, f"\0{number}")  # it remembers what it was called at first
+    return vocabulary.append(labels)
 
 
 def change_content(change: Change) -> Content:

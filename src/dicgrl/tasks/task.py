@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dicgrl.common.registry import register
 from dicgrl.errors import UserError, unknown_name
 from dicgrl.graph import Graph, Part
+from dicgrl.graph.arrays import IntArray
 
 if TYPE_CHECKING:
     import torch
@@ -93,6 +94,14 @@ class Task(ABC):
         Raises:
             UserError: It is nothing that this task learns.
         """
+
+    def known_facts(self, given: Any, graph: Graph) -> tuple[dict[str, IntArray], int] | None:
+        """What of facts is known, and how many there are; None where they make a part like others.
+
+        See `Graph.known_in`. What is to be forgotten need not be as complete as what is learned.
+        """
+        del given, graph
+        return None
 
     @abstractmethod
     def empty_model(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -15,15 +15,16 @@ from dicgrl.errors import UserError
 from dicgrl.evaluation import Ranker, ranking_metrics
 from dicgrl.evaluation.ranks import Ranks
 from dicgrl.graph import KnowledgeGraph, KnowledgePart, Part
-from dicgrl.graph.arrays import IntArray, ids_in
+from dicgrl.graph.arrays import IntArray, distinct, ids_in
+from dicgrl.graph.change import MERGE, Change
 from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
 from dicgrl.models.scorer import ScorerSettings
-from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
+from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer, blend_rows
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
 from dicgrl.training.known import HEAD, RELATION, TAIL
-from dicgrl.training.losses import LossSettings
+from dicgrl.training.losses import LossSettings, weighted_mean
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 from dicgrl.training.stepper import Objective
 
@@ -114,9 +115,39 @@ class LinkTrainer(Trainer):
     def _add(self, part: Part) -> KnowledgePart:
         if not isinstance(part, KnowledgePart):
             raise UserError(f"{self.model_name} predicts links; this part is of a network")
-        self._ranker = None
         self.part = self.graph.add(part)
         return self.part
+
+    @override
+    def _apply(self, change: Change) -> Change:
+        if change.kind == MERGE:
+            self._blend(change.labels["vocabulary"], change.arrays["ids"])
+        applied = super()._apply(change)
+        if isinstance(applied.part, KnowledgePart):
+            self.part = applied.part
+        return applied
+
+    @torch.no_grad()
+    def _blend(self, vocabulary: str, pairs: IntArray) -> None:
+        """Let what is one from now on start between the two, by the triples that speak of each."""
+        relations = vocabulary == "relations"
+        told = self.graph.evidence(pairs.ravel(), relations=relations)[0].reshape(pairs.shape)
+        names = ("relations", "attention") if relations else ("entities",)
+        ids = len(self.graph.vocabularies()[vocabulary])
+        for name, table in self.model.tables().items():
+            if name in names:
+                blend_rows(table.rows.view(ids, -1), pairs, told)
+
+    @override
+    def _replay(self, history: Iterable[Change]) -> list[Change]:
+        replayed = self.graph.replay(history)
+        arrived = [change.part for change in replayed if isinstance(change.part, KnowledgePart)]
+        self.part = arrived[-1] if arrived else None
+        return replayed
+
+    @override
+    def _prepare(self) -> None:
+        self._ranker = None
 
     @override
     def _grow(self) -> None:
@@ -173,8 +204,65 @@ class LinkTrainer(Trainer):
     def link_objective(self, entities: range, known: Tensor) -> LinkObjective:
         """The loss against negatives that are drawn from entities and are not known."""
         loss = LOSSES[self.training.loss](**self.settings.of(LossSettings).as_dict())
-        sampler = NegativeSampler(known, entities, self.model.num_relations, self.generator)
+        sampler = NegativeSampler(
+            known, entities, self.model.num_relations, self.generator, self.retired
+        )
         return LinkObjective(sampler, loss, self.training.negatives, self.training.beta)
+
+    @override
+    def around(self, change: Change) -> IntArray:
+        gone = change.arrays.get("triples", np.empty((0, 3), np.int64))
+        ends = [gone[:, 0], gone[:, 2]]
+        if change.kind == MERGE and change.labels["vocabulary"] == "relations":
+            return np.flatnonzero(np.isin(self.graph.train[:, 1], change.arrays["ids"][:, 0]))
+        if change.kind == MERGE:
+            ends.append(change.arrays["ids"][:, 0])
+        return distinct(self.graph.triples_of(distinct(*ends))[1])
+
+    @override
+    def gone(self, change: Change) -> Tensor:
+        rows = change.arrays.get("triples")
+        if rows is None:
+            return self.on_device(np.empty((0, 3), np.int64))
+        return self.on_device(rows[~self.graph.contains(rows)])
+
+    @override
+    def unlearning(self, gone: Tensor) -> Objective:
+        """A triple should score no higher than its ends do beside others, which it never met.
+
+        They are ends that the relation usually has: those of training triples, one for each triple.
+        """
+        heads, tails = (self._usual_ends(gone[:, RELATION], column) for column in (HEAD, TAIL))
+        model = self.model
+
+        def of_batch(rows: Tensor, weight: Tensor) -> Tensor:
+            head, relation, tail = gone[rows].unbind(1)
+            with torch.no_grad():
+                level = model.score(heads[rows], relation, tail)
+                level = (level + model.score(head, relation, tails[rows])) / 2
+            return weighted_mean((model.score(head, relation, tail) - level).relu(), weight)
+
+        return of_batch
+
+    def _usual_ends(self, relations: Tensor, column: int) -> Tensor:
+        """For each relation, an entity that stands at one end of some triple with it, at random.
+
+        A relation without triples has any entity.
+        """
+        train = self.graph.train
+        order = np.argsort(train[:, RELATION], kind="stable")
+        asked = relations.cpu().numpy()
+        first, last = (
+            np.searchsorted(train[order, RELATION], asked, side) for side in ("left", "right")
+        )
+        drawn = first + (self.choices.random(len(asked)) * (last - first)).astype(np.int64)
+        found = train[order[np.minimum(drawn, len(train) - 1)], column]
+        return self.on_device(found)
+
+    @property
+    def retired(self) -> Tensor:
+        """Entities that nothing is known of any more: neither answers nor negatives."""
+        return self.on_device(self.graph.retired("entities"))
 
     def same_questions(self, examples: Tensor) -> Tensor:
         """Known training triples that answer questions of the examples, or more of them."""
@@ -222,7 +310,7 @@ class LinkTrainer(Trainer):
         if ranker is None or besides is not None:
             known = [self.examples(split) for split in SPLITS]
             known += [] if besides is None else [besides]
-            ranker = Ranker(torch.cat(known), self.model.num_relations)
+            ranker = Ranker(torch.cat(known), self.model.num_relations, retired=self.retired)
             if besides is None:
                 self._ranker = ranker
         return ranker.rank(self.model, triples, range(self.model.num_entities))

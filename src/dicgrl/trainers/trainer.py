@@ -62,7 +62,7 @@ class Trainer(ABC):
 
     Args:
         settings: The settings.
-        seed: Seed of every random choice; each part has its own sequence, so that a run that is
+        seed: Seed of every random choice; each change has its own sequence, so that a run that is
             resumed continues as if it had never stopped.
         device: Where to compute.
     """
@@ -83,10 +83,10 @@ class Trainer(ABC):
         self.reseed()
 
     def reseed(self) -> None:
-        """Begin the random sequence of the next part."""
-        seed = self.seed + 1_000_003 * self.num_parts
-        self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.choices = np.random.default_rng((self.seed, self.num_parts))
+        """Begin the random sequence of the next change."""
+        number = len(self.history)
+        self.generator = torch.Generator(self.device).manual_seed(self.seed + 1_000_003 * number)
+        self.choices = np.random.default_rng((self.seed, number))
 
     def take(self, part: Part) -> None:
         """Let the graph and the model grow by a part; nothing is learned yet.
@@ -95,20 +95,28 @@ class Trainer(ABC):
             UserError: The part is of another task, or the model would not fit into memory; nothing
                 has changed then.
         """
-        for needed, setting in self._needs(part):
+        self.undergo(Change(LEARN, part))
+
+    def undergo(self, change: Change) -> None:
+        """Let a change happen to the graph, and the model grow with it; nothing is learned yet.
+
+        Raises:
+            UserError: As of `take`.
+        """
+        for needed, setting in self._needs(change.part) if change.part is not None else ():
             check_memory(needed, self.device, f"{self.model_name} with {setting}")
         self.reseed()
-        self.history.append(Change(LEARN, self._add(part)))
+        applied = self._apply(change)
+        self.history.append(applied)
         self._prepare()
-        self._grow()
-        self.num_parts += 1
+        if applied.part is not None:
+            self._grow()
+            self.num_parts += 1
 
     def recall(self, history: Iterable[Change], model: Any) -> None:
-        """Take in what a model has learned already."""
-        for change in history:
-            if change.part is not None:
-                self.history.append(Change(change.kind, self._add(change.part)))
-                self.num_parts += 1
+        """Take in what a model has learned already, at the cost of all that is in it."""
+        self.history = self._replay(history)
+        self.num_parts = len(self.taken)
         self._prepare()
         self.model = model
         self.check_model()
@@ -160,6 +168,17 @@ class Trainer(ABC):
     def _add(self, part: Part) -> Part:
         """Let the graph grow; gives the part in the graph's own ids."""
 
+    def _apply(self, change: Change) -> Change:
+        """Let the graph change; gives the change in the graph's own ids."""
+        if change.kind == LEARN and change.part is not None:
+            return replace(change, part=self._add(change.part))
+        applied: Change = self.graph.apply(change)
+        return applied
+
+    def _replay(self, history: Iterable[Change]) -> list[Change]:
+        """Let the graph change as it did once."""
+        return [self._apply(change) for change in history]
+
     def _prepare(self) -> None:  # noqa: B027 - a model of triples sees the graph itself
         """Make what models see of the graph as it is now."""
 
@@ -205,6 +224,23 @@ class Trainer(ABC):
         """How much each example counts beside all others that are known, [n]; None: all alike."""
         del examples
         return None
+
+    def around(self, change: Change) -> IntArray:
+        """Training examples that a change concerns, by their positions; each once.
+
+        They mention what the facts did that left, or what is one now.
+        """
+        del change
+        return np.empty(0, np.int64)
+
+    def gone(self, change: Change) -> Tensor:
+        """Training examples that a change took away, for `unlearning`; none where it took none."""
+        del change
+        return torch.empty(0, dtype=torch.long, device=self.device)
+
+    def unlearning(self, gone: Tensor) -> Objective:
+        """How far examples that are not known any more stand out from others that never were."""
+        raise NotImplementedError
 
     def old_rows(self) -> dict[str, int]:
         """How many rows each of the model's tables had before the newest part."""
@@ -300,3 +336,26 @@ class Trainer(ABC):
     def _watched(self, valid: Tensor) -> Tensor:
         """The validation examples that are looked at in training."""
         return valid
+
+
+def blend_rows(rows: Tensor, pairs: IntArray, evidence: IntArray) -> None:
+    """Put into the first row of each pair the mean of both, by the evidence for each.
+
+    Args:
+        rows: [n, width]; they are changed.
+        pairs: Positions of the rows, [m, 2].
+        evidence: How much there is for each of them, [m, 2].
+
+    Example:
+        >>> rows = torch.tensor([[0.0], [4.0]])
+        >>> blend_rows(rows, np.array([[0, 1]]), np.array([[1, 3]]))
+        >>> rows.tolist()
+        [[3.0], [4.0]]
+    """
+    gathered: dict[int, int] = {}  # of one that takes in several
+    for (kept, gone), (own, more) in zip(pairs.tolist(), evidence.tolist(), strict=True):
+        before = gathered.get(kept, own)
+        more = gathered.get(gone, more)
+        if more:
+            rows[kept] += (rows[gone] - rows[kept]) * (more / (before + more))
+        gathered[kept] = before + more
