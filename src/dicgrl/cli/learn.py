@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dicgrl.cli.console import interruptible, show, show_json, warn
-from dicgrl.cli.options import Device, Json, Keep, RunFolder
+from dicgrl.cli.options import Device, Json, Keep, Message, RunFolder, Wait
 from dicgrl.errors import shown
 from dicgrl.report.terminal import counted
 
@@ -33,7 +33,9 @@ def learn(
             "none."
         ),
     ] = "sample",
+    message: Message = "",
     keep: Keep = None,
+    wait: Wait = 0.0,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -51,7 +53,14 @@ def learn(
     bar = parts_bar(f"{folder} {facts.name}", 1, *units(task_of(folder)))
     with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
         outcome = learn_facts(
-            folder, facts, device=device, keep=keep, evaluate=evaluate, on_epoch=on_epoch
+            folder,
+            facts,
+            device=device,
+            keep=keep,
+            evaluate=evaluate,
+            message=message,
+            wait=wait,
+            on_epoch=on_epoch,
         )
     if Folder(folder).curves_file.exists() and not outcome.intake.is_empty:
         draw_curves([outcome.results], Folder(folder).curves_file)

@@ -145,15 +145,11 @@ class StoredRun:
             raise self.database.damaged(f"no tensors of version {number}")
         return ModelTensors(parsed(found["configuration"]), self._combined(steps, number))
 
-    def step(self, number: int, parent: int) -> tuple[dict[str, Any], Delta] | None:
+    def step(self, number: int, parent: int) -> Delta | None:
         """What changed from the tensors of one version to those of the next; None if not kept."""
-        sources = self.models()
-        before, after = sources.get(parent, parent), sources.get(number)
-        for file in self.files():
-            if after is not None and (file.version, file.parent) == (after, before):
-                row = next(self.database.rows("models", "WHERE version = ?", (number,)))
-                delta = read_file(self.folder, file, self.database.identity)
-                return parsed(row["configuration"]), delta
+        rows = self.database.rows("files", "WHERE version = ? AND parent = ?", (number, parent))
+        for row in rows:
+            return read_file(self.folder, TensorFile(**row), self.database.identity)
         return None
 
     def _combined(self, steps: list[Delta], number: int) -> dict[str, Tensor]:

@@ -127,6 +127,12 @@ class ReleasedRun:
         """Versions by their tags: there were none."""
         return {}
 
+    def models(self) -> dict[int, int]:
+        """The versions whose model was kept."""
+        places = {n: p for p in self.folder.glob("part-*") if (n := _number(p)) is not None}
+        kept = [n for n, place in places.items() if _MODEL[0] in self._index(place)["files"]]
+        return {number + 1: number + 1 for number in kept}
+
     def model(self, number: int) -> ModelTensors | None:
         """The model after a part; None where it was not kept.
 

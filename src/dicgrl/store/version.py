@@ -81,6 +81,9 @@ class Source(Protocol):
     def tags(self) -> dict[str, int]:
         """Versions by their tags."""
 
+    def models(self) -> Mapping[int, int]:
+        """The versions whose model is kept, each with the version that has its tensors."""
+
     def model(self, number: int) -> ModelTensors | None:
         """The model of a version; None where it was not kept."""
 
