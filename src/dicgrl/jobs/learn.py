@@ -11,6 +11,7 @@ from dicgrl.intake import Intake
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch, learn_part
 from dicgrl.learner import Learner
+from dicgrl.readers import Reading
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import check_keep
 from dicgrl.tasks import Task, task_of_model
@@ -41,6 +42,7 @@ def learn_facts(
     evaluate: str = "sample",
     message: str = "",
     wait: float = 0.0,
+    reading: Reading | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> LearnOutcome:
     """Learn what arrived after a run, and write it to the run's folder as its next part.
@@ -58,6 +60,7 @@ def learn_facts(
             `all` of them or `none`.
         message: What to say of the version.
         wait: Seconds to wait for another process that is writing to the run.
+        reading: How files are to be read, where they do not say it themselves.
         on_epoch: Told the part and the report of every epoch.
 
     Raises:
@@ -79,7 +82,7 @@ def learn_facts(
             "recipe": config.get("recipe", "default"),
             "published": {},
         }
-        intake = learner.intake(facts)
+        intake = learner.intake(facts, reading=reading)
         if not intake.is_empty:
             results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most, message)
             return LearnOutcome(results, intake)
