@@ -55,12 +55,15 @@ class Pair(NamedTuple):
         return cls(learners[0], learners[1], one[:shorter] == other[:shorter])
 
     def earlier(self, name: str, ids: IntArray) -> IntArray:
-        """Ids of the first version in terms of the second; -1 where they are not known there."""
+        """Ids of the first version in terms of the second; below 0 where they are not known there.
+
+        Different ones stay different.
+        """
         mine, theirs = (learner.trainer.graph.vocabularies()[name] for learner in self[:2])
         if self.same_line:
-            return np.where(ids < len(theirs), ids, -1)
-        found: IntArray = theirs.found(mine, ids)
-        return found
+            return np.where(ids < len(theirs), ids, -1 - ids)
+        found = theirs.found(mine, ids)
+        return np.where(found < 0, -1 - ids, found)
 
 
 def difference(folder: Path, before: int | str, after: int | str, *, k: int = 10) -> dict[str, Any]:
@@ -176,7 +179,6 @@ def _apart(one: IntArray, other: IntArray) -> tuple[IntArray, IntArray]:
     first, second = which[: len(one)], which[len(one) :]
     known = np.zeros((2, len(every)), dtype=np.bool_)
     known[0, first], known[1, second] = True, True
-    known[0, (every < 0).any(axis=1)] = True
     alone = []
     for rows, there in ((first, known[1]), (second, known[0])):
         _, once = np.unique(rows, return_index=True)
