@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import signal
 import sys
+import traceback
 from functools import cache
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
@@ -68,4 +69,8 @@ def _main(output: str, words: tuple[str, ...], fault: Fault | None) -> None:
         contextlib.redirect_stdout(file),
         contextlib.redirect_stderr(file),
     ):
-        main()
+        try:
+            main()
+        except Exception:  # for the log: the process prints it elsewhere
+            traceback.print_exc(file=file)
+            sys.exit(1)

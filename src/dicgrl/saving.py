@@ -21,7 +21,7 @@ from dicgrl.store.checkpoint import patch_model
 from dicgrl.store.content import changes_of
 from dicgrl.store.released import STRATEGY
 from dicgrl.store.run_folder import RunFolder
-from dicgrl.store.state import LearnerState
+from dicgrl.store.state import Each, LearnerState
 from dicgrl.store.tensors import Delta, combined
 from dicgrl.store.update import Update
 from dicgrl.store.writer import Commit, Known
@@ -108,7 +108,7 @@ class Saving(Questions):
             history=self.trainer.history,
             model=self.trainer.model if self.trainer.num_parts else None,
             strategy=self.strategy.state(),
-            reports=[asdict(report) for report in self.reports],
+            reports=Each(asdict, self.reports),
             tests=self.tests,
             before=self.before,
             retention=self.retention,

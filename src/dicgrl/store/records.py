@@ -69,10 +69,13 @@ class StoredRun:
             return _version(row)
         raise self.database.damaged(f"version {number} is missing")
 
-    def lacks_results(self, before: int) -> bool:
-        """Whether a version before another has no results."""
-        query = "SELECT 1 FROM versions WHERE number < ? AND results IS NULL AND kind <> ? LIMIT 1"
-        return self.database.connection.execute(query, (before, RESTORE)).fetchone() is not None
+    def lacks_results(self, first: int, last: int) -> bool:
+        """Whether one of the versions [first, last) has no results."""
+        query = (
+            "SELECT 1 FROM versions WHERE number BETWEEN ? AND ? AND results IS NULL AND kind <> ?"
+        )
+        given = (first, last - 1, RESTORE)
+        return self.database.connection.execute(query, given).fetchone() is not None
 
     def content(self, version: Version) -> Content:
         """Arrays and labels that a version brought.
@@ -80,24 +83,41 @@ class StoredRun:
         Raises:
             DataError: Something is missing or damaged.
         """
-        blobs: dict[str, list[bytes]] = {}
-        rows = self.database.rows(
-            "arrays", "WHERE version = ? ORDER BY name, piece", (version.number,)
+        return self.contents([version])[0]
+
+    def contents(self, versions: Sequence[Version]) -> list[Content]:
+        """The same of several versions, oldest first; read at once.
+
+        A version knows the checksum of all that it brought: those of the rows need not be looked
+        at.
+        """
+        blobs: dict[int, dict[str, list[bytes]]] = {version.number: {} for version in versions}
+        first, last = (versions[0].number, versions[-1].number) if versions else (0, 0)
+        query = (
+            "SELECT version, name, piece, data FROM arrays WHERE version BETWEEN ? AND ? "
+            "ORDER BY version, name, piece"
         )
-        for row in rows:
-            pieces = blobs.setdefault(row["name"], [])
-            if row["piece"] != len(pieces):
-                raise self.database.damaged(f"an array of version {version.number} has a gap")
-            pieces.append(row["data"])
+        for number, name, piece, data in self.database.connection.execute(query, (first, last)):
+            if number not in blobs:
+                continue
+            pieces = blobs[number].setdefault(name, [])
+            if piece != len(pieces) or not isinstance(data, bytes):
+                raise self.database.damaged(f"an array of version {number} has a gap")
+            pieces.append(data)
+        return [self._content(version, blobs[version.number]) for version in versions]
+
+    def _content(self, version: Version, blobs: dict[str, list[bytes]]) -> Content:
         try:
             described = parsed(b"".join(blobs.pop(_ARRAYS)))
             labels = parsed(b"".join(blobs.pop(_LABELS)))
             arrays = {n: _array(about, blobs.pop(n)) for n, about in described.items()}
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise self.database.damaged(f"version {version.number}: {error}") from error
         content = arrays, labels
         if digest_of(content) != version.data:
-            raise self.database.damaged(f"version {version.number} has other facts than written")
+            raise self.database.damaged(
+                f"version {version.number}: its facts have another checksum"
+            )
         return content
 
     def names(self, at: int) -> dict[str, str]:

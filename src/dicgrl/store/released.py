@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,10 @@ class ReleasedRun:
         """Arrays and labels that a version brought."""
         arrays, labels = self._part_content(version.number - 1)
         return arrays, {"part": labels, "change": {}}
+
+    def contents(self, versions: Sequence[Version]) -> list[Content]:
+        """The same of several versions, oldest first."""
+        return [self.content(version) for version in versions]
 
     def names(self, at: int) -> dict[str, str]:
         """Readable names by label; there is only one state of them."""

@@ -44,7 +44,7 @@ from dicgrl.store.place import RunPlace
 from dicgrl.store.reading import read_state
 from dicgrl.store.records import StoredRun
 from dicgrl.store.released import ReleasedRun, is_released
-from dicgrl.store.results import checked_results, results_of, write_results, write_trace
+from dicgrl.store.results import MOST_PARTS, checked_results, results_of, write_results, write_trace
 from dicgrl.store.state import LearnerState
 from dicgrl.store.tensors import MissingError
 from dicgrl.store.update import Update, update_since
@@ -162,7 +162,8 @@ class RunFolder(RunPlace):
         with self.source() as source:
             versions = source.versions()
             line = lineage(versions, len(versions))
-            contents = [(version.kind, source.content(version)) for version in line]
+            kinds = [version.kind for version in line]
+            contents = list(zip(kinds, source.contents(line), strict=True))
             kind = task_of_model(source.config["model"]).part_type
             return [c.part for c in changes_of(kind, contents) if c.part is not None]
 
@@ -245,7 +246,7 @@ class RunFolder(RunPlace):
 
     def is_measured(self) -> bool:
         """Whether all versions have results."""
-        return all(version.results is not None for version in self.line())
+        return all(version.results is not None for version in self.line()[-MOST_PARTS:])
 
     # Writing
 
@@ -340,8 +341,14 @@ class RunFolder(RunPlace):
         """Write what people and scripts read beside the store."""
         if commit.results is None:
             return
-        write_results(self._results, results_of(self.line()))
-        write_trace(self._trace, known.changes - 1, commit.trace, self._whole_trace)
+        write_results(self._results, commit.results or results_of(self.line()))
+        if commit.trace or not commit.results or self._is_traced(known.version):
+            write_trace(self._trace, known.changes - 1, commit.trace, self._whole_trace)
+
+    def _is_traced(self, version: int) -> bool:
+        with opened(self._database) as database:
+            query = "SELECT 1 FROM trace WHERE version = ?"
+            return database.connection.execute(query, (version,)).fetchone() is not None
 
     def _whole_trace(self) -> dict[int, Any]:
         with opened(self._database) as database:

@@ -75,6 +75,9 @@ class Source(Protocol):
     def content(self, version: Version) -> Content:
         """Arrays and labels that a version brought."""
 
+    def contents(self, versions: Sequence[Version]) -> list[Content]:
+        """The same of several versions, oldest first."""
+
     def names(self, at: int) -> dict[str, str]:
         """Readable names by label, as of a version."""
 
