@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -71,11 +70,9 @@ class StoredRun:
 
     def lacks_results(self, first: int, last: int) -> bool:
         """Whether one of the versions [first, last) has no results."""
-        query = (
-            "SELECT 1 FROM versions WHERE number BETWEEN ? AND ? AND results IS NULL AND kind <> ?"
-        )
-        given = (first, last - 1, RESTORE)
-        return self.database.connection.execute(query, given).fetchone() is not None
+        query = "SELECT kind FROM versions WHERE number BETWEEN ? AND ? AND results IS NULL"
+        found = self.database.connection.execute(query, (first, last - 1))
+        return any(kind != RESTORE for (kind,) in found)
 
     def content(self, version: Version) -> Content:
         """Arrays and labels that a version brought.
@@ -107,18 +104,14 @@ class StoredRun:
         return [self._content(version, blobs[version.number]) for version in versions]
 
     def _content(self, version: Version, blobs: dict[str, list[bytes]]) -> Content:
+        joined = {n: p[0] if len(p) == 1 else b"".join(p) for n, p in blobs.items()}
+        if _digest(joined) != version.data:
+            raise self.database.damaged(f"version {version.number} has another checksum")
         try:
-            described = parsed(b"".join(blobs.pop(_ARRAYS)))
-            labels = parsed(b"".join(blobs.pop(_LABELS)))
-            arrays = {n: _array(about, blobs.pop(n)) for n, about in described.items()}
+            described, labels = parsed(joined[_ARRAYS]), parsed(joined[_LABELS])
+            return {n: _array(about, joined[n]) for n, about in described.items()}, labels
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise self.database.damaged(f"version {version.number}: {error}") from error
-        content = arrays, labels
-        if digest_of(content) != version.data:
-            raise self.database.damaged(
-                f"version {version.number}: its facts have another checksum"
-            )
-        return content
 
     def names(self, at: int) -> dict[str, str]:
         """Readable names by label, as of a version."""
@@ -221,18 +214,22 @@ def insert_version(database: Database, version: Version) -> None:
 
 def insert_content(database: Database, number: int, content: Content) -> None:
     """Write arrays and labels of a version, in pieces of a bounded size."""
-    arrays, labels = content
-    described = {}
-    blobs: dict[str, memoryview] = {_LABELS: memoryview(as_text(labels).encode())}
-    for name, tensor in arrays.items():
-        array = np.ascontiguousarray(tensor.numpy())
-        described[name] = str(array.dtype), list(array.shape)
-        blobs[name] = array.reshape(-1).view(np.uint8).data
-    blobs[_ARRAYS] = memoryview(as_text(described).encode())
-    for name, data in blobs.items():
+    for name, data in _blobs(content).items():
         for piece in range(max(1, math.ceil(len(data) / PIECE))):
             part = bytes(data[piece * PIECE : (piece + 1) * PIECE])
             database.insert("arrays", version=number, name=name, piece=piece, data=part)
+
+
+def _blobs(content: Content) -> dict[str, Any]:
+    """Arrays and labels as bytes, with the types and shapes of the arrays."""
+    arrays, labels = content
+    held = {name: np.ascontiguousarray(tensor.numpy()) for name, tensor in arrays.items()}
+    described = {name: (str(array.dtype), list(array.shape)) for name, array in held.items()}
+    blobs: dict[str, Any] = {
+        name: array.reshape(-1).view(np.uint8).data for name, array in held.items()
+    }
+    texts = {_ARRAYS: described, _LABELS: labels}
+    return blobs | {name: as_text(text).encode() for name, text in texts.items()}
 
 
 def insert_names(
@@ -249,13 +246,14 @@ def insert_names(
 
 def digest_of(content: Content) -> str:
     """Checksum of arrays and labels; equal where they are."""
-    arrays, labels = content
+    return _digest(_blobs(content))
+
+
+def _digest(blobs: Mapping[str, Any]) -> str:
     digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name].numpy())
-        digest.update(f"{name} {array.dtype} {array.shape} ".encode())
-        digest.update(array.reshape(-1).view(np.uint8).data)
-    digest.update(json.dumps(labels, sort_keys=True).encode())
+    for name in sorted(blobs):
+        digest.update(f"{name} {len(blobs[name])} ".encode())
+        digest.update(blobs[name])
     return digest.hexdigest()
 
 
@@ -269,10 +267,8 @@ def _version(row: dict[str, Any]) -> Version:
         raise ValueError(f"version {row.get('number')}: {error}") from error
 
 
-def _array(about: Any, pieces: list[bytes]) -> Tensor:
+def _array(about: Any, data: bytes) -> Tensor:
     dtype, shape = about
-    data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
     if dtype not in _DTYPES or math.prod(shape) * np.dtype(dtype).itemsize != len(data):
         raise ValueError(f"an array of {shape} {dtype} where there are {len(data)} bytes")
-    array = np.frombuffer(bytearray(data), dtype).reshape(shape)
-    return torch.from_numpy(array)
+    return torch.from_numpy(np.frombuffer(bytearray(data), dtype).reshape(shape))
