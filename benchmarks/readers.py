@@ -59,7 +59,9 @@ def main() -> None:
         )
         writer.start()
         found: dict[int, list[tuple[str, float]]] = {}
-        looks, refreshes, questions = [], [], []
+        looks: list[float] = []
+        refreshes: list[float] = []
+        questions: list[float] = []
         while len(questions) < given.questions or writer.is_alive():
             started = time.perf_counter()
             newer = reader.refresh()
