@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 
@@ -15,7 +12,7 @@ from dicgrl.ask.asking import Answered, Asking
 from dicgrl.ask.links import LinkAsking
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.graph.arrays import IntArray
-from dicgrl.readers.sources import SourceFile
+from dicgrl.readers.sources import given_file
 from dicgrl.readers.triples import triple_rows
 
 
@@ -47,7 +44,7 @@ def read_lines(asking: LinkAsking, path: Path, *, skip: bool = False) -> Lines:
     """
     fields: list[tuple[str, str, str]] = []
     found, unknown = [], 0
-    file = _source(path)
+    file = given_file(path)
     for rows in triple_rows(file):
         for number, line in enumerate(zip(*rows.columns, strict=True)):
             try:
@@ -85,20 +82,7 @@ def answered(
     Raises:
         DataError: A line is no question, or names an unknown label.
     """
-    return asking.answer_lines(_source(path), k, new, on_unknown)
-
-
-def _source(path: Path) -> SourceFile:
-    if str(path) == "-":
-        return SourceFile("standard input", lambda: io.BytesIO(sys.stdin.buffer.read()))
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder; expected a file of triples")
-    if not path.exists():
-        raise UserError(f"{path}: no such file")
-    if path.is_file():
-        return SourceFile.on_disk(path)
-    content = path.read_bytes()  # a pipe, which can be read only once
-    return SourceFile(str(path), lambda: cast(BinaryIO, io.BytesIO(content)))
+    return asking.answer_lines(given_file(path), k, new, on_unknown)
 
 
 def scored(asking: LinkAsking, lines: Lines) -> Iterator[str]:

@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import re
+import sys
 import tarfile
 import zlib
 from abc import ABC, abstractmethod
@@ -193,6 +194,24 @@ def _check_end(archive: tarfile.TarFile) -> None:
         raise tarfile.ReadError("it breaks off early")
     while stream.read(1 << 20):  # a checksum of the compression stands at its end
         pass
+
+
+def given_file(path: Path) -> SourceFile:
+    """The file that a command is given, `-` for standard input.
+
+    Raises:
+        UserError: There is none, or it is a folder.
+    """
+    if str(path) == "-":
+        return SourceFile("standard input", lambda: io.BytesIO(sys.stdin.buffer.read()))
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; expected a file of triples")
+    if not path.exists():
+        raise UserError(f"{path}: no such file")
+    if path.is_file():
+        return SourceFile.on_disk(path)
+    content = path.read_bytes()  # a pipe, which can be read only once
+    return SourceFile(str(path), lambda: cast(BinaryIO, io.BytesIO(content)))
 
 
 def open_folder(path: Path) -> Folder:

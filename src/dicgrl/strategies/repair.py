@@ -24,6 +24,7 @@ from typing_extensions import override
 
 from dicgrl.graph.arrays import IntArray
 from dicgrl.strategies.effort import usual_positives
+from dicgrl.strategies.freezing import pace_of, slow_others, unfreeze
 from dicgrl.trainers import Trainer
 from dicgrl.training import FitReport, TrainingSet
 from dicgrl.training.loop import Monitor
@@ -31,7 +32,7 @@ from dicgrl.training.stepper import Objective
 
 _PASSES = 10
 _PUSHES = 6  # passes that push down what is gone
-_PUSH = 0.15  # weight of that beside the loss
+_PUSH = 0.7  # weight of that, where an example that is learned has 1
 _RATE = 0.5  # of the usual learning rate
 _STEPS = 64  # at least: a few facts are not unlearned in three
 _SMALLEST = 32  # of a batch
@@ -58,12 +59,13 @@ def repair(trainer: Trainer, monitor: Monitor | None = None) -> Repair:
     change = trainer.history[-1]
     near, gone = trainer.around(change), trainer.gone(change)
     changed = max((len(rows) for rows in change.arrays.values()), default=0)
-    total = usual_positives(trainer, changed) - _PUSHES * len(gone)
-    if not len(near) or total < _PASSES:
+    if not len(near) or not changed:
         return Repair([])
+    least = min(_STEPS * _SMALLEST, usual_positives(trainer, trainer.count("train")))
+    total = max(usual_positives(trainer, changed) - _PUSHES * len(gone), least)
     usual = trainer.schedule.batch or _NODE_BATCH
     batch = max(min(usual // 2, total // _STEPS), min(usual, _SMALLEST))
-    training_set = Repaired(trainer, near, gone, total // _PASSES, batch)
+    training_set = Repaired(trainer, near, gone, max(total // _PASSES, 1), batch)
     schedule = replace(
         trainer.schedule,
         epochs=_PASSES,
@@ -72,7 +74,11 @@ def repair(trainer: Trainer, monitor: Monitor | None = None) -> Repair:
         decay=1.0,
         halve_every=0,
     )
-    fit = trainer.fit(training_set, monitor, schedule)
+    slow_others(trainer, trainer.rows_of(change), pace_of(trainer, changed))
+    try:
+        fit = trainer.fit(training_set, monitor, schedule)
+    finally:
+        unfreeze(trainer)
     return Repair([fit], training_set.replayed, _PUSHES * len(gone))
 
 
@@ -138,6 +144,6 @@ def _both(learn: Objective, push: Objective, rows: Tensor) -> Objective:
 
     def objective(examples: Tensor, weight: Tensor) -> Tensor:
         pushed = push(rows, torch.ones(len(rows), device=rows.device))
-        return learn(examples, weight) + _PUSH * pushed
+        return learn(examples, weight) + _PUSH * len(rows) / len(examples) * pushed
 
     return objective

@@ -204,13 +204,28 @@ class LinkTrainer(Trainer):
 
     @override
     def around(self, change: Change) -> IntArray:
+        entities, relations = self._spoken_of(change)
+        of_relations = np.flatnonzero(np.isin(self.graph.train[:, RELATION], relations))
+        return distinct(self.graph.triples_of(entities)[1], of_relations)
+
+    @override
+    def rows_of(self, change: Change) -> dict[str, Tensor]:
+        model = self.model
+        entities, relations = map(self.on_device, self._spoken_of(change))
+        rows = {
+            "entities": model.entity_rows_of(entities),
+            "relations": model.relation_rows_of(relations),
+            "attention": relations,
+        }
+        return {name: rows[name] for name in model.tables()}
+
+    def _spoken_of(self, change: Change) -> tuple[IntArray, IntArray]:
+        """Entities at the ends of facts that left, or that are one now; relations that are."""
         gone = change.arrays.get("triples", np.empty((0, 3), np.int64))
-        ends = [gone[:, 0], gone[:, 2]]
-        if change.kind == MERGE and change.labels["vocabulary"] == "relations":
-            return np.flatnonzero(np.isin(self.graph.train[:, 1], change.arrays["ids"][:, 0]))
+        one = {"entities": gone[:0, 0], "relations": gone[:0, 0]}
         if change.kind == MERGE:
-            ends.append(change.arrays["ids"][:, 0])
-        return distinct(self.graph.triples_of(distinct(*ends))[1])
+            one[change.labels["vocabulary"]] = change.arrays["ids"][:, 0]
+        return distinct(gone[:, HEAD], gone[:, TAIL], one["entities"]), distinct(one["relations"])
 
     @override
     def gone(self, change: Change) -> Tensor:

@@ -225,6 +225,11 @@ class Trainer(ABC):
         del change
         return np.empty(0, np.int64)
 
+    def rows_of(self, change: Change) -> dict[str, Tensor]:
+        """Rows of the model's tables that a change speaks of."""
+        del change
+        return {}
+
     def gone(self, change: Change) -> Tensor:
         """Training examples that a change took away, for `unlearning`; none where it took none."""
         del change
