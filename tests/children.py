@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import signal
 import sys
 from functools import cache
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
+
+from tests.faults import Fault, inject
 
 
 @cache
@@ -34,16 +35,15 @@ def context() -> ForkServerContext:
     return server
 
 
-def start(output: Path, *words: str, die_at: int | None = None) -> ForkServerProcess:
+def start(output: Path, *words: str, fault: Fault | None = None) -> ForkServerProcess:
     """Begin `dicgrl` with the words; what it prints goes to a file.
 
     Args:
         output: The file.
         words: The command line.
-        die_at: Kill the process (SIGKILL, by itself) when it syncs a file for that time: files are
-            synced right before and right after they get their names.
+        fault: What goes wrong when it writes.
     """
-    child = context().Process(target=_main, args=(str(output), words, die_at))
+    child = context().Process(target=_main, args=(str(output), words, fault))
     child.start()
     return child
 
@@ -55,21 +55,11 @@ def ended(child: ForkServerProcess) -> int:
     return child.exitcode
 
 
-def _main(output: str, words: tuple[str, ...], die_at: int | None) -> None:
+def _main(output: str, words: tuple[str, ...], fault: Fault | None) -> None:
     from dicgrl.cli import main
 
-    if die_at is not None:
-        synced = 0
-        sync = os.fsync
-
-        def counting(handle: int) -> None:
-            nonlocal synced
-            synced += 1
-            if synced == die_at:
-                os.kill(os.getpid(), signal.SIGKILL)
-            sync(handle)
-
-        os.fsync = counting
+    if fault is not None:
+        inject(fault)
     # Who starts the tests in the background lets them ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["dicgrl", *words]

@@ -41,6 +41,7 @@ ROOMS = (
     "intake",
     "relabel",
     "lifecycle",
+    "saving",
     "learner",
     "jobs",
     "report",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,7 +14,6 @@ from typing_extensions import override
 
 from dicgrl.ask.asking import Asking, Prediction
 from dicgrl.ask.names import Names
-from dicgrl.ask.questions import Questions
 from dicgrl.common.devices import pick_device
 from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UserError
@@ -24,9 +23,8 @@ from dicgrl.graph.change import LEARN, Change
 from dicgrl.intake import Facts, Intake, take_in
 from dicgrl.lifecycle import Lifecycle
 from dicgrl.recipes import chosen_settings
+from dicgrl.saving import Saving
 from dicgrl.settings import Settings
-from dicgrl.store.run_folder import RunFolder
-from dicgrl.store.state import LearnerState
 from dicgrl.strategies.base import Learned
 from dicgrl.tasks import Task
 from dicgrl.trainers.measured import measure_tests
@@ -36,7 +34,7 @@ from dicgrl.training.loop import Monitor
 __all__ = ["Learner", "PartReport", "Prediction"]
 
 
-class Learner(Lifecycle, Questions):
+class Learner(Lifecycle, Saving):
     """Keeps a graph embedding fresh while the graph grows.
 
     Args:
@@ -80,7 +78,7 @@ class Learner(Lifecycle, Questions):
         self.seed = whole_number("seed", seed, 0, (1 << 32) - 1)
         self._names = Names(names)
         self.identity = secrets.token_hex(8)
-        self.stored: dict[Path, int] = {}  # how many of its parts lie in a folder
+        self.stored = {}
         self.trainer = self.task.trainer(self.settings, self.seed, pick_device(device))
         self.strategy = self.settings.make_strategy()
         self.reports: list[PartReport] = []
@@ -89,6 +87,7 @@ class Learner(Lifecycle, Questions):
         self.retention: list[float | None] = []
         self.first_answers: torch.Tensor | None = None
         self._half_learned = False
+        self._at_work: int | None = None  # the thread that is learning
 
     def __repr__(self) -> str:
         kinds = self.task.part_type.vocabularies
@@ -257,100 +256,19 @@ class Learner(Lifecycle, Questions):
             self.reports[0].positives = asdict(Positives(**counted) + strategy.besides)
         return self
 
-    def save(
-        self,
-        folder: str | Path,
-        *,
-        keep: str | None = None,
-        about: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write the learner to a folder; see `dicgrl.store.run_folder`.
-
-        Args:
-            folder: Where to; a folder that holds this learner's earlier parts, or none.
-            keep: Whose models stay in the folder: of all parts ("all"), or of the last ("last");
-                unless given, as the folder was begun, and all in a new one.
-            about: Further values for the configuration of a new folder, such as the dataset.
-
-        Raises:
-            BusyError: Another process is writing to the folder.
-            UserError: The folder holds another learner, folders of runs or a damaged run, or is a
-                file; or the last part was not learned to its end.
-        """
-        self.check_usable()
-        place = Path(folder).resolve()
-        known = self.stored.get(place, 0)
-        RunFolder(folder).save(self.state(), about=about, keep=keep, known=known)
-        self.stored[place] = self.num_parts
-
-    def state(self) -> LearnerState:
-        """All that there is to save, as plain values."""
-        return LearnerState(
-            identity=self.identity,
-            model_name=self.settings.model,
-            strategy_name=self.settings.strategy,
-            seed=self.seed,
-            settings=self.settings.as_dict(),
-            protocol=self.strategy.describe_protocol(self.trainer),
-            names=self.names,
-            history=self.trainer.history,
-            model=self.trainer.model if self.num_parts else None,
-            strategy=self.strategy.state(),
-            reports=[asdict(report) for report in self.reports],
-            tests=self.tests,
-            before=self.before,
-            retention=self.retention,
-            first_answers=self.first_answers,
-        )
-
-    @classmethod
-    def load(cls, folder: str | Path, *, device: str | torch.device = "auto") -> Learner:
-        """Read back a learner that was saved.
-
-        Raises:
-            DataError: The folder is damaged or not a learner of this package.
-        """
-        place = pick_device(device)  # a mistake there is not the folder's
-        run = RunFolder(folder)
-        config = run.config()
-        try:  # before anything large is read
-            settings = Settings.from_dict(config["settings"])
-            learner = cls(settings=settings, seed=config["seed"], device=place)
-            learner.identity = config["identity"]
-        except (KeyError, TypeError, UserError) as error:
-            raise run.misfit(error) from error
-        state = run.load(place, learner.identity)
-        try:
-            learner._recall(state)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise run.damage(error) from error
-        learner.stored[Path(folder).resolve()] = learner.num_parts
-        return learner
-
-    def _recall(self, state: LearnerState) -> None:
-        """Become what was saved."""
-        self.names = Names(state.names)
-        if state.model is None:
-            return
-        self.trainer.recall(state.history, state.model)
-        self.reports = [PartReport(**report) for report in state.reports]
-        self.tests = list(state.tests)
-        self.before = list(state.before)
-        self.retention = list(state.retention)
-        self.first_answers = state.first_answers
-        self.strategy.restore(dict(state.strategy))
-
+    @override
     def check_usable(self) -> None:
-        """Refuse to go on after a part that was learned by half.
-
-        Raises:
-            UserError: The last call of `learn` failed.
-        """
-        if self._half_learned:
+        if not self._half_learned:
+            return
+        if self._at_work not in (None, threading.get_ident()):
             raise UserError(
-                f"part {self.trainer.newest} was not learned to its end; load the learner that was "
-                "saved before it"
+                f"another thread is learning part {self.trainer.newest}; ask when it has ended, or "
+                "ask a learner of your own that was loaded from what it saves"
             )
+        raise UserError(
+            f"part {self.trainer.newest} was not learned to its end; load the learner that was "
+            "saved before it"
+        )
 
     def check_learned(self) -> None:
         """Refuse a learner that cannot answer: it has learned nothing, or a part not to its end.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -44,6 +45,7 @@ class Lifecycle(ABC):
     retention: list[float | None]
     first_answers: torch.Tensor | None
     _half_learned: bool
+    _at_work: int | None
 
     @property
     @abstractmethod
@@ -78,6 +80,19 @@ class Lifecycle(ABC):
             names: Readable names that came with it.
             probe: Measures before it is learned.
         """
+        self._at_work = threading.get_ident()
+        try:
+            return self._undergone(change, learn, names, probe)
+        finally:
+            self._at_work = None
+
+    def _undergone(
+        self,
+        change: Change,
+        learn: Callable[[], Learned],
+        names: Names | None,
+        probe: Callable[[], float | None] | None,
+    ) -> PartReport:
         trainer = self.trainer
         started = time.perf_counter()
         self._half_learned = True

@@ -21,7 +21,7 @@ from dicgrl.cli.plugins import load_plugin
 from dicgrl.cli.research import reproduce
 from dicgrl.cli.run import run
 from dicgrl.cli.sweep import sweep
-from dicgrl.errors import DicgrlError, UserError
+from dicgrl.errors import BusyError, DicgrlError, UserError
 
 app = typer.Typer(
     name="dicgrl",
@@ -50,7 +50,7 @@ app.command()(sweep)
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one line and exit code 2, a failure exit code 1."""
+    """Run the command line; a mistake is one line and exit code 2, a failure 1, a busy folder 3."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal has no signs for
     # Read when PyTorch is loaded: threads that wait must not burn the cores that others work on.
@@ -60,12 +60,18 @@ def main() -> None:
             app()
     except DicgrlError as error:
         complain(str(error))
-        sys.exit(2 if isinstance(error, UserError) else 1)
+        sys.exit(_code_of(error))
     except OSError as error:  # a full disk, a folder that cannot be written
         complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _code_of(error: DicgrlError) -> int:
+    if isinstance(error, BusyError):
+        return 3
+    return 2 if isinstance(error, UserError) else 1
 
 
 def _version(wanted: bool) -> None:

@@ -148,7 +148,7 @@ def _made(
     evaluate, keep, device = how
     bar = parts_bar(f"{folder} {title}", 1, *units(task_of(folder)))
     with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
-        outcome = change(ChangeOptions(device, keep, evaluate, on_epoch))
+        outcome = change(ChangeOptions(device, keep, evaluate, on_epoch=on_epoch))
     details = outcome.report.details
     if unknown := details.get("unknown"):
         warn(f"{counted(unknown, 'fact')} not known: nothing to forget of that")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from dicgrl.learner import Learner
 from dicgrl.readers.pairs import read_pairs
 from dicgrl.readers.sources import given_file
 from dicgrl.relabel import Pair
-from dicgrl.store.run_folder import RunFolder, check_keep
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.writer import check_keep
 from dicgrl.training import EpochReport
 from dicgrl.training.loop import Monitor
 
@@ -45,12 +46,16 @@ class ChangeOptions:
         device: auto, cpu or cuda.
         keep: As for `run_stream`.
         evaluate: As for `learn_facts`.
+        message: What to say of the version.
+        wait: Seconds to wait for another process that is writing to the run.
         on_epoch: Told the part and the report of every epoch.
     """
 
     device: str = "auto"
     keep: str | None = None
     evaluate: str = "sample"
+    message: str = ""
+    wait: float = 0.0
     on_epoch: OnEpoch | None = None
 
 
@@ -116,8 +121,7 @@ def _change(out: Path, step: Step, options: ChangeOptions) -> ChangeOutcome:
         raise unknown_name("evaluate", options.evaluate, EVALUATE)
     at_most = EVALUATE[options.evaluate]
     trace: list[EpochReport] = []
-    with folder.locked():
-        folder.check_trace()
+    with folder.locked(options.wait):
         learner = Learner.load(out, device=options.device)
         folder.remove_leftovers()
 
@@ -130,7 +134,11 @@ def _change(out: Path, step: Step, options: ChangeOptions) -> ChangeOutcome:
         if at_most is not None:
             learner.evaluate(at_most=at_most)
         results = results_of(learner, about_stored(config, learner, out))
-        folder.append_trace(report.part, trace)
-        learner.save(out, keep=options.keep)
-        folder.write_results(results)
+        learner.save(
+            out,
+            keep=options.keep,
+            message=options.message,
+            results=results,
+            trace=[asdict(epoch) for epoch in trace],
+        )
     return ChangeOutcome(results, report)

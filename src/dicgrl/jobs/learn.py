@@ -13,7 +13,8 @@ from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch, learn_part
 from dicgrl.learner import Learner
 from dicgrl.readers.sources import given_file
-from dicgrl.store.run_folder import RunFolder, check_keep
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.writer import check_keep
 from dicgrl.tasks import Task, task_of_model
 
 EVALUATE: dict[str, int | None] = {"sample": 2000, "all": 0, "none": None}
@@ -40,6 +41,8 @@ def learn_facts(
     device: str = "auto",
     keep: str | None = None,
     evaluate: str = "sample",
+    message: str = "",
+    wait: float = 0.0,
     on_epoch: OnEpoch | None = None,
 ) -> LearnOutcome:
     """Learn what arrived after a run, and write it to the run's folder as its next part.
@@ -56,6 +59,8 @@ def learn_facts(
         keep: As for `run_stream`.
         evaluate: What is measured then: a sample of the test sets where there are many (`sample`),
             `all` of them or `none`.
+        message: What to say of the version.
+        wait: Seconds to wait for another process that is writing to the run.
         on_epoch: Told the part and the report of every epoch.
 
     Raises:
@@ -68,21 +73,20 @@ def learn_facts(
     if evaluate not in EVALUATE:
         raise unknown_name("evaluate", evaluate, EVALUATE)
     at_most = EVALUATE[evaluate]
-    with folder.locked():
-        folder.check_trace()
+    with folder.locked(wait):
         learner = Learner.load(out, device=device)
         folder.remove_leftovers()
         about = about_stored(config, learner, out)
         intake = learner.intake(given_facts(learner.task, facts))
         if not intake.is_empty:
-            results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most)
+            results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most, message)
             return LearnOutcome(results, intake)
+        results = results_of(learner, about | {"published": config.get("published", {})})
         if intake.names.items() - learner.names.items():
             learner.learn(intake)  # it takes the names
             learner.save(out, keep=keep)
-        results = results_of(learner, about | {"published": config.get("published", {})})
-        if folder.measured_parts() != learner.num_parts:  # a run that was killed may have lost it
-            folder.write_results(results)
+        if not folder.is_measured():  # saved from Python
+            learner.save(out, keep=keep, results=results)
         return LearnOutcome(results, intake)
 
 

@@ -1,4 +1,4 @@
-"""A part as arrays and labels, and back: what a run folder and checksums are made of."""
+"""Parts and changes as arrays and labels, and back: what a run and checksums are made of."""
 
 from __future__ import annotations
 
@@ -7,13 +7,29 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from dicgrl.graph import Part, Vocabulary
+from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.change import Change
 
 Content = tuple[dict[str, Tensor], dict[str, Any]]
 """Arrays by name, and labels that are new by kind."""
+
+_BESIDES = "change/"  # before the names of a change's own arrays
+
+
+class _Arrivals(Vocabulary):
+    """Labels by id as they arrived: one that was renamed since may have come a second time."""
+
+    @override
+    def add(self, labels: Iterable[str]) -> IntArray:
+        first = len(self._labels)
+        self._labels.extend(labels)
+        return np.arange(first, len(self._labels))
 
 
 def part_content(part: Part) -> Content:
@@ -24,7 +40,7 @@ def part_content(part: Part) -> Content:
 
 def parts_of(kind: type[Part], contents: Iterable[Content]) -> Iterator[Part]:
     """The parts again, in the order in which they arrived; they share their vocabularies."""
-    vocabularies = {name: Vocabulary() for name in kind.vocabularies}
+    vocabularies: dict[str, Vocabulary] = {name: _Arrivals() for name in kind.vocabularies}
     for number, (tensors, labels) in enumerate(contents):
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
         ranges = {}
@@ -33,6 +49,44 @@ def parts_of(kind: type[Part], contents: Iterable[Content]) -> Iterator[Part]:
             vocabulary.add(labels[name])
             ranges[name] = range(known, len(vocabulary))
         yield kind.from_arrays(number, vocabularies, ranges, arrays)
+
+
+def change_content(change: Change) -> Content:
+    """Arrays and labels of a change; those of its part have their own names."""
+    arrays, labels = ({}, None) if change.part is None else part_content(change.part)
+    for name, array in change.arrays.items():
+        arrays[_BESIDES + name] = torch.from_numpy(array.copy())
+    return arrays, {"part": labels, "change": dict(change.labels)}
+
+
+def changes_of(kind: type[Part], contents: Iterable[tuple[str, Content]]) -> list[Change]:
+    """The changes again, in the order in which they were made.
+
+    Args:
+        kind: What arrives with a change.
+        contents: The kind of each change, and what `change_content` gave.
+    """
+    found = list(contents)
+    parts = parts_of(
+        kind, ((_plain(arrays), labels["part"]) for _, (arrays, labels) in found if labels["part"])
+    )
+    return [
+        Change(
+            name,
+            next(parts) if labels["part"] else None,
+            {
+                key.removeprefix(_BESIDES): tensor.numpy()
+                for key, tensor in arrays.items()
+                if key.startswith(_BESIDES)
+            },
+            labels["change"],
+        )
+        for name, (arrays, labels) in found
+    ]
+
+
+def _plain(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor for name, tensor in arrays.items() if not name.startswith(_BESIDES)}
 
 
 def same_content(one: Content, other: Content) -> bool:

@@ -14,7 +14,7 @@ from dicgrl.graph.change import Change
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnerState:
-    """A learner after its newest part.
+    """A learner after its newest change.
 
     Attributes:
         identity: Tells the learner from every other one, also from one that learned the same.
@@ -27,7 +27,7 @@ class LearnerState:
         history: What happened to the learner's graph, oldest first.
         model: The model; None where nothing was learned.
         strategy: Tensors that the strategy keeps, by name.
-        reports: What learning each part took, ready for JSON.
+        reports: What each change took, ready for JSON.
         tests: What was measured on the test sets after each part.
         before: The metric of each part before it was learned, above chance; None where not
             measured.
@@ -35,6 +35,7 @@ class LearnerState:
             measured.
         first_answers: Which questions of the first part's test set were answered at first, bool
             [questions]; None where not measured.
+        version: The version that was read; 0 where it was not.
     """
 
     identity: str
@@ -52,6 +53,7 @@ class LearnerState:
     before: Sequence[float | None] = ()
     retention: Sequence[float | None] = ()
     first_answers: Tensor | None = None
+    version: int = 0
 
     @property
     def parts(self) -> list[Part]:

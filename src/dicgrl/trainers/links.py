@@ -156,6 +156,13 @@ class LinkTrainer(Trainer):
         self.model.grow(len(self.part.new_entities), len(self.part.new_relations))
 
     @override
+    def check_model(self) -> None:
+        rows = self.model.num_entities, self.model.num_relations
+        known = len(self.graph.entities), len(self.graph.relations)
+        if rows != known:
+            raise ValueError(f"a model of {rows} entities and relations for a graph of {known}")
+
+    @override
     def rebuild(self) -> None:
         self._begin()
         self.model.grow(len(self.graph.entities), len(self.graph.relations))

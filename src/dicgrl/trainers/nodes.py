@@ -213,6 +213,13 @@ class NodeTrainer(Trainer):
         self.model.grow(len(self.part.new_classes))
 
     @override
+    def check_model(self) -> None:
+        assert self.graph is not None
+        rows, known = self.model.num_classes, len(self.graph.classes)
+        if rows != known:
+            raise ValueError(f"a model of {rows} classes for a network of {known}")
+
+    @override
     def rebuild(self) -> None:
         assert self.graph is not None
         self.model = self._begin(self.graph.num_features)

@@ -119,7 +119,15 @@ class Trainer(ABC):
         self.num_parts = len(self.taken)
         self._prepare()
         self.model = model
+        self.check_model()
         self.prepared = self.newest
+
+    def check_model(self) -> None:  # noqa: B027 - a kind of model may fit any graph
+        """Refuse a model that is not of the graph's size.
+
+        Raises:
+            ValueError: It is not.
+        """
 
     @property
     def model_name(self) -> str:

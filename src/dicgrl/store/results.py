@@ -1,0 +1,110 @@
+"""What people and scripts read beside the store: results.json and trace.jsonl.
+
+Both are made from the database after each version, and never read back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dicgrl.common.atomic import append_to_file, replacing_file, write_json
+from dicgrl.errors import DataError
+from dicgrl.store.version import Version
+
+MOST_TESTS = 64  # parts up to which results.json has the tests after each of them
+_LONGEST_LINE = 1 << 16  # bytes of a trace that are read to find its last line
+
+
+def results_of(line: Sequence[Version]) -> dict[str, Any]:
+    """What results.json says of versions; empty where nothing was measured after the newest.
+
+    Beyond `MOST_TESTS` versions only the newest has its tests, so that the file stays small.
+    """
+    if not line or line[-1].results is None:
+        return {}
+    parts = []
+    for version in line:
+        entry = dict((version.results or {}).get("entry", {}))
+        if len(line) <= MOST_TESTS or version is line[-1]:
+            entry["tests"] = list(version.tests)
+        parts.append(entry)
+    return {**line[-1].results["summary"], "parts": parts}
+
+
+def checked_results(
+    folder: Path, config: Mapping[str, Any], line: Sequence[Version]
+) -> dict[str, Any]:
+    """What was measured of a run that learned part by part.
+
+    Raises:
+        DataError: There are no results, or they are of another kind of run.
+    """
+    if not any(version.results for version in line):
+        if "dataset" not in config:  # `run` says what it learns
+            raise DataError(
+                folder,
+                "saved from Python, without results; `dicgrl learn` writes them, also where its "
+                "facts are known",
+            )
+        raise DataError(folder, "this run has no results yet; --resume goes on with it")
+    measured = [version for version in line if version.results is not None]
+    if len(measured) < len(line):
+        raise DataError(
+            folder,
+            f"results of {len(measured)} parts where the run has {len(line)}; `learn` or --resume"
+            " writes them anew",
+        )
+    results = results_of(line)
+    if results.get("setting") == "whole":
+        raise DataError(folder, "a run of --whole; this needs one that learned part by part")
+    return results
+
+
+def write_results(path: Path, results: Mapping[str, Any]) -> None:
+    """Write results.json, for people and scripts."""
+    if results:
+        write_json(path, results)
+
+
+def write_trace(
+    path: Path,
+    part: int,
+    epochs: Sequence[Mapping[str, Any]],
+    all_of_it: Callable[[], Mapping[int, Sequence[Mapping[str, Any]]]],
+) -> None:
+    """Add a part's epochs to trace.jsonl, a line each; where it is not what it should be, anew.
+
+    Args:
+        path: The file.
+        part: The newest part.
+        epochs: Its epochs; none where nothing was learned since the file was written.
+        all_of_it: Gives the epochs of all parts.
+    """
+    last = _last_part(path)
+    if epochs and last == part - 1:
+        append_to_file(path, _lines(part, epochs))
+    elif epochs or last != part:  # whoever learned the part was killed before it came to this
+        every = "".join(_lines(*entry) for entry in all_of_it().items())
+        with replacing_file(path) as temporary:
+            temporary.write_text(every, encoding="utf-8")
+
+
+def _lines(part: int, epochs: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps({"part": part, **epoch}) + "\n" for epoch in epochs)
+
+
+def _last_part(path: Path) -> int | None:
+    """The part of the last line of a trace; None where that is not complete."""
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - _LONGEST_LINE, 0))
+            *lines, rest = file.read().split(b"\n")
+        return None if rest else int(json.loads(lines[-1])["part"])
+    except (OSError, LookupError, TypeError, ValueError):
+        return None
