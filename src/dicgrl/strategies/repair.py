@@ -33,7 +33,7 @@ from dicgrl.training.stepper import Objective
 _PASSES = 10
 _PUSHES = 6  # passes that push down what is gone
 _PUSH = 0.7  # weight of that, where an example that is learned has 1
-_RATE = 0.5  # of the usual learning rate
+_RATE = 0.7  # of the usual learning rate
 _STEPS = 64  # at least: a few facts are not unlearned in three
 _SMALLEST = 32  # of a batch
 _NEAR = 0.7  # share of a pass that is drawn around what changed
