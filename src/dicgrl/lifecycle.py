@@ -13,6 +13,7 @@ from dicgrl.ask.names import Names
 from dicgrl.errors import UserError
 from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.part_report import PartReport
+from dicgrl.graph import Part
 from dicgrl.graph.arrays import distinct
 from dicgrl.graph.change import FORGET, REPLACE, Change
 from dicgrl.intake import Facts, Intake, Retraction, find_facts
@@ -71,6 +72,7 @@ class Lifecycle(ABC):
         learn: Callable[[], Learned],
         names: Names | None = None,
         probe: Callable[[], float | None] | None = None,
+        given: Part | None = None,
     ) -> PartReport:
         """Let a change happen and be learned; what `learn` and its like have in common.
 
@@ -79,10 +81,11 @@ class Lifecycle(ABC):
             learn: Learns it, once the trainer has taken it in.
             names: Readable names that came with it.
             probe: Measures before it is learned.
+            given: What arrived, before known facts were left out of it.
         """
         self._at_work = threading.get_ident()
         try:
-            return self._undergone(change, learn, names, probe)
+            return self._undergone(change, learn, names, probe, given)
         finally:
             self._at_work = None
 
@@ -92,6 +95,7 @@ class Lifecycle(ABC):
         learn: Callable[[], Learned],
         names: Names | None,
         probe: Callable[[], float | None] | None,
+        given: Part | None,
     ) -> PartReport:
         trainer = self.trainer
         started = time.perf_counter()
@@ -102,6 +106,8 @@ class Lifecycle(ABC):
         except UserError:  # refused before anything changed
             self._half_learned = False
             raise
+        if given is not None:
+            trainer.note_repeats(given)
         self.names.update(names or {})
         if change.part is not None:
             self.strategy.prepare(trainer)
@@ -211,7 +217,8 @@ class Lifecycle(ABC):
             return self._repair(monitor) + self.strategy.learn(self.trainer, monitor)
 
         change = Change(REPLACE, arrived.part, found.arrays)
-        return self._noted(self.undergo(change, learn, named), found)
+        report = self.undergo(change, learn, named, given=arrived.given_part)
+        return self._noted(report, found)
 
     def rename(self, old: str, new: str, *, of: str | None = None) -> PartReport:
         """Give an entity, a relation, a node or a class another label; all else stays.

@@ -78,7 +78,7 @@ def learn_facts(
         folder.remove_leftovers()
         about = about_stored(config, learner, out)
         intake = learner.intake(given_facts(learner.task, facts))
-        if not intake.is_empty:
+        if not intake.is_empty or learner.trainer.weighs_repeats:
             results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most, message)
             return LearnOutcome(results, intake)
         results = results_of(learner, about | {"published": config.get("published", {})})

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from typing_extensions import override
@@ -144,6 +146,22 @@ class LinkTrainer(Trainer):
         arrived = [change.part for change in replayed if isinstance(change.part, KnowledgePart)]
         self.part = arrived[-1] if arrived else None
         return replayed
+
+    @property
+    @override
+    def weighs_repeats(self) -> bool:
+        return self.training.weighting in ("count", "recency")
+
+    @override
+    def note_repeats(self, part: Part) -> None:
+        change = self.history[-1]
+        if not self.weighs_repeats or not isinstance(part, KnowledgePart):
+            return
+        added = change.part if isinstance(change.part, KnowledgePart) else None
+        again = self.graph.repeats_in(part, added)
+        if len(again):
+            self.graph.repeat(again)
+            self.history[-1] = replace(change, arrays={**change.arrays, "again": again})
 
     @override
     def _prepare(self) -> None:
@@ -292,10 +310,16 @@ class LinkTrainer(Trainer):
         """With `weighting=frequency` a triple counts less, the more often it is asked.
 
         1 / sqrt(4 + #(h, r, ?) + #(?, r, t)) over all that is known, scaled to mean 1; after RotatE
-        (Sun et al. 2019), which has 6 in place of 4.
+        (Sun et al. 2019), which has 6 in place of 4. With `count` it counts 1 + ln(how often it
+        arrived), with `recency` 1 / sqrt(1 + parts since it last did), scaled likewise.
         """
-        if self.training.weighting == "even":
+        weighting = self.training.weighting
+        if weighting == "even":
             return None
+        if self.weighs_repeats:
+            count, last = self.graph.arrivals(examples.cpu().numpy())
+            each = 1 + np.log(count) if weighting == "count" else 1 / np.sqrt(self.num_parts - last)
+            return self.on_device((each / each.mean()).astype(np.float32))
         if len(examples) == self.count("train"):  # all there are: counted where they lie
             asked = _times_asked(examples, self.model.num_relations)
         else:
@@ -355,8 +379,8 @@ class LinkTrainer(Trainer):
         chosen = torch.randperm(len(valid), generator=torch.Generator().manual_seed(0))
         return valid[chosen[:most].to(valid.device)]
 
-    def on_device(self, rows: IntArray) -> Tensor:
-        """Ids as a tensor there."""
+    def on_device(self, rows: npt.NDArray[Any]) -> Tensor:
+        """An array as a tensor there."""
         return torch.from_numpy(np.array(rows)).to(self.device)  # a copy: views are read-only
 
 

@@ -113,6 +113,18 @@ class Trainer(ABC):
             self._grow()
             self.num_parts += 1
 
+    @property
+    def weighs_repeats(self) -> bool:
+        """Whether facts that arrive again count for more."""
+        return False
+
+    def note_repeats(self, part: Part) -> None:  # noqa: B027 - repeats need not be noted
+        """Note what of a part was known before the newest change, or stands in it twice.
+
+        Args:
+            part: What was given, before known facts were left out of it.
+        """
+
     def recall(self, history: Iterable[Change], model: Any) -> None:
         """Take in what a model has learned already, at the cost of all that is in it."""
         self.history = self._replay(history)
