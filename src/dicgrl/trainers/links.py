@@ -23,12 +23,14 @@ from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
 from dicgrl.models.scorer import ScorerSettings
-from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer, blend_rows
+from dicgrl.trainers.blending import blend_rows
+from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
 from dicgrl.training.known import HEAD, RELATION, TAIL
-from dicgrl.training.losses import LossSettings, weighted_mean
+from dicgrl.training.losses import LossSettings
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 from dicgrl.training.stepper import Objective
+from dicgrl.training.unlearning import UnlearnedLinks
 
 TOP = 10  # an answer counts as found when it is among so many
 _SORTED_AT_ONCE = 1 << 20  # triples that a GPU sorts before a host would have chosen among them
@@ -261,36 +263,7 @@ class LinkTrainer(Trainer):
 
     @override
     def unlearning(self, gone: Tensor) -> Objective:
-        """A triple should score no higher than its ends do beside others, which it never met.
-
-        They are ends that the relation usually has: those of training triples, one for each triple.
-        """
-        heads, tails = (self._usual_ends(gone[:, RELATION], column) for column in (HEAD, TAIL))
-        model = self.model
-
-        def of_batch(rows: Tensor, weight: Tensor) -> Tensor:
-            head, relation, tail = gone[rows].unbind(1)
-            with torch.no_grad():
-                level = model.score(heads[rows], relation, tail)
-                level = (level + model.score(head, relation, tails[rows])) / 2
-            return weighted_mean((model.score(head, relation, tail) - level).relu(), weight)
-
-        return of_batch
-
-    def _usual_ends(self, relations: Tensor, column: int) -> Tensor:
-        """For each relation, an entity that stands at one end of some triple with it, at random.
-
-        A relation without triples has any entity.
-        """
-        train = self.graph.train
-        order = np.argsort(train[:, RELATION], kind="stable")
-        asked = relations.cpu().numpy()
-        first, last = (
-            np.searchsorted(train[order, RELATION], asked, side) for side in ("left", "right")
-        )
-        drawn = first + (self.choices.random(len(asked)) * (last - first)).astype(np.int64)
-        found = train[order[np.minimum(drawn, len(train) - 1)], column]
-        return self.on_device(found)
+        return UnlearnedLinks(self.model, gone, self.on_device(self.graph.train), self.generator)
 
     @property
     def retired(self) -> Tensor:
