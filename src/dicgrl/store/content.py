@@ -29,6 +29,8 @@ class _Arrivals(Vocabulary):
     def add(self, labels: Iterable[str]) -> IntArray:
         first = len(self._labels)
         self._labels.extend(labels)
+        for number in range(first, len(self._labels)):
+            self._index.setdefault(self._labels[number], number)
         return np.arange(first, len(self._labels))
 
 

@@ -31,7 +31,8 @@ from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
 _PASSES = 10
-_PUSHES = 6  # passes that push down what is gone
+_PUSHES = 6  # passes that push down what is gone, at most
+_PUSHED = 0.12  # share of all that is processed that these may take
 _PUSH = 0.7  # weight of that, where an example that is learned has 1
 _RATE = 0.7  # of the usual learning rate
 _STEPS = 64  # at least: a few facts are not unlearned in three
@@ -54,6 +55,18 @@ class Repair(NamedTuple):
     pushed: int = 0
 
 
+class Gone(NamedTuple):
+    """Examples that are not known any more.
+
+    Attributes:
+        examples: The examples.
+        pushes: How many passes, the first ones, push them down.
+    """
+
+    examples: Tensor
+    pushes: int
+
+
 def repair(trainer: Trainer, monitor: Monitor | None = None) -> Repair:
     """Make good what the newest change left."""
     change = trainer.history[-1]
@@ -62,10 +75,12 @@ def repair(trainer: Trainer, monitor: Monitor | None = None) -> Repair:
     if not len(near) or not changed:
         return Repair([])
     least = min(_STEPS * _SMALLEST, usual_positives(trainer, trainer.count("train")))
-    total = max(usual_positives(trainer, changed) - _PUSHES * len(gone), least)
+    total = max(usual_positives(trainer, changed), least)
+    pushes = max(min(_PUSHES, round(_PUSHED * total / max(len(gone), 1))), 1)
+    total = max(total - pushes * len(gone), _PASSES)
     usual = trainer.schedule.batch or _NODE_BATCH
     batch = max(min(usual // 2, total // _STEPS), min(usual, _SMALLEST))
-    training_set = Repaired(trainer, near, gone, max(total // _PASSES, 1), batch)
+    training_set = Repaired(trainer, near, Gone(gone, pushes), total // _PASSES, batch)
     schedule = replace(
         trainer.schedule,
         epochs=_PASSES,
@@ -79,7 +94,7 @@ def repair(trainer: Trainer, monitor: Monitor | None = None) -> Repair:
         fit = trainer.fit(training_set, monitor, schedule)
     finally:
         unfreeze(trainer)
-    return Repair([fit], training_set.replayed, _PUSHES * len(gone))
+    return Repair([fit], training_set.replayed, pushes * len(gone))
 
 
 class Repaired(TrainingSet):
@@ -88,7 +103,7 @@ class Repaired(TrainingSet):
     Args:
         trainer: The change has happened to it.
         near: Positions of the examples around it.
-        gone: Examples that are not known any more.
+        gone: What is not known any more.
         draws: Examples of each pass.
         batch: Examples of a step.
 
@@ -97,7 +112,7 @@ class Repaired(TrainingSet):
     """
 
     def __init__(
-        self, trainer: Trainer, near: IntArray, gone: Tensor, draws: int, batch: int
+        self, trainer: Trainer, near: IntArray, gone: Gone, draws: int, batch: int
     ) -> None:
         self._near = min(round(_NEAR * draws), len(near))
         self._far = min(draws - self._near, trainer.count("train"))
@@ -105,9 +120,9 @@ class Repaired(TrainingSet):
         close = trainer.choices.choice(near, most, replace=False)
         chosen = np.concatenate([close, trainer.draw(_PASSES * self._far)])
         self._close, self.replayed = len(close), len(np.unique(chosen))
-        self._gone = len(gone)
-        self._push = trainer.unlearning(gone) if len(gone) else None
-        self._capturable = trainer.has_rows and not len(gone)
+        self._gone, self._pushes = len(gone.examples), gone.pushes
+        self._push = trainer.unlearning(gone.examples) if self._gone else None
+        self._capturable = trainer.has_rows and not self._gone
         examples = trainer.old_examples(chosen)
         objective = trainer.objective_around(examples, batch)
         super().__init__(objective, examples, trainer.weights(examples), self._near + self._far)
@@ -130,7 +145,7 @@ class Repaired(TrainingSet):
         gone = _drawn(self._gone, self._gone, generator).tensor_split(len(steps))
         for some, pushed in zip(steps, gone, strict=True):
             objective = self.objective
-            if epoch <= _PUSHES and len(pushed) and self._push is not None:
+            if epoch <= self._pushes and len(pushed) and self._push is not None:
                 objective = _both(objective, self._push, pushed)
             yield objective, self.examples[some], self.weight[some]
 
