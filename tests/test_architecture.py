@@ -39,6 +39,7 @@ ROOMS = (
     "recipes",
     "store",
     "intake",
+    "relabel",
     "lifecycle",
     "saving",
     "learner",

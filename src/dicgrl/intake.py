@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from dicgrl.ask.names import Names
 from dicgrl.errors import DataWarning, UserError, shown
@@ -31,6 +33,7 @@ class Intake:
             of a stream is taken as it is.
         names: Readable names that came with the facts.
         given: How many facts there were: triples, or edges of a network.
+        given_part: All of them.
         known: How many of them are dropped because they were learned before.
         held_out: How many are dropped because the learner holds them out to measure with.
         named_alike: New labels that are readable names of known ones. They become something new;
@@ -42,6 +45,7 @@ class Intake:
     part: Part
     names: Mapping[str, str]
     given: int
+    given_part: Part
     known: int = 0
     held_out: int = 0
     named_alike: tuple[str, ...] = ()
@@ -85,14 +89,14 @@ def take_in(
         part = part.checked()
         says = any(len(getattr(part, split)) for split in SPLITS)
         repeated = begun and ours and says and graph is not None and graph.knows_all_of(part)
-        return Intake(part, found, given, is_repeated=repeated)
-    known = held_out = 0
+        return Intake(part, found, given, part, is_repeated=repeated)
+    known, held_out, whole = 0, 0, part
     if graph is not None and ours:
         part, known, held_out = graph.without_known(part)
         if begun and graph.knows_all_of(part):
-            return Intake(part, found, given, known, held_out, is_empty=True)
+            return Intake(part, found, given, whole, known, held_out, is_empty=True)
     alike = _named_alike(graph, names, part)
-    return Intake(part, found, given, known, held_out, alike)
+    return Intake(part, found, given, whole, known, held_out, alike)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,19 @@ class Retraction:
     def unknown(self) -> int:
         """How many are not known, and stay so."""
         return self.given - self.known
+
+    def besides(self, graph: Graph, part: Part) -> Retraction:
+        """The same without the facts of a part, which are to stay.
+
+        Raises:
+            UserError: None is left.
+        """
+        stay, _ = graph.known_in(part)
+        arrays = {name: _without(rows, stay[name]) for name, rows in self.arrays.items()}
+        known = sum(map(len, arrays.values()))
+        if not known:
+            raise UserError("the new facts are the old ones: there is nothing to replace")
+        return replace(self, arrays=arrays, known=known)
 
 
 def find_facts(task: Task, graph: Graph, facts: Any) -> Retraction:
@@ -166,3 +183,10 @@ def _named_alike(graph: Graph | None, names: Names, part: Part) -> tuple[str, ..
         for label in labels
         if label in readable and not any(label in vocabulary for vocabulary in known)
     )
+
+
+def _without(rows: IntArray, others: IntArray) -> IntArray:
+    """Rows that are not among others; each of both is there once."""
+    every = np.concatenate([others, rows])
+    first = np.unique(every, axis=0, return_index=True)[1]
+    return rows[np.sort(first[first >= len(others)]) - len(others)]

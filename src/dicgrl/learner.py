@@ -158,9 +158,10 @@ class Learner(Lifecycle, Saving):
             probe_at_most: As `at_most` of `evaluate`; the part takes its share.
             monitor: Told about every epoch.
 
-        Facts that are known already are left out; where nothing else is given, there is no new
-        part and the report is empty. When learning fails (it diverges, or is interrupted), the
-        learner is of no further use: continue with the one that was saved before.
+        Facts that are known already are left out, or noted where they weigh in learning
+        (`weighting`); where nothing else is given, there is no new part and the report is empty.
+        When learning fails (it diverges, or is interrupted), the learner is of no further use:
+        continue with the one that was saved before.
         """
         if isinstance(facts, Intake):  # whoever made it has looked at it
             arrived = facts
@@ -169,6 +170,8 @@ class Learner(Lifecycle, Saving):
             arrived = self.intake(facts, reading=reading)
             arrived.warn(self.num_parts)
         named = Names(arrived.names) | Names(names)
+        if arrived.is_empty and self.trainer.weighs_repeats:
+            return self.undergo(Change(LEARN), Learned, named, given=arrived.given_part)
         if arrived.is_empty:
             self.names.update(named)
             return PartReport(self.trainer.newest, 0.0, 0, positives={"new": 0, "old": 0})
@@ -179,7 +182,8 @@ class Learner(Lifecycle, Saving):
         def learn() -> Learned:
             return self.strategy.learn(self.trainer, monitor)
 
-        return self.undergo(Change(LEARN, arrived.part), learn, named, before)
+        change = Change(LEARN, arrived.part)
+        return self.undergo(change, learn, named, before, arrived.given_part)
 
     @override
     def undergo(self, *given: Any, **named: Any) -> PartReport:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
 
@@ -12,8 +13,12 @@ from dicgrl.ask.names import Names
 from dicgrl.errors import UserError
 from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.part_report import PartReport
-from dicgrl.graph.change import FORGET, Change
-from dicgrl.intake import Facts, Retraction, find_facts
+from dicgrl.graph import Part
+from dicgrl.graph.arrays import distinct
+from dicgrl.graph.change import FORGET, REPLACE, Change
+from dicgrl.intake import Facts, Intake, Retraction, find_facts
+from dicgrl.readers import NetworkFacts
+from dicgrl.relabel import Pair, merging, renaming
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks import Task
 from dicgrl.trainers import Trainer
@@ -41,6 +46,7 @@ class Lifecycle(ABC):
     retention: list[float | None]
     first_answers: torch.Tensor | None
     _half_learned: bool
+    _at_work: int | None
 
     @property
     @abstractmethod
@@ -53,6 +59,10 @@ class Lifecycle(ABC):
         """Readable names by label."""
 
     @abstractmethod
+    def intake(self, facts: Facts) -> Intake:
+        """What `learn` would make of facts."""
+
+    @abstractmethod
     def check_learned(self) -> None:
         """Refuse a learner that has learned nothing, or a part not to its end."""
 
@@ -62,6 +72,7 @@ class Lifecycle(ABC):
         learn: Callable[[], Learned],
         names: Names | None = None,
         probe: Callable[[], float | None] | None = None,
+        given: Part | None = None,
     ) -> PartReport:
         """Let a change happen and be learned; what `learn` and its like have in common.
 
@@ -70,7 +81,22 @@ class Lifecycle(ABC):
             learn: Learns it, once the trainer has taken it in.
             names: Readable names that came with it.
             probe: Measures before it is learned.
+            given: What arrived, before known facts were left out of it.
         """
+        self._at_work = threading.get_ident()
+        try:
+            return self._undergone(change, learn, names, probe, given)
+        finally:
+            self._at_work = None
+
+    def _undergone(
+        self,
+        change: Change,
+        learn: Callable[[], Learned],
+        names: Names | None,
+        probe: Callable[[], float | None] | None,
+        given: Part | None,
+    ) -> PartReport:
         trainer = self.trainer
         started = time.perf_counter()
         self._half_learned = True
@@ -80,6 +106,8 @@ class Lifecycle(ABC):
         except UserError:  # refused before anything changed
             self._half_learned = False
             raise
+        if given is not None:
+            trainer.note_repeats(given)
         self.names.update(names or {})
         if change.part is not None:
             self.strategy.prepare(trainer)
@@ -143,6 +171,160 @@ class Lifecycle(ABC):
             raise UserError("nothing would be left to learn from: begin a new run instead")
         change = Change(FORGET, None, found.arrays)
         return self._noted(self.undergo(change, lambda: self._repair(monitor)), found)
+
+    def replace(
+        self,
+        old: Facts,
+        new: Facts,
+        *,
+        names: Mapping[str, str] | None = None,
+        monitor: Monitor | None = None,
+    ) -> PartReport:
+        """Take facts back and learn others in their place, as one change.
+
+        What is among both stays as it is. The new facts are the next part.
+
+        Args:
+            old: As `facts` of `forget`.
+            new: As `facts` of `learn`.
+            names: As of `learn`.
+            monitor: Told about every epoch.
+
+        Raises:
+            UserError: None of the old facts is known, or the new ones cannot be learned; nothing
+                has changed then.
+
+        Example:
+            >>> from dicgrl import Learner
+            >>> learner = Learner("transe", "lower", dim=8, epochs=50, lr=0.1, device="cpu")
+            >>> report = learner.learn([("Alien", "year", 1978), ("Brazil", "year", 1985)])
+            >>> report = learner.replace([("Alien", "year", 1978)], [("Alien", "year", 1979)])
+            >>> report.kind, report.details["forgotten"], report.new_examples
+            ('replace', 1, 1)
+        """
+        found, arrived = self.retraction(old), self.intake(new)
+        found = found.besides(self.trainer.graph, arrived.given_part)
+        named = Names(arrived.names) | Names(names)
+        if arrived.is_empty:
+            report = self.forget(found, monitor=monitor)
+            self.names.update(named)
+            return report
+        if not self.trainer.graph.left_without(found.arrays) and not len(arrived.part.train):
+            raise UserError("nothing would be left to learn from: begin a new run instead")
+        arrived.warn(self.trainer.num_parts)
+
+        def learn() -> Learned:
+            return self._repair(monitor) + self.strategy.learn(self.trainer, monitor)
+
+        change = Change(REPLACE, arrived.part, found.arrays)
+        report = self.undergo(change, learn, named, given=arrived.given_part)
+        return self._noted(report, found)
+
+    def rename(self, old: str, new: str, *, of: str | None = None) -> PartReport:
+        """Give an entity, a relation, a node or a class another label; all else stays.
+
+        The old label is unknown from then on. A readable name goes over to the new one.
+
+        Args:
+            old: Its label or readable name.
+            new: Its label from now on.
+            of: What it is, such as "relations", where there is an entity of the same label.
+
+        Raises:
+            UserError: There is no such label, or the new one is known: that would be a merge.
+
+        Example:
+            >>> from dicgrl import Learner
+            >>> learner = Learner("transe", "lower", dim=8, epochs=5, device="cpu")
+            >>> report = learner.learn([("Alein", "genre", "horror")])
+            >>> learner.rename("Alein", "Alien").kind
+            'rename'
+            >>> learner.predict("Alien", "genre", k=1)[0].label
+            'horror'
+        """
+        return self.rename_many([(old, new)], of=of)
+
+    def rename_many(self, pairs: Iterable[Pair], *, of: str | None = None) -> PartReport:
+        """As `rename`, for several pairs of an old and a new label as one change."""
+        self.check_learned()
+        change = renaming(self.trainer.graph, self.names, pairs, of)
+        report = self.undergo(change, Learned)
+        for old, new in zip(change.labels["old"], change.labels["new"], strict=True):
+            if old in self.names:
+                self.names[new] = self.names.pop(old)
+        report.details["renamed"] = len(change.labels["new"])
+        return report
+
+    def merge(
+        self, kept: str, gone: str, *, of: str | None = None, monitor: Monitor | None = None
+    ) -> PartReport:
+        """Make two entities, relations, nodes or classes one.
+
+        All facts of the second become facts of the first, the same ones once, and its label finds
+        the first from then on. The vector of the first starts between the two, by how many facts
+        speak of each, and is repaired with what is around it. The second is no answer any more; its
+        id and row stay. A node keeps its features, and its class where it has one.
+
+        Args:
+            kept: Label or readable name of the one that stays.
+            gone: Label or readable name of the one that it takes in.
+            of: What they are, such as "relations", where there are entities of the same labels.
+            monitor: Told about every epoch.
+
+        Raises:
+            UserError: There is no such label, they are of different kinds, or one already.
+
+        Example:
+            >>> from dicgrl import Learner
+            >>> learner = Learner("transe", "lower", dim=8, epochs=50, lr=0.1, device="cpu")
+            >>> facts = [("Alien", "genre", "horror"), ("Alien (1979)", "director", "Scott")]
+            >>> report = learner.learn(facts)
+            >>> learner.merge("Alien", "Alien (1979)").kind
+            'merge'
+            >>> answers = learner.predict("Alien (1979)", "genre", k=9)
+            >>> [answer.label for answer in answers if answer.known]
+            ['horror']
+        """
+        return self.merge_many([(kept, gone)], of=of, monitor=monitor)
+
+    def merge_many(
+        self, pairs: Iterable[Pair], *, of: str | None = None, monitor: Monitor | None = None
+    ) -> PartReport:
+        """As `merge`, for several pairs of what stays and what it takes in, as one change."""
+        self.check_learned()
+        change = merging(self.trainer.graph, self.names, pairs, of)
+        report = self.undergo(change, lambda: self._repair(monitor))
+        report.details["merged"] = len(change.labels["gone"])
+        return report
+
+    def revise(self, facts: NetworkFacts, *, monitor: Monitor | None = None) -> PartReport:
+        """Let known nodes of a network have another class or other features.
+
+        A class that becomes known or changes is learned as a part; features that change are
+        repaired around.
+
+        Args:
+            facts: Known nodes, with the classes or features that they have from now on; classes
+                may be new, and "" leaves one as it is.
+            monitor: Told about every epoch.
+
+        Raises:
+            UserError: It is not a network, a node is not known, or nothing would change.
+        """
+        self.check_learned()
+        change = self.task.revision(facts, self.trainer.graph)
+        learned = change.part is not None and len(change.part.train)
+
+        def learn() -> Learned:
+            if learned:
+                return self.strategy.learn(self.trainer, monitor)
+            return self._repair(monitor)
+
+        report = self.undergo(change, learn)
+        report.details["revised"] = len(
+            distinct(*(change.arrays[n] for n in ("nodes", "described")))
+        )
+        return report
 
     def _repair(self, monitor: Monitor | None) -> Learned:
         return self.strategy.repair(self.trainer, monitor)

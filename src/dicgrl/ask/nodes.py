@@ -51,7 +51,7 @@ class NodeAsking(Asking):
         found = [self.names.find(as_label(node), graph.nodes) for node in nodes]
         numbers = np.array(found, dtype=np.int64)
         share = trainer.scores(torch.from_numpy(numbers).to(self.device)).softmax(1)
-        best = share.topk(min(k, share.shape[1]))
+        best = share.topk(min(k, share.shape[1] - len(graph.retired("classes"))))
         trained = np.isin(numbers, trainer.nodes("train")).tolist()
         true = graph.labels[numbers].tolist()
         classes = graph.classes.labels(range(share.shape[1]))

@@ -12,6 +12,7 @@ import typer
 
 import dicgrl
 from dicgrl.cli.ask import evaluate, explain, export, predict, score, similar
+from dicgrl.cli.change import forget, merge, rename, replace
 from dicgrl.cli.console import complain, warnings_in_one_line
 from dicgrl.cli.datasets import datasets_app
 from dicgrl.cli.inspect import compare, info
@@ -33,6 +34,10 @@ app = typer.Typer(
 app.add_typer(datasets_app, name="datasets")
 app.command()(run)
 app.command()(learn)
+app.command()(forget)
+app.command()(replace)
+app.command()(rename)
+app.command()(merge)
 app.command()(predict)
 app.command()(similar)
 app.command()(score)

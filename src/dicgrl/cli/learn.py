@@ -36,7 +36,7 @@ def learn(
         Path,
         typer.Argument(
             help="New triples (head TAB relation TAB tail), or new nodes and edges of a network: "
-            "a folder or .npz, see docs/data.md."
+            "a folder or .npz, see docs/data.md; - for triples or edges from standard input."
         ),
     ],
     evaluate: Annotated[

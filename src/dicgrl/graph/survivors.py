@@ -45,19 +45,26 @@ class Survivors:
         self._forgotten.append(rows)
         self._before.append(np.full(len(rows), before))
 
-    def rewrite(self, change: Callable[[IntArray], IntArray], *, once: bool) -> None:
+    def rewrite(
+        self, change: Callable[[IntArray], IntArray], *, once: bool
+    ) -> tuple[IntArray, IntArray]:
         """Let all rows so far be others.
 
         Args:
             change: Gives a row for each row.
             once: Of rows that are the same then, only the first one stays.
+
+        Returns:
+            The rows that did not stay, and the parts that they came with.
         """
         rows, parts = self._settle()
         rows = change(rows)
+        stays = np.ones(len(rows), np.bool_)
         if once:
-            first = np.sort(np.unique(self._keys(rows), return_index=True)[1])
-            rows, parts = rows[first], parts[first]
-        self._rows, self._parts = [rows], [parts]
+            stays[:] = False
+            stays[np.unique(self._keys(rows), return_index=True)[1]] = True
+        self._rows, self._parts = [rows[stays]], [parts[stays]]
+        return rows[~stays], parts[~stays]
 
     def settled(self, num_parts: int) -> tuple[IntArray, list[int]]:
         """What is left, oldest first, and where each part begins in it; the end comes last."""
@@ -73,6 +80,9 @@ class Survivors:
             at = np.searchsorted(keys[order], own, side="right") - 1
             left = (at < 0) | (keys[order][at] != own) | (parts >= before[order][at])
             rows, parts = rows[left], parts[left]
+        if (np.diff(parts) < 0).any():  # some were added late
+            order = np.argsort(parts, kind="stable")
+            rows, parts = rows[order], parts[order]
         self._rows, self._parts = [rows], [parts]
         self._forgotten, self._before = [self._none], [_NO_IDS]
         return rows, parts

@@ -78,6 +78,16 @@ class Vocabulary:
             raise self.unknown(labels[int(np.argmax(ids < 0))])
         return ids
 
+    def known_ids(self, labels: Iterable[str]) -> IntArray:
+        """Ids of labels, in their order; -1 for those that are not known.
+
+        Example:
+            >>> Vocabulary(["Alien"]).known_ids(["Brazil", "Alien"])
+            array([-1,  0])
+        """
+        get = self._index.get
+        return np.fromiter((get(label, -1) for label in labels), dtype=np.int64)
+
     def unknown(self, label: str, names: Callable[[], Iterable[str]] = tuple) -> UnknownLabelError:
         """The error that names an unknown label and the labels and readable names like it.
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dicgrl.errors import unknown_name
-from dicgrl.intake import Intake
+from dicgrl.intake import Facts, Intake
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch, learn_part
 from dicgrl.learner import Learner
 from dicgrl.readers import Reading
+from dicgrl.readers.sources import open_file
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import check_keep
 from dicgrl.tasks import Task, task_of_model
@@ -53,7 +55,8 @@ def learn_facts(
     Args:
         out: The run folder.
         facts: What arrived, by its labels: a file of triples, or files of new nodes and edges of a
-            network, in any layout of docs/data.md. Entities, relations and classes may be new.
+            network, in any layout of docs/data.md; `-` for lines of triples, or of edges between
+            known nodes, from standard input. Entities, relations and classes may be new.
         device: auto, cpu or cuda.
         keep: As for `run_stream`.
         evaluate: What is measured then: a sample of the test sets where there are many (`sample`),
@@ -76,14 +79,9 @@ def learn_facts(
     with folder.locked(wait):
         learner = Learner.load(out, device=device)
         folder.remove_leftovers()
-        about = {
-            "dataset": config.get("dataset", out.name),
-            "task": config.get("task", learner.task.name),
-            "recipe": config.get("recipe", "default"),
-            "published": {},
-        }
+        about = about_stored(config, learner, out)
         intake = learner.intake(facts, reading=reading)
-        if not intake.is_empty:
+        if not intake.is_empty or learner.trainer.weighs_repeats:
             results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most, message)
             return LearnOutcome(results, intake)
         results = results_of(learner, about | {"published": config.get("published", {})})
@@ -93,6 +91,21 @@ def learn_facts(
         if not folder.is_measured():  # saved from Python
             learner.save(out, keep=keep, results=results)
         return LearnOutcome(results, intake)
+
+
+def about_stored(config: Mapping[str, Any], learner: Learner, out: Path) -> dict[str, Any]:
+    """What `about_run` said of a run that goes on with other data; no published values are its."""
+    return {
+        "dataset": config.get("dataset", out.name),
+        "task": config.get("task", learner.task.name),
+        "recipe": config.get("recipe", "default"),
+        "published": {},
+    }
+
+
+def given_facts(task: Task, path: Path) -> Facts:
+    """The facts that a command is given: a path, or the lines of standard input for `-`."""
+    return task.lines(open_file(path)) if str(path) == "-" else path
 
 
 def task_of(folder: Path) -> Task:

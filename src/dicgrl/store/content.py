@@ -7,16 +7,31 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from dicgrl.graph import Part, Vocabulary
+from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.change import Change
 
 Content = tuple[dict[str, Tensor], dict[str, Any]]
 """Arrays by name, and labels that are new by kind."""
 
 _BESIDES = "change/"  # before the names of a change's own arrays
+
+
+class _Arrivals(Vocabulary):
+    """Labels by id as they arrived: one that was renamed since may have come a second time."""
+
+    @override
+    def add(self, labels: Iterable[str]) -> IntArray:
+        first = len(self._labels)
+        self._labels.extend(labels)
+        for number in range(first, len(self._labels)):
+            self._index.setdefault(self._labels[number], number)
+        return np.arange(first, len(self._labels))
 
 
 def part_content(part: Part) -> Content:
@@ -39,7 +54,7 @@ def parts_of(
         known: The labels that were known before the first of them; none unless given.
         first: Number of the first of them.
     """
-    vocabularies = known or {name: Vocabulary() for name in kind.vocabularies}
+    vocabularies = known or {name: _Arrivals() for name in kind.vocabularies}
     for number, (tensors, labels) in enumerate(contents, first):
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
         ranges = {
@@ -50,11 +65,8 @@ def parts_of(
 
 def _arrived(vocabulary: Vocabulary, labels: list[str]) -> range:
     """Ids of labels that were new when they arrived."""
-    for label in labels:
-        if label in vocabulary:  # of something that was renamed before this came
-            (number,) = vocabulary.ids([label]).tolist()
-            vocabulary.rename(number, f"\0{number}")  # it remembers what it was called at first
-    return vocabulary.append(labels)
+    ids = vocabulary.add(labels)
+    return range(len(vocabulary) - len(ids), len(vocabulary))
 
 
 def change_content(change: Change) -> Content:

@@ -24,15 +24,17 @@ from typing_extensions import override
 
 from dicgrl.graph.arrays import IntArray
 from dicgrl.strategies.effort import usual_positives
+from dicgrl.strategies.freezing import pace_of, slow_others, unfreeze
 from dicgrl.trainers import Trainer
 from dicgrl.training import FitReport, TrainingSet
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
 _PASSES = 10
-_PUSHES = 6  # passes that push down what is gone
-_PUSH = 0.15  # weight of that beside the loss
-_RATE = 0.5  # of the usual learning rate
+_PUSHES = 6  # passes that push down what is gone, at most
+_PUSHED = 0.12  # share of all that is processed that these may take
+_PUSH = 0.7  # weight of that, where an example that is learned has 1
+_RATE = 0.7  # of the usual learning rate
 _STEPS = 64  # at least: a few facts are not unlearned in three
 _SMALLEST = 32  # of a batch
 _NEAR = 0.7  # share of a pass that is drawn around what changed
@@ -53,17 +55,32 @@ class Repair(NamedTuple):
     pushed: int = 0
 
 
+class Gone(NamedTuple):
+    """Examples that are not known any more.
+
+    Attributes:
+        examples: The examples.
+        pushes: How many passes, the first ones, push them down.
+    """
+
+    examples: Tensor
+    pushes: int
+
+
 def repair(trainer: Trainer, monitor: Monitor | None = None) -> Repair:
     """Make good what the newest change left."""
     change = trainer.history[-1]
     near, gone = trainer.around(change), trainer.gone(change)
     changed = max((len(rows) for rows in change.arrays.values()), default=0)
-    total = usual_positives(trainer, changed) - _PUSHES * len(gone)
-    if not len(near) or total < _PASSES:
+    if not len(near) or not changed:
         return Repair([])
+    least = min(_STEPS * _SMALLEST, usual_positives(trainer, trainer.count("train")))
+    total = max(usual_positives(trainer, changed), least)
+    pushes = max(min(_PUSHES, round(_PUSHED * total / max(len(gone), 1))), 1)
+    total = max(total - pushes * len(gone), _PASSES)
     usual = trainer.schedule.batch or _NODE_BATCH
     batch = max(min(usual // 2, total // _STEPS), min(usual, _SMALLEST))
-    training_set = Repaired(trainer, near, gone, total // _PASSES, batch)
+    training_set = Repaired(trainer, near, Gone(gone, pushes), total // _PASSES, batch)
     schedule = replace(
         trainer.schedule,
         epochs=_PASSES,
@@ -72,8 +89,12 @@ def repair(trainer: Trainer, monitor: Monitor | None = None) -> Repair:
         decay=1.0,
         halve_every=0,
     )
-    fit = trainer.fit(training_set, monitor, schedule)
-    return Repair([fit], training_set.replayed, _PUSHES * len(gone))
+    slow_others(trainer, trainer.rows_of(change), pace_of(trainer, changed))
+    try:
+        fit = trainer.fit(training_set, monitor, schedule)
+    finally:
+        unfreeze(trainer)
+    return Repair([fit], training_set.replayed, pushes * len(gone))
 
 
 class Repaired(TrainingSet):
@@ -82,7 +103,7 @@ class Repaired(TrainingSet):
     Args:
         trainer: The change has happened to it.
         near: Positions of the examples around it.
-        gone: Examples that are not known any more.
+        gone: What is not known any more.
         draws: Examples of each pass.
         batch: Examples of a step.
 
@@ -91,7 +112,7 @@ class Repaired(TrainingSet):
     """
 
     def __init__(
-        self, trainer: Trainer, near: IntArray, gone: Tensor, draws: int, batch: int
+        self, trainer: Trainer, near: IntArray, gone: Gone, draws: int, batch: int
     ) -> None:
         self._near = min(round(_NEAR * draws), len(near))
         self._far = min(draws - self._near, trainer.count("train"))
@@ -99,9 +120,9 @@ class Repaired(TrainingSet):
         close = trainer.choices.choice(near, most, replace=False)
         chosen = np.concatenate([close, trainer.draw(_PASSES * self._far)])
         self._close, self.replayed = len(close), len(np.unique(chosen))
-        self._gone = len(gone)
-        self._push = trainer.unlearning(gone) if len(gone) else None
-        self._capturable = trainer.has_rows and not len(gone)
+        self._gone, self._pushes = len(gone.examples), gone.pushes
+        self._push = trainer.unlearning(gone.examples) if self._gone else None
+        self._capturable = trainer.has_rows and not self._gone
         examples = trainer.old_examples(chosen)
         objective = trainer.objective_around(examples, batch)
         super().__init__(objective, examples, trainer.weights(examples), self._near + self._far)
@@ -124,7 +145,7 @@ class Repaired(TrainingSet):
         gone = _drawn(self._gone, self._gone, generator).tensor_split(len(steps))
         for some, pushed in zip(steps, gone, strict=True):
             objective = self.objective
-            if epoch <= _PUSHES and len(pushed) and self._push is not None:
+            if epoch <= self._pushes and len(pushed) and self._push is not None:
                 objective = _both(objective, self._push, pushed)
             yield objective, self.examples[some], self.weight[some]
 
@@ -138,6 +159,6 @@ def _both(learn: Objective, push: Objective, rows: Tensor) -> Objective:
 
     def objective(examples: Tensor, weight: Tensor) -> Tensor:
         pushed = push(rows, torch.ones(len(rows), device=rows.device))
-        return learn(examples, weight) + _PUSH * pushed
+        return learn(examples, weight) + _PUSH * len(rows) / len(examples) * pushed
 
     return objective

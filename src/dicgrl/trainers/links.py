@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from typing_extensions import override
@@ -21,12 +23,14 @@ from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
 from dicgrl.models.scorer import ScorerSettings
-from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer, blend_rows
+from dicgrl.trainers.blending import blend_rows
+from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
 from dicgrl.training.known import HEAD, RELATION, TAIL
-from dicgrl.training.losses import LossSettings, weighted_mean
+from dicgrl.training.losses import LossSettings
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 from dicgrl.training.stepper import Objective
+from dicgrl.training.unlearning import UnlearnedLinks
 
 TOP = 10  # an answer counts as found when it is among so many
 _SORTED_AT_ONCE = 1 << 20  # triples that a GPU sorts before a host would have chosen among them
@@ -145,6 +149,22 @@ class LinkTrainer(Trainer):
         self.part = arrived[-1] if arrived else None
         return replayed
 
+    @property
+    @override
+    def weighs_repeats(self) -> bool:
+        return self.training.weighting in ("count", "recency")
+
+    @override
+    def note_repeats(self, part: Part) -> None:
+        change = self.history[-1]
+        if not self.weighs_repeats or not isinstance(part, KnowledgePart):
+            return
+        added = change.part if isinstance(change.part, KnowledgePart) else None
+        again = self.graph.repeats_in(part, added)
+        if len(again):
+            self.graph.repeat(again)
+            self.history[-1] = replace(change, arrays={**change.arrays, "again": again})
+
     @override
     def _prepare(self) -> None:
         self._ranker = None
@@ -211,13 +231,28 @@ class LinkTrainer(Trainer):
 
     @override
     def around(self, change: Change) -> IntArray:
+        entities, relations = self._spoken_of(change)
+        of_relations = np.flatnonzero(np.isin(self.graph.train[:, RELATION], relations))
+        return distinct(self.graph.triples_of(entities)[1], of_relations)
+
+    @override
+    def rows_of(self, change: Change) -> dict[str, Tensor]:
+        model = self.model
+        entities, relations = map(self.on_device, self._spoken_of(change))
+        rows = {
+            "entities": model.entity_rows_of(entities),
+            "relations": model.relation_rows_of(relations),
+            "attention": relations,
+        }
+        return {name: rows[name] for name in model.tables()}
+
+    def _spoken_of(self, change: Change) -> tuple[IntArray, IntArray]:
+        """Entities at the ends of facts that left, or that are one now; relations that are."""
         gone = change.arrays.get("triples", np.empty((0, 3), np.int64))
-        ends = [gone[:, 0], gone[:, 2]]
-        if change.kind == MERGE and change.labels["vocabulary"] == "relations":
-            return np.flatnonzero(np.isin(self.graph.train[:, 1], change.arrays["ids"][:, 0]))
+        one = {"entities": gone[:0, 0], "relations": gone[:0, 0]}
         if change.kind == MERGE:
-            ends.append(change.arrays["ids"][:, 0])
-        return distinct(self.graph.triples_of(distinct(*ends))[1])
+            one[change.labels["vocabulary"]] = change.arrays["ids"][:, 0]
+        return distinct(gone[:, HEAD], gone[:, TAIL], one["entities"]), distinct(one["relations"])
 
     @override
     def gone(self, change: Change) -> Tensor:
@@ -228,36 +263,7 @@ class LinkTrainer(Trainer):
 
     @override
     def unlearning(self, gone: Tensor) -> Objective:
-        """A triple should score no higher than its ends do beside others, which it never met.
-
-        They are ends that the relation usually has: those of training triples, one for each triple.
-        """
-        heads, tails = (self._usual_ends(gone[:, RELATION], column) for column in (HEAD, TAIL))
-        model = self.model
-
-        def of_batch(rows: Tensor, weight: Tensor) -> Tensor:
-            head, relation, tail = gone[rows].unbind(1)
-            with torch.no_grad():
-                level = model.score(heads[rows], relation, tail)
-                level = (level + model.score(head, relation, tails[rows])) / 2
-            return weighted_mean((model.score(head, relation, tail) - level).relu(), weight)
-
-        return of_batch
-
-    def _usual_ends(self, relations: Tensor, column: int) -> Tensor:
-        """For each relation, an entity that stands at one end of some triple with it, at random.
-
-        A relation without triples has any entity.
-        """
-        train = self.graph.train
-        order = np.argsort(train[:, RELATION], kind="stable")
-        asked = relations.cpu().numpy()
-        first, last = (
-            np.searchsorted(train[order, RELATION], asked, side) for side in ("left", "right")
-        )
-        drawn = first + (self.choices.random(len(asked)) * (last - first)).astype(np.int64)
-        found = train[order[np.minimum(drawn, len(train) - 1)], column]
-        return self.on_device(found)
+        return UnlearnedLinks(self.model, gone, self.on_device(self.graph.train), self.generator)
 
     @property
     def retired(self) -> Tensor:
@@ -277,10 +283,16 @@ class LinkTrainer(Trainer):
         """With `weighting=frequency` a triple counts less, the more often it is asked.
 
         1 / sqrt(4 + #(h, r, ?) + #(?, r, t)) over all that is known, scaled to mean 1; after RotatE
-        (Sun et al. 2019), which has 6 in place of 4.
+        (Sun et al. 2019), which has 6 in place of 4. With `count` it counts 1 + ln(how often it
+        arrived), with `recency` 1 / sqrt(1 + parts since it last did), scaled likewise.
         """
-        if self.training.weighting == "even":
+        weighting = self.training.weighting
+        if weighting == "even":
             return None
+        if self.weighs_repeats:
+            count, last = self.graph.arrivals(examples.cpu().numpy())
+            each = 1 + np.log(count) if weighting == "count" else 1 / np.sqrt(self.num_parts - last)
+            return self.on_device((each / each.mean()).astype(np.float32))
         if len(examples) == self.count("train"):  # all there are: counted where they lie
             asked = _times_asked(examples, self.model.num_relations)
         else:
@@ -340,8 +352,8 @@ class LinkTrainer(Trainer):
         chosen = torch.randperm(len(valid), generator=torch.Generator().manual_seed(0))
         return valid[chosen[:most].to(valid.device)]
 
-    def on_device(self, rows: IntArray) -> Tensor:
-        """Ids as a tensor there."""
+    def on_device(self, rows: npt.NDArray[Any]) -> Tensor:
+        """An array as a tensor there."""
         return torch.from_numpy(np.array(rows)).to(self.device)  # a copy: views are read-only
 
 

@@ -23,7 +23,8 @@ from dicgrl.graph.network import Scope
 from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
 from dicgrl.models.division import EncoderSettings
 from dicgrl.models.mode import evaluating
-from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer, blend_rows
+from dicgrl.trainers.blending import blend_rows
+from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
 from dicgrl.training import NodeObjective
 from dicgrl.training.neighbours import (
     DrawnNeighbourhood,

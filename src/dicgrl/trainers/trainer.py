@@ -114,6 +114,18 @@ class Trainer(ABC):
             self._grow()
             self.num_parts += 1
 
+    @property
+    def weighs_repeats(self) -> bool:
+        """Whether facts that arrive again count for more."""
+        return False
+
+    def note_repeats(self, part: Part) -> None:  # noqa: B027 - repeats need not be noted
+        """Note what of a part was known before the newest change, or stands in it twice.
+
+        Args:
+            part: What was given, before known facts were left out of it.
+        """
+
     def recall(self, history: Iterable[Change], model: Any) -> None:
         """Take in what a model has learned already, at the cost of all that is in it."""
         self.history = self._replay(history)
@@ -246,6 +258,11 @@ class Trainer(ABC):
         del change
         return np.empty(0, np.int64)
 
+    def rows_of(self, change: Change) -> dict[str, Tensor]:
+        """Rows of the model's tables that a change speaks of."""
+        del change
+        return {}
+
     def gone(self, change: Change) -> Tensor:
         """Training examples that a change took away, for `unlearning`; none where it took none."""
         del change
@@ -349,26 +366,3 @@ class Trainer(ABC):
     def _watched(self, valid: Tensor) -> Tensor:
         """The validation examples that are looked at in training."""
         return valid
-
-
-def blend_rows(rows: Tensor, pairs: IntArray, evidence: IntArray) -> None:
-    """Put into the first row of each pair the mean of both, by the evidence for each.
-
-    Args:
-        rows: [n, width]; they are changed.
-        pairs: Positions of the rows, [m, 2].
-        evidence: How much there is for each of them, [m, 2].
-
-    Example:
-        >>> rows = torch.tensor([[0.0], [4.0]])
-        >>> blend_rows(rows, np.array([[0, 1]]), np.array([[1, 3]]))
-        >>> rows.tolist()
-        [[3.0], [4.0]]
-    """
-    gathered: dict[int, int] = {}  # of one that takes in several
-    for (kept, gone), (own, more) in zip(pairs.tolist(), evidence.tolist(), strict=True):
-        before = gathered.get(kept, own)
-        more = gathered.get(gone, more)
-        if more:
-            rows[kept] += (rows[gone] - rows[kept]) * (more / (before + more))
-        gathered[kept] = before + more

@@ -15,8 +15,10 @@ from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.knowledge.keys import question_keys, triple_keys
 from dicgrl.graph.part import SPLITS
 
+AGAIN = "again"  # training triples each time that they arrive once more
+SETS = (*SPLITS, AGAIN)
 Rows = Mapping[str, IntArray]
-"""Triples [n, 3] of each split."""
+"""Triples [n, 3] of each set."""
 
 
 class Facts:
@@ -27,12 +29,13 @@ class Facts:
         by_triple: Training triples by their keys.
         by_question: Training triples by (h, r, ?) and by (?, r, t).
         held_out: Valid and test triples, by the same keys.
+        by_repeat: Triples that arrived again, by the same keys.
         reflexive: Relations that some training triple has between an entity and itself.
     """
 
     def __init__(self) -> None:
-        self._rows = {split: GrowingArray((3,), np.dtype(np.int64)) for split in SPLITS}
-        self._starts: dict[str, list[int]] = {split: [0] for split in SPLITS}
+        self._rows = {name: GrowingArray((3,), np.dtype(np.int64)) for name in SETS}
+        self._starts: dict[str, list[int]] = {name: [0] for name in SETS}
         self._clear()
 
     def _clear(self) -> None:
@@ -40,6 +43,7 @@ class Facts:
         self.by_triple = SegmentIndex()
         self.by_question = {"tail": SegmentIndex(), "head": SegmentIndex()}
         self.held_out = SegmentIndex()
+        self.by_repeat = SegmentIndex()
         self._relation_counts = np.zeros(0, np.int64)
         self.reflexive: set[int] = set()
 
@@ -49,7 +53,7 @@ class Facts:
         return len(self._starts["train"]) - 1
 
     def rows(self, split: str, first: int = 0, last: int | None = None) -> IntArray:
-        """The triples of one split that arrived with parts [first, last)."""
+        """The triples of one set that arrived with parts [first, last)."""
         starts = self._starts[split]
         stop = starts[self.num_parts if last is None else last]
         return self._rows[split].view()[starts[first] : stop]
@@ -67,13 +71,33 @@ class Facts:
         self._hold_out(rows)
         for split in SPLITS:
             self._rows[split].append(rows[split])
-            self._starts[split].append(len(self._rows[split]))
+        for name in SETS:
+            self._starts[name].append(len(self._rows[name]))
+
+    def repeat(self, triples: IntArray) -> None:
+        """Note training triples that arrived again with the newest part, or after it."""
+        first = len(self._rows[AGAIN])
+        self.by_repeat.add(triple_keys(triples), np.arange(first, first + len(triples)))
+        self._rows[AGAIN].append(triples)
+        self._starts[AGAIN][-1] += len(triples)
+
+    def arrivals(self, triples: IntArray) -> tuple[IntArray, IntArray]:
+        """How often each of some training triples arrived, and the part that it last came with."""
+        keys = triple_keys(triples)
+        last = self._part_of("train", self.by_triple.lookup(keys)[1])
+        query, row = self.by_repeat.lookup(keys)
+        np.maximum.at(last, query, self._part_of(AGAIN, row))
+        return 1 + self.by_repeat.count(keys), last
+
+    def _part_of(self, name: str, rows: IntArray) -> IntArray:
+        starts = np.array(self._starts[name])
+        return np.searchsorted(starts, rows, side="right").astype(np.int64) - 1
 
     def keep(self, kept: Mapping[str, BoolArray]) -> None:
         """Drop the triples where `kept` is False, in one pass over those there are.
 
         Args:
-            kept: For each row of each split whether it stays.
+            kept: For each row of each set whether it stays.
         """
         removed = self.rows("train")[~kept["train"]]
         if len(removed):
@@ -82,10 +106,12 @@ class Facts:
                 index.renumber(numbers)
             counts = np.bincount(removed[:, 1], minlength=len(self._relation_counts))
             self._relation_counts = self._relation_counts - counts
-        for split in SPLITS:
-            before = np.concatenate([[0], np.cumsum(kept[split])])
-            self._starts[split] = before[self._starts[split]].tolist()
-            self._rows[split].keep(kept[split])
+        if not kept[AGAIN].all():
+            self.by_repeat.renumber(np.where(kept[AGAIN], np.cumsum(kept[AGAIN]) - 1, -1))
+        for name in SETS:
+            before = np.concatenate([[0], np.cumsum(kept[name])])
+            self._starts[name] = before[self._starts[name]].tolist()
+            self._rows[name].keep(kept[name])
         if not (kept["valid"].all() and kept["test"].all()):
             self.held_out = SegmentIndex()
             self._hold_out({split: self.rows(split) for split in SPLITS})
@@ -97,19 +123,20 @@ class Facts:
         """Have other triples from now on, indexed at once.
 
         Args:
-            rows: All triples of each split, oldest first; those of `train` once each.
+            rows: All triples of each set, oldest first; those of `train` once each.
             starts: Where each part begins in them, and the end of the last.
         """
         self._clear()
-        for split in SPLITS:
-            self._rows[split].replace(rows[split])
-            self._starts[split] = list(starts[split])
+        for name in SETS:
+            self._rows[name].replace(rows[name])
+            self._starts[name] = list(starts[name])
         self._index(self.rows("train"), 0, np.diff(self._starts["train"]))
         self._hold_out(rows)
+        self.by_repeat.add(triple_keys(rows[AGAIN]), np.arange(len(rows[AGAIN])))
 
     def starts(self) -> dict[str, list[int]]:
-        """Where each part begins in the rows of each split, and the end of the last."""
-        return {split: list(starts) for split, starts in self._starts.items()}
+        """Where each part begins in the rows of each set, and the end of the last."""
+        return {name: list(starts) for name, starts in self._starts.items()}
 
     def _index(self, triples: IntArray, first: int, sizes: IntArray | None = None) -> None:
         """Index triples of one part, or of parts of these sizes as if they came one by one."""

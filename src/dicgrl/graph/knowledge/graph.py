@@ -20,7 +20,7 @@ from dicgrl.graph.arrays import (
 )
 from dicgrl.graph.change import MERGE, RENAME, Change
 from dicgrl.graph.growing import Graph
-from dicgrl.graph.knowledge.facts import Facts
+from dicgrl.graph.knowledge.facts import AGAIN, Facts
 from dicgrl.graph.knowledge.keys import MAX_ENTITIES, MAX_RELATIONS, question_keys, triple_keys
 from dicgrl.graph.knowledge.part import KnowledgePart
 from dicgrl.graph.knowledge.replay import Replay
@@ -130,7 +130,9 @@ class KnowledgeGraph(Graph[KnowledgePart]):
     def forget(self, facts: Mapping[str, IntArray]) -> dict[str, BoolArray]:
         triples = facts["triples"]
         keys = triple_keys(triples)
-        kept = {split: ~np.isin(triple_keys(self.rows(split)), keys) for split in ("valid", "test")}
+        kept = {
+            name: ~np.isin(triple_keys(self.rows(name)), keys) for name in ("valid", "test", AGAIN)
+        }
         kept["train"] = np.ones(len(self.train), np.bool_)
         kept["train"][self._facts.by_triple.lookup(keys)[1]] = False
         self._facts.keep(kept)
@@ -167,12 +169,57 @@ class KnowledgeGraph(Graph[KnowledgePart]):
             if part is not None:
                 part = self._arrived(part, left.num_parts)
                 left.learn(part)
+            if AGAIN in change.arrays:
+                left.repeat(change.arrays[AGAIN])
             taken.append(replace(change, part=part))
         self._facts.restore(*left.settled())
         self._retire_unmentioned(left.forgotten)
         for name, others in gone:
             self._retire(name, others)
         return taken
+
+    @override
+    def apply(self, change: Change) -> Change:
+        applied = super().apply(change)
+        if AGAIN in applied.arrays:
+            self._facts.repeat(applied.arrays[AGAIN])
+        return applied
+
+    def repeats_in(self, part: KnowledgePart, added: KnowledgePart | None) -> IntArray:
+        """Training triples of a part that were known, or stand in it twice, as `Change` has them.
+
+        Args:
+            part: What was given.
+            added: What of it was new to the graph, which has taken it in.
+        """
+        rows = self._ours(part, part.train)
+        rows = rows[(rows >= 0).all(axis=1)]
+        rows = rows[self.contains(rows)]
+        if added is None or not len(added.train):
+            return rows
+        keys = triple_keys(rows)
+        first = np.zeros(len(rows), np.bool_)
+        first[np.unique(keys, return_index=True)[1]] = True
+        return rows[~(first & np.isin(keys, triple_keys(added.train)))]
+
+    def repeat(self, triples: IntArray) -> None:
+        """Note training triples that arrived again with the newest part, or after it."""
+        self._facts.repeat(triples)
+
+    def arrivals(self, triples: IntArray) -> tuple[IntArray, IntArray]:
+        """How often each of some training triples arrived, and the part that it last came with.
+
+        Only repeats that were noted count (`repeat`).
+
+        Example:
+            >>> from dicgrl.graph import KnowledgeStream
+            >>> graph = KnowledgeGraph()
+            >>> added = graph.add(KnowledgeStream.from_labels("x", [[("a", "r", "b")]])[0])
+            >>> graph.repeat(np.array([[0, 0, 1], [0, 0, 1]]))
+            >>> graph.arrivals(np.array([[0, 0, 1]]))
+            (array([3]), array([0]))
+        """
+        return self._facts.arrivals(triples)
 
     def _arrived(self, part: Part, index: int) -> KnowledgePart:
         """A part that was added once, whose ids are ours, with its labels in our vocabularies."""

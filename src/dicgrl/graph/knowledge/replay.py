@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from dicgrl.graph.arrays import IntArray
-from dicgrl.graph.knowledge.facts import Facts
+from dicgrl.graph.knowledge.facts import AGAIN, SETS, Facts
 from dicgrl.graph.knowledge.keys import triple_keys
 from dicgrl.graph.knowledge.part import KnowledgePart
 from dicgrl.graph.part import SPLITS
@@ -27,23 +27,27 @@ class Replay:
     def __init__(self) -> None:
         self.num_parts = 0
         self._forgotten = [_NO_ROWS]
-        self._left = {split: Survivors(triple_keys, _NO_ROWS) for split in SPLITS}
+        self._left = {name: Survivors(triple_keys, _NO_ROWS) for name in SETS}
 
     @classmethod
     def of(cls, facts: Facts) -> Self:
         """What is left already."""
         made = cls()
         made.num_parts = facts.num_parts
-        for split, starts in facts.starts().items():
+        for name, starts in facts.starts().items():
             came_with = np.repeat(np.arange(facts.num_parts), np.diff(starts))
-            made._left[split].add(facts.rows(split), came_with)
+            made._left[name].add(facts.rows(name), came_with)
         return made
 
     def learn(self, part: KnowledgePart) -> None:
         """Take in a part; its training triples are not known at that time."""
-        for split, left in self._left.items():
-            left.add(getattr(part, split), self.num_parts)
+        for split in SPLITS:
+            self._left[split].add(getattr(part, split), self.num_parts)
         self.num_parts += 1
+
+    def repeat(self, triples: IntArray) -> None:
+        """Note triples that arrived again with the newest part, or after it."""
+        self._left[AGAIN].add(triples, self.num_parts - 1)
 
     def forget(self, triples: IntArray) -> None:
         """Let triples leave."""
@@ -52,7 +56,7 @@ class Replay:
             left.forget(triples, self.num_parts)
 
     def merge(self, vocabulary: str, pairs: IntArray) -> None:
-        """Put ids in the place of others; what would be learned twice then is learned once."""
+        """Put ids in the place of others; what would be learned twice then has arrived again."""
         columns = _COLUMNS[vocabulary]
 
         def renamed(rows: IntArray) -> IntArray:
@@ -61,14 +65,16 @@ class Replay:
                 rows[:, columns] = np.where(rows[:, columns] == gone, kept, rows[:, columns])
             return rows
 
-        for split, left in self._left.items():
-            left.rewrite(renamed, once=split == "train")
+        for name, left in self._left.items():
+            twice, parts = left.rewrite(renamed, once=name == "train")
+            if len(twice):
+                self._left[AGAIN].add(twice, parts)
 
     def settled(self) -> tuple[dict[str, IntArray], dict[str, list[int]]]:
-        """The triples of each split that are left, and where each part begins in them."""
-        found = {split: left.settled(self.num_parts) for split, left in self._left.items()}
-        rows = {split: left for split, (left, _) in found.items()}
-        return rows, {split: starts for split, (_, starts) in found.items()}
+        """The triples of each set that are left, and where each part begins in them."""
+        found = {name: left.settled(self.num_parts) for name, left in self._left.items()}
+        rows = {name: left for name, (left, _) in found.items()}
+        return rows, {name: starts for name, (_, starts) in found.items()}
 
     @property
     def forgotten(self) -> IntArray:

@@ -247,7 +247,8 @@ class NetworkGraph(Graph[NetworkPart]):
         new = part.new_labels()
         vocabularies = self.vocabularies()
         ranges = {name: vocabularies[name].append(new[name]) for name in vocabularies}
-        return NetworkPart.from_arrays(index, vocabularies, ranges, part.arrays())
+        ours = NetworkPart.from_arrays(index, vocabularies, ranges, part.arrays())
+        return ours.checked(self.num_features)
 
     def _left(self) -> Replay:
         """All there is, ready to change."""
