@@ -123,7 +123,7 @@ def _change(out: Path, step: Step, options: ChangeOptions) -> ChangeOutcome:
     trace: list[EpochReport] = []
     with folder.locked(options.wait):
         learner = Learner.load(out, device=options.device)
-        folder.remove_leftovers()
+        folder.clear_up()
 
         def watch(report: EpochReport) -> None:
             trace.append(report)

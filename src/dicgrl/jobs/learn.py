@@ -78,9 +78,11 @@ def learn_facts(
     at_most = EVALUATE[evaluate]
     with folder.locked(wait):
         learner = Learner.load(out, device=device)
-        folder.remove_leftovers()
+        folder.clear_up()
         about = about_stored(config, learner, out)
-        intake = learner.intake(facts, reading=reading)
+        told = reading is not None and bool(reading.format)  # of standard input: else it is lines
+        given = facts if told else given_facts(learner.task, facts)
+        intake = learner.intake(given, reading=reading)
         if not intake.is_empty or learner.trainer.weighs_repeats:
             results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most, message)
             return LearnOutcome(results, intake)

@@ -72,6 +72,17 @@ def write_results(path: Path, results: Mapping[str, Any]) -> None:
         write_json(path, results)
 
 
+def is_written(path: Path, results: Mapping[str, Any]) -> bool:
+    """Whether results.json says so already."""
+    if not path.is_file():
+        return False
+    try:
+        written = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return bool(written == json.loads(json.dumps(results)))
+
+
 def write_trace(
     path: Path,
     part: int,

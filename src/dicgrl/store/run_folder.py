@@ -44,7 +44,14 @@ from dicgrl.store.place import RunPlace
 from dicgrl.store.reading import read_state
 from dicgrl.store.records import StoredRun
 from dicgrl.store.released import ReleasedRun, is_released
-from dicgrl.store.results import MOST_PARTS, checked_results, results_of, write_results, write_trace
+from dicgrl.store.results import (
+    MOST_PARTS,
+    checked_results,
+    is_written,
+    results_of,
+    write_results,
+    write_trace,
+)
 from dicgrl.store.state import LearnerState
 from dicgrl.store.tensors import MissingError
 from dicgrl.store.update import Update, update_since
@@ -323,7 +330,7 @@ class RunFolder(RunPlace):
         """The stored run to change versions of; what is derived from them follows."""
         config = self.config()  # that there is one
         with self.locked(wait):
-            self.remove_leftovers()
+            self.clear_up()
             self._prepare(config)
             with self.writing() as run:
                 yield run
@@ -344,6 +351,19 @@ class RunFolder(RunPlace):
         write_results(self._results, commit.results or results_of(self.line()))
         if commit.trace or not commit.results or self._is_traced(known.version):
             write_trace(self._trace, known.changes - 1, commit.trace, self._whole_trace)
+
+    def clear_up(self) -> None:
+        """Remove what a killed process left, and write what it did not come to; nobody else writes.
+
+        The versions stay as they are.
+        """
+        self.remove_leftovers()
+        if os.path.lexists(self._database):
+            with self.writing():
+                pass
+            found = results_of(self.line())
+            if found and not is_written(self._results, found):
+                self._derive(Commit(results={}), Known(changes=self.num_parts()))
 
     def _is_traced(self, version: int) -> bool:
         with opened(self._database) as database:
