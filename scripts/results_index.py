@@ -306,6 +306,20 @@ def _effort(report: Report) -> list[Claim]:
     return [(claim, f"fresh {fresh} %, warm {warm} %")]
 
 
+def _forgetting(report: Report) -> list[Claim]:
+    rows = report["tables"][0]["rows"]
+    found = {row["model"]: row for row in rows if row["dataset"] == "films"}
+    if not found:
+        raise LookupError("no rows")
+    number = ", ".join(
+        f"{kind} {found['replaced'][kind]['hits@10']['mean']:.1f} beside "
+        f"{found['never'][kind]['hits@10']['mean']:.1f}"
+        for kind in ("removed", "kept", "added", "test")
+    )
+    claim = "What a model has that replaced wrong facts, beside one that never saw them"
+    return [(claim, f"H@10, films: {number}")]
+
+
 _CLAIMS: dict[tuple[str, str | None], Callable[[Report], list[Claim]]] = {
     ("table1", "best"): _parts_of_links,
     ("table1", "paper"): _parts_of_links_as_published,
@@ -322,4 +336,5 @@ _CLAIMS: dict[tuple[str, str | None], Callable[[Report], list[Claim]]] = {
     ("growth", "best"): _growth,
     ("growth-effort", "best"): _effort,
     ("ablation", "best"): _ablation,
+    ("forgetting", "best"): _forgetting,
 }

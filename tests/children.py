@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import signal
 import sys
+import traceback
 from functools import cache
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
+
+from tests.faults import Fault, inject
 
 
 @cache
@@ -34,16 +36,18 @@ def context() -> ForkServerContext:
     return server
 
 
-def start(output: Path, *words: str, die_at: int | None = None) -> ForkServerProcess:
+def start(
+    output: Path, *words: str, fault: Fault | None = None, pictures: bool = True
+) -> ForkServerProcess:
     """Begin `dicgrl` with the words; what it prints goes to a file.
 
     Args:
         output: The file.
         words: The command line.
-        die_at: Kill the process (SIGKILL, by itself) when it syncs a file for that time: files are
-            synced right before and right after they get their names.
+        fault: What goes wrong when it writes.
+        pictures: Whether curves are drawn, which takes half a second.
     """
-    child = context().Process(target=_main, args=(str(output), words, die_at))
+    child = context().Process(target=_main, args=(str(output), words, fault, pictures))
     child.start()
     return child
 
@@ -55,21 +59,14 @@ def ended(child: ForkServerProcess) -> int:
     return child.exitcode
 
 
-def _main(output: str, words: tuple[str, ...], die_at: int | None) -> None:
+def _main(output: str, words: tuple[str, ...], fault: Fault | None, pictures: bool) -> None:
     from dicgrl.cli import main
+    from dicgrl.report import curves
 
-    if die_at is not None:
-        synced = 0
-        sync = os.fsync
-
-        def counting(handle: int) -> None:
-            nonlocal synced
-            synced += 1
-            if synced == die_at:
-                os.kill(os.getpid(), signal.SIGKILL)
-            sync(handle)
-
-        os.fsync = counting
+    if not pictures:
+        curves.draw_curves = lambda *_: None
+    if fault is not None:
+        inject(fault)
     # Who starts the tests in the background lets them ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["dicgrl", *words]
@@ -78,4 +75,8 @@ def _main(output: str, words: tuple[str, ...], die_at: int | None) -> None:
         contextlib.redirect_stdout(file),
         contextlib.redirect_stderr(file),
     ):
-        main()
+        try:
+            main()
+        except Exception:  # for the log: the process prints it elsewhere
+            traceback.print_exc(file=file)
+            sys.exit(1)

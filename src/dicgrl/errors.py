@@ -1,9 +1,10 @@
 """The errors that a user can act on.
 
 Everything a user can put right (a damaged file, an unknown name) is a `UserError`: the command
-line prints its message alone and ends with exit code 2. Other failures that are nobody's mistake
-(a server that is away) are a `FailureError` and end with exit code 1. Data that is read, though it
-may not say what its owner meant, is a `DataWarning`, a model that learned nothing a `ModelWarning`.
+line prints its message alone and ends with exit code 2, or 3 where only somebody else is at work
+in a folder. Other failures that are nobody's mistake (a server that is away) are a `FailureError`
+and end with exit code 1. Data that is read, though it may not say what its owner meant, is a
+`DataWarning`, a model that learned nothing a `ModelWarning`.
 """
 
 from __future__ import annotations

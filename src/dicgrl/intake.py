@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from dicgrl.ask.names import Names
 from dicgrl.errors import DataWarning, UserError, shown
 from dicgrl.graph import SPLITS, Graph, Part, Stream
+from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import Triples
 from dicgrl.readers import NetworkFacts, Reading
 from dicgrl.tasks import Task
@@ -30,6 +33,7 @@ class Intake:
             of a stream is taken as it is.
         names: Readable names that came with the facts.
         given: How many facts there were: triples, or edges of a network.
+        given_part: All of them.
         known: How many of them are dropped because they were learned before.
         held_out: How many are dropped because the learner holds them out to measure with.
         named_alike: New labels that are readable names of known ones. They become something new;
@@ -41,6 +45,7 @@ class Intake:
     part: Part
     names: Mapping[str, str]
     given: int
+    given_part: Part
     known: int = 0
     held_out: int = 0
     named_alike: tuple[str, ...] = ()
@@ -84,14 +89,72 @@ def take_in(
         part = part.checked()
         says = any(len(getattr(part, split)) for split in SPLITS)
         repeated = begun and ours and says and graph is not None and graph.knows_all_of(part)
-        return Intake(part, found, given, is_repeated=repeated)
-    known = held_out = 0
+        return Intake(part, found, given, part, is_repeated=repeated)
+    known, held_out, whole = 0, 0, part
     if graph is not None and ours:
         part, known, held_out = graph.without_known(part)
         if begun and graph.knows_all_of(part):
-            return Intake(part, found, given, known, held_out, is_empty=True)
+            return Intake(part, found, given, whole, known, held_out, is_empty=True)
     alike = _named_alike(graph, names, part)
-    return Intake(part, found, given, known, held_out, alike)
+    return Intake(part, found, given, whole, known, held_out, alike)
+
+
+@dataclass(frozen=True, slots=True)
+class Retraction:
+    """What a learner makes of facts that it is to forget.
+
+    Attributes:
+        arrays: Those that it knows, as its graph takes them.
+        given: How many there were, each counted once.
+        known: How many of them it knows, to learn from or to measure with.
+    """
+
+    arrays: Mapping[str, IntArray]
+    given: int
+    known: int
+
+    @property
+    def unknown(self) -> int:
+        """How many are not known, and stay so."""
+        return self.given - self.known
+
+    def besides(self, graph: Graph, part: Part) -> Retraction:
+        """The same without the facts of a part, which are to stay.
+
+        Raises:
+            UserError: None is left.
+        """
+        stay, _ = graph.known_in(part)
+        arrays = {name: _without(rows, stay[name]) for name, rows in self.arrays.items()}
+        known = sum(map(len, arrays.values()))
+        if not known:
+            raise UserError("the new facts are the old ones: there is nothing to replace")
+        return replace(self, arrays=arrays, known=known)
+
+
+def find_facts(task: Task, graph: Graph, facts: Any) -> Retraction:
+    """Find facts among what a learner knows; nothing changes.
+
+    Args:
+        task: Says what facts are.
+        graph: The graph so far.
+        facts: What is to be forgotten; see `Facts`.
+
+    Raises:
+        UserError: None of them is known.
+    """
+    found = task.known_facts(facts, graph)
+    if found is None:
+        part, _ = _as_part(task, graph, facts, None)
+        if not isinstance(part, task.part_type):
+            raise UserError(f"these are no facts of a {task.graph_is}")
+        found = graph.known_in(part.checked())
+    arrays, given = found
+    known = sum(map(len, arrays.values()))
+    if not known:
+        few = "the fact is not" if given == 1 else f"none of the {given:,} facts is"
+        raise UserError(f"{few} known: there is nothing to forget")
+    return Retraction(arrays, given, known)
 
 
 def _as_part(
@@ -120,3 +183,10 @@ def _named_alike(graph: Graph | None, names: Names, part: Part) -> tuple[str, ..
         for label in labels
         if label in readable and not any(label in vocabulary for vocabulary in known)
     )
+
+
+def _without(rows: IntArray, others: IntArray) -> IntArray:
+    """Rows that are not among others; each of both is there once."""
+    every = np.concatenate([others, rows])
+    first = np.unique(every, axis=0, return_index=True)[1]
+    return rows[np.sort(first[first >= len(others)]) - len(others)]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,19 +14,20 @@ from typing_extensions import override
 
 from dicgrl.ask.asking import Asking, Prediction
 from dicgrl.ask.names import Names
-from dicgrl.ask.questions import Questions
 from dicgrl.ask.trust import examine, informed
 from dicgrl.common.devices import pick_device
 from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UserError
 from dicgrl.evaluation.continual import Evaluation, Tested, evaluation, evaluations
 from dicgrl.evaluation.part_report import PartReport
+from dicgrl.graph.change import LEARN, Change
 from dicgrl.intake import Facts, Intake, take_in
+from dicgrl.lifecycle import Lifecycle
 from dicgrl.readers import Reading
 from dicgrl.recipes import chosen_settings
+from dicgrl.saving import Saving
 from dicgrl.settings import Settings
-from dicgrl.store.run_folder import RunFolder
-from dicgrl.store.state import LearnerState
+from dicgrl.strategies.base import Learned
 from dicgrl.tasks import Task
 from dicgrl.trainers.measured import measure_tests
 from dicgrl.training import Positives
@@ -35,7 +36,7 @@ from dicgrl.training.loop import Monitor
 __all__ = ["Learner", "PartReport", "Prediction"]
 
 
-class Learner(Questions):
+class Learner(Lifecycle, Saving):
     """Keeps a graph embedding fresh while the graph grows.
 
     Args:
@@ -80,7 +81,7 @@ class Learner(Questions):
         self.seed = whole_number("seed", seed, 0, (1 << 32) - 1)
         self._names = Names(names)
         self.identity = secrets.token_hex(8)
-        self.stored: dict[Path, int] = {}  # how many of its parts lie in a folder
+        self.stored = {}
         self.trainer = self.task.trainer(self.settings, self.seed, pick_device(device))
         self.strategy = self.settings.make_strategy()
         self.reports: list[PartReport] = []
@@ -89,6 +90,7 @@ class Learner(Questions):
         self.retention: list[float | None] = []
         self.first_answers: torch.Tensor | None = None
         self._half_learned = False
+        self._at_work: int | None = None  # the thread that is learning
 
     def __repr__(self) -> str:
         kinds = self.task.part_type.vocabularies
@@ -158,9 +160,10 @@ class Learner(Questions):
             probe_at_most: As `at_most` of `evaluate`; the part takes its share.
             monitor: Told about every epoch.
 
-        Facts that are known already are left out; where nothing else is given, there is no new
-        part and the report is empty. When learning fails (it diverges, or is interrupted), the
-        learner is of no further use: continue with the one that was saved before.
+        Facts that are known already are left out, or noted where they weigh in learning
+        (`weighting`); where nothing else is given, there is no new part and the report is empty.
+        When learning fails (it diverges, or is interrupted), the learner is of no further use:
+        continue with the one that was saved before.
         """
         if isinstance(facts, Intake):  # whoever made it has looked at it
             arrived = facts
@@ -169,47 +172,28 @@ class Learner(Questions):
             arrived = self.intake(facts, reading=reading)
             arrived.warn(self.num_parts)
         named = Names(arrived.names) | Names(names)
+        if arrived.is_empty and self.trainer.weighs_repeats:
+            return self.undergo(Change(LEARN), Learned, named, given=arrived.given_part)
         if arrived.is_empty:
             self.names.update(named)
             return PartReport(self.trainer.newest, 0.0, 0, positives={"new": 0, "old": 0})
         if not self.num_parts and not len(arrived.part.train):  # it would waste a first part
             raise UserError("the first part holds no training examples: there is nothing to learn")
         before = (lambda: self._probe(probe_at_most)) if probe else None
-        return self._learn(arrived, named, before, monitor)
 
-    def _learn(
-        self,
-        arrived: Intake,
-        named: Names,
-        probe: Callable[[], float | None] | None,
-        monitor: Monitor | None,
-    ) -> PartReport:
-        trainer = self.trainer
-        started = time.perf_counter()
-        self._half_learned = True
-        try:
-            trainer.take(arrived.part)
-        except UserError:  # refused before anything changed
-            self._half_learned = False
-            raise
-        self.names.update(named)
-        self.strategy.prepare(trainer)
-        took = time.perf_counter() - started
-        before = probe() if probe and trainer.newest else None
-        foreseen = self._asking().foresee()
-        started = time.perf_counter()
-        learned = self.strategy.learn(trainer, monitor)
-        if trainer.device.type == "cuda":
-            torch.cuda.synchronize(trainer.device)
-        took += time.perf_counter() - started
-        self._half_learned = False
-        report = learned.report(trainer, took)
-        self.reports.append(report)
-        self.before.append(before)
-        self.tests.append([])
-        self.retention.append(None)
-        examine(self._asking(), self.reports, foreseen, level=2)
-        return report
+        def learn() -> Learned:
+            return self.strategy.learn(self.trainer, monitor)
+
+        change = Change(LEARN, arrived.part)
+        return self.undergo(change, learn, named, before, arrived.given_part)
+
+    @override
+    def _foresee(self) -> Mapping[str, Any]:
+        return self._asking().foresee()
+
+    @override
+    def _examine(self, foreseen: Mapping[str, Any]) -> None:
+        examine(self._asking(), self.reports, foreseen, level=4)
 
     def evaluate(self, *, at_most: int = 0) -> Evaluation:
         """Measure on the test sets of all parts so far.
@@ -223,7 +207,7 @@ class Learner(Questions):
         started = time.perf_counter()
         found = measure_tests(self.trainer, whole_number("at_most", at_most, 0))
         if found and found[0].part == 0:
-            if self.num_parts == 1:
+            if len(self.reports) == 1:
                 self.first_answers = found[0].answered
             self.retention[-1] = found[0].retained(self.first_answers)
         self.tests[-1] = [measured.tested() for measured in found]
@@ -233,22 +217,33 @@ class Learner(Questions):
         return self.evaluation()
 
     def evaluation(self, parts: int | None = None) -> Evaluation:
-        """What `evaluate` found after that many parts; after all of them unless given.
+        """What `evaluate` found after that many changes; after all of them unless given.
+
+        Where facts only arrived, each change is a part.
 
         Raises:
-            UserError: So many parts were not learned.
+            UserError: So many did not happen.
         """
         self.check_learned()
         most = len(self.reports)
         parts = most if parts is None else whole_number("parts", parts, 1, most)
         return evaluation(
-            self.trainer.metric, self.tests[:parts], self.before[:parts], self.retention[parts - 1]
+            self.trainer.metric,
+            self.tests[:parts],
+            self.before[:parts],
+            self.retention[parts - 1],
+            self._newest[:parts],
         )
 
     def evaluations(self) -> list[Evaluation]:
         """What `evaluate` found after each part, the first one first."""
         self.check_learned()
-        return list(evaluations(self.trainer.metric, self.tests, self.before, self.retention))
+        metric = self.trainer.metric
+        return list(evaluations(metric, self.tests, self.before, self.retention, self._newest))
+
+    @property
+    def _newest(self) -> list[int]:
+        return [report.part for report in self.reports]
 
     @property
     @override
@@ -287,100 +282,19 @@ class Learner(Questions):
             self.reports[0].positives = asdict(Positives(**counted) + strategy.besides)
         return self
 
-    def save(
-        self,
-        folder: str | Path,
-        *,
-        keep: str | None = None,
-        about: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write the learner to a folder; see `dicgrl.store.run_folder`.
-
-        Args:
-            folder: Where to; a folder that holds this learner's earlier parts, or none.
-            keep: Whose models stay in the folder: of all parts ("all"), or of the last ("last");
-                unless given, as the folder was begun, and all in a new one.
-            about: Further values for the configuration of a new folder, such as the dataset.
-
-        Raises:
-            BusyError: Another process is writing to the folder.
-            UserError: The folder holds another learner, folders of runs or a damaged run, or is a
-                file; or the last part was not learned to its end.
-        """
-        self.check_usable()
-        place = Path(folder).resolve()
-        known = self.stored.get(place, 0)
-        RunFolder(folder).save(self.state(), about=about, keep=keep, known=known)
-        self.stored[place] = self.num_parts
-
-    def state(self) -> LearnerState:
-        """All that there is to save, as plain values."""
-        return LearnerState(
-            identity=self.identity,
-            model_name=self.settings.model,
-            strategy_name=self.settings.strategy,
-            seed=self.seed,
-            settings=self.settings.as_dict(),
-            protocol=self.strategy.describe_protocol(self.trainer),
-            names=self.names,
-            history=self.trainer.history,
-            model=self.trainer.model if self.num_parts else None,
-            strategy=self.strategy.state(),
-            reports=[asdict(report) for report in self.reports],
-            tests=self.tests,
-            before=self.before,
-            retention=self.retention,
-            first_answers=self.first_answers,
-        )
-
-    @classmethod
-    def load(cls, folder: str | Path, *, device: str | torch.device = "auto") -> Learner:
-        """Read back a learner that was saved.
-
-        Raises:
-            DataError: The folder is damaged or not a learner of this package.
-        """
-        place = pick_device(device)  # a mistake there is not the folder's
-        run = RunFolder(folder)
-        config = run.config()
-        try:  # before anything large is read
-            settings = Settings.from_dict(config["settings"])
-            learner = cls(settings=settings, seed=config["seed"], device=place)
-            learner.identity = config["identity"]
-        except (KeyError, TypeError, UserError) as error:
-            raise run.misfit(error) from error
-        state = run.load(place, learner.identity)
-        try:
-            learner._recall(state)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise run.damage(error) from error
-        learner.stored[Path(folder).resolve()] = learner.num_parts
-        return learner
-
-    def _recall(self, state: LearnerState) -> None:
-        """Become what was saved."""
-        self.names = Names(state.names)
-        if state.model is None:
-            return
-        self.trainer.recall(state.history, state.model)
-        self.reports = [PartReport(**report) for report in state.reports]
-        self.tests = list(state.tests)
-        self.before = list(state.before)
-        self.retention = list(state.retention)
-        self.first_answers = state.first_answers
-        self.strategy.restore(dict(state.strategy))
-
+    @override
     def check_usable(self) -> None:
-        """Refuse to go on after a part that was learned by half.
-
-        Raises:
-            UserError: The last call of `learn` failed.
-        """
-        if self._half_learned:
+        if not self._half_learned:
+            return
+        if self._at_work not in (None, threading.get_ident()):
             raise UserError(
-                f"part {self.trainer.newest} was not learned to its end; load the learner that was "
-                "saved before it"
+                f"another thread is learning part {self.trainer.newest}; ask when it has ended, or "
+                "ask a learner of your own that was loaded from what it saves"
             )
+        raise UserError(
+            f"part {self.trainer.newest} was not learned to its end; load the learner that was "
+            "saved before it"
+        )
 
     def check_learned(self) -> None:
         """Refuse a learner that cannot answer: it has learned nothing, or a part not to its end.

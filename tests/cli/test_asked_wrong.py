@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.helpers import DICGRL, Cli, refused
+from tests.stores import edited
 
 pytestmark = pytest.mark.usefixtures("trained_runs_here")
 
@@ -99,20 +100,30 @@ def test_a_wrong_question_is_one_message(cli: Cli, name: str) -> None:
     [
         (verb, name)
         for verb in ("predict", "score", "export", "explain", "run")
-        for name in ("config.json", "part-1/report.json", "part-2/model.safetensors")
+        for name in ("configuration", "report", "tensors")
     ]
-    + [("compare", "config.json")],  # which reads the results alone
+    + [(verb, name) for verb in ("compare", "info") for name in ("configuration", "report")],
 )
 def test_a_damaged_run_is_refused_by_every_command(cli: Cli, verb: str, name: str) -> None:
-    damaged = Path(shutil.copytree("divided/", "damaged")) / name
-    content = bytearray(damaged.read_bytes())
-    content[len(content) // 2] ^= 4
-    damaged.write_bytes(content)
+    shutil.copytree("divided/", "damaged")
+    if name == "tensors":
+        for path in Path("damaged/tensors").iterdir():
+            content = bytearray(path.read_bytes())
+            content[len(content) // 2] ^= 4
+            path.write_bytes(content)
+    else:  # one digit more
+        table, column = {"configuration": ("about", "config"), "report": ("versions", "report")}[
+            name
+        ]
+        with edited("damaged") as database:
+            text = f"replace({column}, ':0', ':10')"
+            database.connection.execute(f"UPDATE {table} SET {column} = {text}")
     words = {
         "predict": ("predict", "damaged", "--head", "e1", "--relation", "plus 1"),
         "score": ("score", "damaged", "ring/0/test.txt"),
         "export": ("export", "damaged", "--to", "never"),
         "explain": ("explain", "damaged", "--triple", "e1", "plus 1", "e2"),
+        "info": ("info", "damaged"),
         "compare": ("compare", "damaged", "--out", "never.png"),
         "run": ("run", "ring", *DICGRL, "--out", "damaged", "--resume"),
     }[verb]

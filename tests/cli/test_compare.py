@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.cli.helpers import LINKS, NODES, Cli, refused
+from tests.stores import edited
 from tests.tiny import (
     learner_of,
     taught,
@@ -35,10 +37,21 @@ def test_compare_makes_a_table_and_a_picture(cli: Cli, ending: str, begins: byte
 
 def test_compare_needs_results(cli: Cli) -> None:
     shutil.copytree("plain/", "half")
-    Path("half/results.json").unlink()
+    with edited("half") as database:
+        for row in list(database.rows("versions")):
+            database.insert("versions", **(row | {"results": None}))
     refused(cli("compare", "half"), "half", "no results yet", "--resume")
-    Path("half/results.json").write_text("{")
-    refused(cli("compare", "half"), "results.json", "damaged")
+
+
+def test_compare_does_not_believe_what_was_altered(cli: Cli) -> None:
+    shutil.copytree("plain/", "altered")
+    path = Path("altered/results.json")
+    path.write_text(re.sub(r'"mrr": 0\.\d', '"mrr": 0.9', path.read_text()))  # made from the store
+    assert cli("compare", "altered", "--json").out == cli("compare", "plain", "--json").out
+    with edited("altered") as database:
+        text = """replace(results, '"mrr":0.', '"mrr":0.9')"""
+        database.connection.execute(f"UPDATE versions SET results = {text}")
+    refused(cli("compare", "altered"), "altered", "damaged", "checksum")
 
 
 def test_compare_says_how_a_run_that_was_saved_from_python_gets_results(cli: Cli) -> None:

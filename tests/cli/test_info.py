@@ -12,6 +12,7 @@ from dicgrl import (
     Learner,
 )
 from tests.cli.helpers import Cli, refused
+from tests.stores import edited
 
 pytestmark = pytest.mark.usefixtures("trained_runs_here")
 
@@ -46,8 +47,9 @@ def test_info_says_what_a_run_is_and_what_its_parts_brought(run: str, cli: Cli) 
 def test_info_on_what_is_no_run(cli: Cli) -> None:
     refused(cli("info", "ring"), "no run here")
     shutil.copytree("plain", "damaged")
-    (Path("damaged") / "part-1" / "labels.json").write_text("[]", encoding="utf-8")
-    refused(cli("info", "damaged"), "part-1", "damaged")
+    with edited("damaged") as database:
+        database.connection.execute("UPDATE versions SET report = '[]' WHERE number = 2")
+    refused(cli("info", "damaged"), "damaged")
 
 
 def test_info_on_a_run_that_python_saved(cli: Cli) -> None:

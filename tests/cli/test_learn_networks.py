@@ -17,6 +17,7 @@ from dicgrl import (
 )
 from tests.cli.helpers import Cli, refused
 from tests.runs import files_in, measured
+from tests.stores import assert_same_stores, stored
 
 pytestmark = pytest.mark.usefixtures("trained_runs_here")
 
@@ -79,12 +80,10 @@ def test_a_network_that_grows_is_that_of_one_go(cli: Cli, layout: Callable[[Path
     assert (outcome.code, outcome.err) == (0, "")
     whole = json.loads(Path("nodes/results.json").read_text())
     assert measured(json.loads(outcome.out))["parts"] == measured(whole)["parts"]
-    for name in ("data.safetensors", "labels.json", "model.safetensors", "strategy.safetensors"):
-        assert Path("mine/part-2", name).read_bytes() == Path("nodes/part-2", name).read_bytes()
-    assert json.loads(Path("mine/part-2/labels.json").read_text()) == {
-        "nodes": [f"n{i}" for i in range(32, 40)],
-        "classes": ["green"],
-    }
+    assert_same_stores(Path("mine"), Path("nodes"))
+    with stored("mine") as store:
+        labels = store.content(store.versions()[-1])[1]["part"]
+    assert labels == {"nodes": [f"n{i}" for i in range(32, 40)], "classes": ["green"]}
     mine, nodes = (Learner.load(run, device="cpu").trainer.graph for run in ("mine", "nodes"))
     assert isinstance(mine, NetworkGraph) and isinstance(nodes, NetworkGraph)
     assert mine.nodes == nodes.nodes and mine.classes == nodes.classes

@@ -14,6 +14,7 @@ from dicgrl import (
 )
 from tests.cli.helpers import DICGRL, LINKS, NODES, Cli, refused
 from tests.runs import measured
+from tests.stores import FILES
 
 pytestmark = pytest.mark.usefixtures("trained_runs_here")
 
@@ -34,17 +35,10 @@ def test_a_run_prints_a_table_after_every_part(cli: Cli) -> None:
     for heading in ("MRR", "H@1", "H@3", "H@10", "count"):
         assert heading in tables[0]
     assert "run/curves.png" in out
-    (names,) = Path("run").glob("names-*.json")
     assert {path.name for path in Path("run").iterdir()} == {
-        "config.json",
-        names.name,
-        "results.json",
-        "trace.jsonl",
+        *FILES,
         "curves.png",
         "reliability.png",
-        "part-0",
-        "part-1",
-        "part-2",
     }
     for picture in ("curves.png", "reliability.png"):
         assert (Path("run") / picture).read_bytes().startswith(b"\x89PNG")

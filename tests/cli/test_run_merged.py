@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 import torch
 
+from dicgrl import Learner
 from dicgrl.store.checkpoint import load_model
 from tests.cli.helpers import Cli, Outcome, command, refused
+from tests.stores import FILES
 
 SMALL = ("--device", "cpu", "--set", "dim=8", "--set", "epochs=4", "--set", "validate_every=2")
 SHARES = {"mrr", "hits@1", "hits@3", "hits@10"}
 METRICS = SHARES | {f"{name}_others" for name in SHARES} | {"mean_rank"}
-FILES = {"config.json", "trace.jsonl", "results.json", "part-0"}
 COUNT = {"train": 52, "valid": 4, "test": 4}
 
 
@@ -54,7 +55,7 @@ def test_a_run_prints_what_it_writes() -> None:
     assert {path.name for path in out.iterdir()} == FILES
     assert json.loads((out / "results.json").read_text(encoding="utf-8")) == results
     assert len((out / "trace.jsonl").read_text(encoding="utf-8").splitlines()) == 4
-    model, _ = load_model(out / "part-0")
+    model = Learner.load(out, device="cpu").trainer.model
     assert (model.num_entities, model.num_relations) == (20, 3)
 
     assert (results["dataset"], results["task"]) == ("ring", "link-prediction")
@@ -165,7 +166,7 @@ def test_a_run_that_diverges_ends_with_1_and_keeps_the_last_good_model(merged: C
     where = "not finite at step 2 (epoch 2)"
     refused(outcome, "training diverged", where, "last good weights", code=1)
     out = Path("runs/wild")
-    kept = {"config.json", "trace.jsonl", "model.json", "model.safetensors"}
+    kept = {"store.sqlite", "trace.jsonl", "model.json", "model.safetensors"}
     assert {path.name for path in out.iterdir()} == kept
     model, _ = load_model(out)
     assert model.num_entities == 20
@@ -204,7 +205,7 @@ def test_a_run_on_a_network_prints_what_it_writes(merged_nodes: Cli) -> None:
     assert set(results["test"]) == {"accuracy"}
     for split in ("validation", "test"):
         assert 0 <= results[split]["accuracy"] <= 1
-    model, _ = load_model(out / "part-0")
+    model = Learner.load(out, device="cpu").trainer.model
     assert model.num_classes == 2 and model.configuration()["num_features"] == 2
 
 

@@ -23,8 +23,10 @@ from dicgrl.models import KnowledgeModel
 from dicgrl.recipes import Recipe
 from dicgrl.settings import Settings
 from dicgrl.store.checkpoint import load_model
+from dicgrl.store.run_folder import RunFolder
 from dicgrl.trainers import LinkTrainer
 from dicgrl.training import DivergedError, EpochReport
+from tests.stores import FILES
 
 SMALL: dict[str, Any] = {
     "dim": 8,
@@ -67,12 +69,7 @@ def test_a_run_leaves_its_files_and_a_model_that_scores_the_same(
     recipe = recipe_of(**changes)
     heard: list[EpochReport] = []
     results = run(stream, recipe, seed=3, out=out, monitor=heard.append)
-    assert {path.name for path in out.iterdir()} == {
-        "config.json",
-        "trace.jsonl",
-        "results.json",
-        "part-0",
-    }
+    assert {path.name for path in out.iterdir()} == FILES
     assert json.loads((out / "results.json").read_text()) == json.loads(json.dumps(results))
     trace = [json.loads(line) for line in (out / "trace.jsonl").read_text().splitlines()]
     assert [line["epoch"] for line in trace] == [1, 2, 3, 4] == [entry.epoch for entry in heard]
@@ -115,7 +112,7 @@ def test_results_say_what_was_done(stream: KnowledgeStream, tmp_path: Path) -> N
         assert set(results[split]) == shares | others | {"mean_rank"}
         assert 0 < results[split]["mrr"] <= 1
     assert set(results["protocol"]) == {"ranking", "candidates", "others", "negatives", "selection"}
-    config = json.loads((tmp_path / "config.json").read_text())
+    config = RunFolder(tmp_path).config()
     for key in ("dataset", "task", "model", "recipe", "setting", "seed", "settings", "protocol"):
         assert config[key] == results[key]
 
@@ -192,7 +189,7 @@ def test_a_run_that_diverges_leaves_the_last_good_model(
     with pytest.raises(DivergedError, match=r"not finite at step \d+"):
         run(stream, recipe_of(**changes), out=tmp_path)
     assert not (tmp_path / "results.json").exists()
-    assert (tmp_path / "config.json").exists() and (tmp_path / "trace.jsonl").exists()
+    assert (tmp_path / "store.sqlite").exists() and (tmp_path / "trace.jsonl").exists()
     model, _ = load_model(tmp_path)
     assert model.num_entities == stream.merged()[0].num_entities
     for table in model.tables().values():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import json
+import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +19,8 @@ from dicgrl.jobs.learn import learn_facts
 from dicgrl.jobs.stream import OnEpoch
 from dicgrl.readers import read_stream
 from dicgrl.store.run_folder import RunFolder
-from dicgrl.store.sealed import write_sealed
 from tests.runs import measured, read_json, recipe_of, run, unchanged
+from tests.stores import assert_same_stores, change_config, edited, kept
 from tests.tiny import (
     STRATEGIES,
     circles,
@@ -50,10 +51,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_numbers(
     again = run(stream, recipe, out=tmp_path / "run", resume=True)
     assert measured(again) == measured(whole)
     assert measured(read_json(tmp_path / "run" / "results.json")) == measured(whole)
-    for name in ("part-0", "part-1", "part-2"):
-        for file in ("model.safetensors", "strategy.safetensors", "data.safetensors"):
-            one, other = (tmp_path / place / name / file for place in ("run", "whole"))
-            assert one.read_bytes() == other.read_bytes()
+    assert_same_stores(tmp_path / "run", tmp_path / "whole")
 
 
 def test_resume_begins_where_there_is_nothing(tmp_path: Path) -> None:
@@ -74,11 +72,8 @@ def test_a_stream_that_grew_since_is_gone_on_with(tmp_path: Path) -> None:
 def test_a_run_from_before_a_setting_existed_is_resumed_with_its_default(tmp_path: Path) -> None:
     recipe = recipe_of("links", "dicgrl", weighting="even", shield_rank=0)
     run(ring()[:1], recipe, out=tmp_path)
-    config = read_json(tmp_path / "config.json")
     for name in ("weighting", "shield_rank"):
-        del config["settings"][name]
-    del config["sha256"]
-    write_sealed(tmp_path / "config.json", config)
+        change_config(tmp_path, lambda config, name=name: config["settings"].pop(name))
     grown = run(ring(), recipe, out=tmp_path, resume=True)
     assert measured(grown) == measured(run(ring(), recipe))
     other = recipe_of("links", "dicgrl", weighting="even", shield_rank=4)
@@ -108,64 +103,66 @@ def test_a_run_is_not_gone_on_with_when_its_data_changed(
 
 
 def test_leftovers_of_a_killed_run_are_removed(begun: Path) -> None:
-    left = begun / ".part-2.0123456789abcdef"
-    shutil.copytree(begun / "part-1", left)
+    (begun / ".part-2.0123456789abcdef").mkdir()
+    (begun / ".part-2.0123456789abcdef" / "half").write_text("half")
+    (begun / "tensors" / ".3.delta.0123456789abcdef").write_text("half")
+    (begun / "tensors" / "3.delta.0123456789abcdef.safetensors").write_text("of no version")
+    (begun / ".store.sqlite.0123456789abcdef-wal").write_text("half")
     (begun / ".results.json.0123456789abcdef").write_text("half")
     (begun / ".mine").write_text("a user's own")
     run(ring(), recipe_of("links"), out=begun, resume=True)
     assert [path.name for path in begun.glob(".*")] == [".mine"]
+    assert kept(begun) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("resume", [True, False])
-def test_parts_without_their_configuration_are_left_as_they_are(begun: Path, resume: bool) -> None:
-    (begun / "config.json").unlink()
+def test_tensors_without_their_database_are_left_as_they_are(begun: Path, resume: bool) -> None:
+    (begun / "store.sqlite").unlink()
     epochs: list[int] = []
     unchanged(
         begun,
-        "config.json is missing",
+        "store.sqlite is missing",
         resume=resume,
         on_epoch=lambda part, _: epochs.append(part),
     )
     assert not epochs
 
 
-def test_the_newest_part_does_not_get_lost_in_silence(begun: Path, tmp_path: Path) -> None:
-    """A part is written before its results: whoever is killed leaves no such folder."""
+def test_the_newest_version_does_not_get_lost_in_silence(begun: Path, tmp_path: Path) -> None:
     facts = tmp_path / "facts.tsv"
     facts.write_text("e1\tlikes\te2\n")
-    whole = run(ring()[:2], recipe_of("links"))
-    shutil.rmtree(begun / "part-1")
-    missing = r"part-1: damaged run: this part is missing, results\.json knows 2"
+    with edited(begun) as database:
+        database.connection.execute("DELETE FROM versions WHERE number = 2")
     for use in (
         lambda: Learner.load(begun, device="cpu"),
         RunFolder(begun).overview,
         RunFolder(begun).results,
         lambda: learn_facts(begun, facts, device="cpu"),
     ):
-        with pytest.raises(DataError, match=missing):
+        with pytest.raises(DataError, match=r"versions are missing: there were 2"):
             use()
-    unchanged(begun, "part-1", "missing")
-    (begun / "results.json").unlink()  # as the message says
-    assert Learner.load(begun, device="cpu").num_parts == 1
-    again = run(ring()[:2], recipe_of("links"), out=begun, resume=True)
-    assert measured(again) == measured(whole)
+    unchanged(begun, "missing")
 
 
-@pytest.mark.parametrize("keep", ["all", "last"])
-def test_results_that_know_less_than_there_is_are_no_damage(begun: Path, keep: str) -> None:
-    """As where a process is killed after a part and before its results."""
-    before = (begun / "results.json").read_bytes()
-    run(ring(), recipe_of("links"), out=begun, resume=True, keep=keep)
-    for content in (before, b"{", b'{"parts": 3}'):
+def test_results_are_written_and_never_read_back(begun: Path) -> None:
+    """Whatever becomes of the file, also where a process is killed before it writes it."""
+    told = RunFolder(begun).results()
+    for content in (b"", b"{", b'{"parts": [{}, {}, {}]}', b'{"parts": 3}'):
         (begun / "results.json").write_bytes(content)
-        assert Learner.load(begun, device="cpu").num_parts == 3
+        assert Learner.load(begun, device="cpu").num_parts == 2
+        assert RunFolder(begun).results() == told
     (begun / "results.json").unlink()
-    assert Learner.load(begun, device="cpu").num_parts == 3
+    os.mkfifo(begun / "results.json")  # who reads it waits for ever
+    assert Learner.load(begun, device="cpu").num_parts == 2
+    again = run(ring(), recipe_of("links"), out=begun, resume=True)
+    assert read_json(begun / "results.json") == json.loads(json.dumps(again))
 
 
 def test_damaged_parts_are_not_gone_on_with(begun: Path) -> None:
-    path = begun / "part-1" / "data.safetensors"
-    path.write_bytes(path.read_bytes()[:-1] + b"\x07")
+    with edited(begun) as database:
+        row = next(database.rows("arrays", "WHERE name = 'train'"))
+        changed = row["data"][:-1] + b"\x07"
+        database.connection.execute("UPDATE arrays SET data = ? WHERE name = 'train'", (changed,))
     with pytest.raises(DataError, match="checksum"):
         run(ring(), recipe_of("links"), out=begun, resume=True)
 

@@ -16,6 +16,7 @@ from dicgrl import (
 from dicgrl.jobs.learn import learn_facts
 from dicgrl.jobs.results import results_of
 from tests.runs import measured, read_json, recipe_of, run
+from tests.stores import FILES, kept
 from tests.tiny import (
     learner_of,
     ring,
@@ -103,7 +104,7 @@ def test_a_run_is_told_part_by_part_and_epoch_by_epoch(tmp_path: Path) -> None:
     assert [(line["part"], line["epoch"]) for line in traced] == epochs
     assert all(line["loss"] > 0 and 0 <= line["validation"] <= 1 for line in traced)
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"config.json", "results.json", "trace.jsonl", "part-0", "part-1", "part-2"}
+    assert names == FILES
 
 
 def test_results_read_every_test_as_often_however_many_parts_follow() -> None:
@@ -151,24 +152,16 @@ def test_test_sets_may_come_late_or_not_with_every_part() -> None:
     assert results["forgetting"] is not None and results["retention"] is None
 
 
-def models(folder: Path) -> list[str]:
-    """The parts that have a model in a run folder."""
-    for name in ("model.json", "strategy.safetensors"):
-        beside = {path.parent for path in folder.glob(f"part-*/{name}")}
-        assert beside == {path.parent for path in folder.glob("part-*/model.safetensors")}
-    return sorted(path.parent.name for path in folder.glob("part-*/model.safetensors"))
-
-
 @pytest.mark.parametrize(("kind", "strategy"), [("links", "dicgrl"), ("nodes", "ewc")])
 def test_the_last_model_is_enough(kind: str, strategy: str, tmp_path: Path) -> None:
     stream, recipe, out = stream_of(kind), recipe_of(kind, strategy), tmp_path / "run"
     everything = run(stream, recipe, out=tmp_path / "all")
-    assert models(tmp_path / "all") == ["part-0", "part-1", "part-2"]
+    assert kept(tmp_path / "all") == [1, 2, 3]
     for parts in (1, 2):
         run(stream[:parts], recipe, out=out, resume=True, keep="last")
-        assert models(out) == [f"part-{parts - 1}"]
+        assert kept(out) == [parts]
     again = run(stream, recipe, out=out, resume=True)  # as it was begun
-    assert models(out) == ["part-2"]
+    assert kept(out) == [3]
     assert measured(again) == measured(everything)
     assert measured(read_json(out / "results.json")) == measured(everything)
     one, other = (Learner.load(place, device="cpu") for place in (out, tmp_path / "all"))
@@ -177,7 +170,7 @@ def test_the_last_model_is_enough(kind: str, strategy: str, tmp_path: Path) -> N
         assert one.predict("e1", "plus 1") == other.predict("e1", "plus 1")
     # One may change one's mind, either way.
     run(stream, recipe, out=tmp_path / "all", resume=True, keep="last")
-    assert models(tmp_path / "all") == ["part-2"]
+    assert kept(tmp_path / "all") == [3]
     assert Learner.load(tmp_path / "all", device="cpu").num_parts == 3
 
 
@@ -186,12 +179,12 @@ def test_facts_that_arrive_later_keep_as_the_run_did(tmp_path: Path) -> None:
     facts.write_text("e1\tlikes\te2\n")
     run(ring(), recipe_of("links"), out=tmp_path / "run", keep="last")
     learn_facts(tmp_path / "run", facts, device="cpu")
-    assert models(tmp_path / "run") == ["part-3"]
+    assert kept(tmp_path / "run") == [4]
     facts.write_text("e2\tlikes\te1\n")
     learn_facts(tmp_path / "run", facts, device="cpu", keep="all")
-    assert models(tmp_path / "run") == ["part-3", "part-4"]
+    assert kept(tmp_path / "run") == [4, 5]
     facts.write_text("e1\tlikes\te3\n")
     results = learn_facts(tmp_path / "run", facts, device="cpu").results
-    assert models(tmp_path / "run") == ["part-5"] and len(results["parts"]) == 6
+    assert kept(tmp_path / "run") == [6] and len(results["parts"]) == 6
     with pytest.raises(UserError, match="unknown keep 'lst'; did you mean 'last'"):
         learn_facts(tmp_path / "run", facts, device="cpu", keep="lst")

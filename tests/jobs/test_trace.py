@@ -1,4 +1,4 @@
-"""The trace of a run, added to and mended."""
+"""The trace beside a run is made from the store, and mended from it."""
 
 from __future__ import annotations
 
@@ -7,56 +7,36 @@ from pathlib import Path
 
 import pytest
 
-from dicgrl.errors import DataError
-from dicgrl.jobs.learn import learn_facts
-from dicgrl.store.run_folder import RunFolder
-from dicgrl.training import EpochReport
-from tests.runs import recipe_of, run, unchanged
+from tests.runs import recipe_of, run
 from tests.tiny import ring
 
 
-def test_a_trace_is_added_to_and_replaced_only_where_lines_are_dropped(tmp_path: Path) -> None:
-    path, reports = tmp_path / "trace.jsonl", [EpochReport(1, 0.5, 10.0), EpochReport(2, 0.4, 9.0)]
-    RunFolder(tmp_path).append_trace(0, reports)
-    file = path.stat().st_ino
-    for part in (1, 2):
-        RunFolder(tmp_path).append_trace(part, reports)
-    assert path.stat().st_ino == file
-    whole = path.read_bytes()
-    RunFolder(tmp_path).append_trace(2, reports)
-    assert path.stat().st_ino != file and path.read_bytes() == whole
-    parts = [json.loads(line)["part"] for line in whole.splitlines()]
-    assert parts == [0, 0, 1, 1, 2, 2]
-
-
-def test_a_trace_that_was_not_written_to_its_end_is_gone_on_with(tmp_path: Path) -> None:
-    path, reports = tmp_path / "trace.jsonl", [EpochReport(1, 0.5, 10.0), EpochReport(2, 0.4, 9.0)]
-    RunFolder(tmp_path).append_trace(0, reports)
-    saved = len(path.read_bytes())
-    RunFolder(tmp_path).append_trace(1, reports)
-    whole = path.read_bytes()
-    for length in range(saved, len(whole)):
-        path.write_bytes(whole[:length])
-        RunFolder(tmp_path).check_new(resume=True)
-        RunFolder(tmp_path).append_trace(1, reports)
-        assert path.read_bytes() == whole
-
-
-def test_a_damaged_trace_is_found_before_anything_is_learned(begun: Path) -> None:
+def test_a_trace_is_added_to(begun: Path) -> None:
     path = begun / "trace.jsonl"
-    whole = path.read_bytes()
-    for content in (b"\xff", b"[]\n", b'{"part": 0', whole[:-5] + b"\x00" + whole[-4:]):
-        path.write_bytes(content)
-        unchanged(begun, "trace.jsonl", "damaged")
-    path.unlink()
+    before, file = path.read_bytes(), path.stat().st_ino
     run(ring(), recipe_of("links"), out=begun, resume=True)
+    assert path.stat().st_ino == file and path.read_bytes().startswith(before)
+    parts = [json.loads(line)["part"] for line in path.read_bytes().splitlines()]
+    assert parts == [0] * 3 + [1] * 3 + [2] * 3
 
 
-def test_facts_are_not_learned_beside_a_damaged_trace(begun: Path, tmp_path: Path) -> None:
-    facts = tmp_path / "facts.tsv"
-    facts.write_text("e1\tlikes\te2\n")
-    (begun / "trace.jsonl").write_text('{"part": 0')
-    epochs: list[int] = []
-    with pytest.raises(DataError, match=r"trace\.jsonl: damaged"):
-        learn_facts(begun, facts, device="cpu", on_epoch=lambda part, _: epochs.append(part))
-    assert not epochs and not (begun / "part-2").exists()
+@pytest.mark.parametrize("damage", [b"", b"\xff", b"[]\n", b'{"part": 0', None])
+def test_a_trace_that_is_not_what_it_should_be_is_made_again(
+    begun: Path, damage: bytes | None
+) -> None:
+    path = begun / "trace.jsonl"
+    before = path.read_bytes()
+    if damage is None:
+        path.unlink()
+    else:
+        path.write_bytes(damage)
+    run(ring(), recipe_of("links"), out=begun, resume=True)
+    assert path.read_bytes().startswith(before)
+
+
+def test_a_trace_that_was_not_written_to_its_end_is_made_again(begun: Path) -> None:
+    path = begun / "trace.jsonl"
+    before = path.read_bytes()
+    path.write_bytes(before[:-7])
+    run(ring(), recipe_of("links"), out=begun, resume=True)
+    assert path.read_bytes().startswith(before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -15,7 +16,9 @@ import pytest
 
 from dicgrl import Learner
 from tests.children import ended, start
+from tests.faults import ENDS, KINDS, Fault
 from tests.runs import measured
+from tests.stores import FILES, assert_same_stores, kept
 from tests.tiny import write_circles, write_ring
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and signals")
@@ -26,10 +29,8 @@ FRESH = (*FRESH, "--set", "top=2")
 RING = (*FRESH, "--strategy", "dicgrl", "--set", "arrive_epochs=3", "--set", "later_epochs=2")
 FRESH = (*FRESH, "--set", "effort=50%")
 CIRCLES = ("run", "circles", *SMALL, "--strategy", "ewc", "--set", "hidden=4")
-Steady = dict[tuple[str, ...], dict[str, Any]]
-FINISHED = {"config.json", "results.json", "trace.jsonl", "curves.png", "reliability.png"} | {
-    f"part-{number}" for number in range(3)
-}
+Steady = dict[tuple[str, ...], tuple[Path, dict[str, Any]]]
+FINISHED = {*FILES, "curves.png", "reliability.png"}
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +53,7 @@ def steady(tmp_path_factory: pytest.TempPathFactory) -> Steady:
         for number, words in enumerate((RING, CIRCLES, FRESH)):
             out = place / f"run {number}"
             assert ended(start(place / "log", *words, "--out", str(out))) == 0
-            found[words] = finished(out)
+            found[words] = out, finished(out)
     finally:
         os.chdir(before)
     return found
@@ -73,54 +74,69 @@ def finished(out: Path) -> dict[str, Any]:
 
 
 def loadable(out: Path) -> int:
-    """How many parts a killed run has; they are whole, whenever it was killed."""
-    if not (out / "config.json").exists():
+    """How many versions a killed run has; they are whole, whenever it was killed."""
+    if not (out / "store.sqlite").exists():
         return 0
-    return Learner.load(out, device="cpu").num_parts
+    return Learner.load(out, device="cpu").version
 
 
-@pytest.mark.parametrize(
-    ("words", "moments"),
-    [
-        (RING, (1, 4, 9, 15, 22, 1, 14, 20, 23)),
-        (CIRCLES, (3, 12, 21, 13, 22, 8, 21)),
-        (FRESH, (4, 15, 22, 14, 20, 23)),
-    ],
-    ids=["links", "nodes", "default"],
-)
-def test_killed_while_files_are_written(
-    words: tuple[str, ...],
-    moments: tuple[int, ...],
-    steady: Steady,
-    tmp_path: Path,
+def goes_on(out: Path, log: Path, words: tuple[str, ...], steady: Steady) -> None:
+    """The run comes to its end, and is that which nobody disturbed, bit for bit."""
+    assert ended(start(log, *words, "--out", str(out), "--resume")) == 0, log.read_text()
+    assert finished(out) == steady[words][1]
+    assert_same_stores(out, steady[words][0])
+    assert not [path for path in out.rglob(".*") if path.name != ".lock"]
+
+
+def steps_of(log: Path, *words: str) -> int:
+    """How many steps there are at which a command can be disturbed."""
+    count = log.with_name("count")
+    assert ended(start(log, *words, fault=Fault("kill", 0, str(count)))) == 0, log.read_text()
+    return count.stat().st_size
+
+
+@pytest.mark.parametrize("words", [RING, CIRCLES, FRESH], ids=["links", "nodes", "default"])
+def test_killed_while_something_is_written(
+    words: tuple[str, ...], steady: Steady, tmp_path: Path
 ) -> None:
-    """Again and again, in one run. A part takes some twenty syncs, so there is progress."""
+    """Again and again, in one run: each time a little later than it came the last time."""
     out, log = tmp_path / "run", tmp_path / "log"
-    reached, halves = [], 0
-    for die_at in moments:
-        code = ended(start(log, *words, "--out", str(out), "--resume", die_at=die_at))
-        assert code == -signal.SIGKILL, log.read_text()
+    reached = []
+    for at in (1, 45, 47, 30, 44, 40):
+        code = ended(start(log, *words, "--out", str(out), "--resume", fault=Fault("kill", at)))
+        assert code in (-signal.SIGKILL, 0), log.read_text()
         reached.append(loadable(out))
-        halves += any(out.glob(".part-*"))
-    assert reached == sorted(reached) and {0, 1, 2} <= set(reached)
-    assert halves, "no part was caught under its temporary name"
-    assert ended(start(log, *words, "--out", str(out), "--resume")) == 0
-    assert finished(out) == steady[words]  # and the halves are gone
+    assert reached == sorted(reached) and len(set(reached)) > 2
+    goes_on(out, log, words, steady)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_something_goes_wrong_at_a_step(kind: str, steady: Steady, tmp_path: Path) -> None:
+    """A sample; `make torture` takes all of them."""
+    out, log = tmp_path / "run", tmp_path / "log"
+    steps = steps_of(log, *RING, "--out", str(tmp_path / "counted"))
+    assert steps > 100
+    for at in random.Random(kind).sample(range(1, steps + 1), 4):
+        code = ended(start(log, *RING, "--out", str(out), fault=Fault(kind, at)))
+        assert code in ENDS[kind], (at, log.read_text())
+        assert "Traceback" not in log.read_text()
+        loadable(out)
+        goes_on(out, log, RING, steady)
+        shutil.rmtree(out)
 
 
 def test_killed_while_the_model_before_is_removed(steady: Steady, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    halves = 0
-    for die_at in range(42, 47):  # the second part is complete, then the first one's model goes
-        out = tmp_path / f"run {die_at}"
-        words = (*RING, "--keep", "last", "--out", str(out))
-        assert ended(start(log, *words, die_at=die_at)) == -signal.SIGKILL
-        halves += len(list(out.glob("part-*/model.json"))) == 2 == loadable(out)
-        assert ended(start(log, *words, "--resume")) == 0
-        assert finished(out) == steady[RING]
-        assert [path.parent.name for path in out.glob("*/model.*")] == ["part-2", "part-2"]
-        assert not list(out.rglob(".*"))
-    assert halves, "no model was caught between two parts"
+    words = (*RING, "--keep", "last")
+    steps = steps_of(log, *words, "--out", str(tmp_path / "counted"))
+    for at in range(steps - 9, steps, 3):
+        out = tmp_path / f"run {at}"
+        code = ended(start(log, *words, "--out", str(out), fault=Fault("kill", at)))
+        assert code == -signal.SIGKILL
+        loadable(out)
+        assert ended(start(log, *words, "--out", str(out), "--resume")) == 0
+        assert finished(out) == steady[RING][1]
+        assert kept(out) == [3]
 
 
 def test_killed_at_moments_that_nobody_chose(steady: Steady, tmp_path: Path) -> None:
@@ -139,21 +155,7 @@ def test_killed_at_moments_that_nobody_chose(steady: Steady, tmp_path: Path) -> 
     else:
         assert ended(start(log, *RING, "--out", str(out), "--resume")) == 0
     assert kills, "the run ended before it could be killed once"
-    assert finished(out) == steady[RING]
-
-
-def test_killed_as_soon_as_a_part_is_there(steady: Steady, tmp_path: Path) -> None:
-    out, log = tmp_path / "run", tmp_path / "log"
-    for number in (0, 1):
-        child = start(log, *RING, "--out", str(out), "--resume")
-        until = time.monotonic() + 60
-        while not (out / f"part-{number}").exists() and time.monotonic() < until:
-            time.sleep(0.001)
-        child.kill()
-        ended(child)
-        assert loadable(out) >= number + 1
-    assert ended(start(log, *RING, "--out", str(out), "--resume")) == 0
-    assert finished(out) == steady[RING]
+    goes_on(out, log, RING, steady)
 
 
 def test_interrupted_by_the_user(tmp_path: Path) -> None:

@@ -1,141 +1,171 @@
-"""Runs that releases up to 0.1 wrote: their settings are in an older layout, all else is as now.
+"""Runs that releases wrote: they are read as they are, and converted by the first save.
 
-There the configuration held the settings of all strategies and losses, and those of the scorer
-apart from them. `dim` was the length of a whole vector, also of one that is divided.
+`released/` has a run of two parts in each format, written by the release itself, with names: plain
+and divided, with and without a strategy's state, with the models of all parts or of the last.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import tarfile
 from pathlib import Path
-from typing import Any
 
 import pytest
+from safetensors.torch import load_file
 
 from dicgrl import Learner
-from dicgrl.common.atomic import write_json
+from dicgrl.errors import DataError
 from dicgrl.jobs.learn import learn_facts
 from dicgrl.store.run_folder import RunFolder
-from dicgrl.store.sealed import checksum, read_sealed, write_sealed
 from tests.learner.helpers import assert_same
-from tests.runs import measured, read_json, recipe_of, run
-from tests.tiny import learner_of, stream_of, taught
+from tests.runs import files_in, read_json, recipe_of, run
+from tests.stores import kept, same_bits, tensors_of
+from tests.tiny import stream_of, taught
 
-# As a configuration of then has them, those of other strategies with values of their own.
-STRATEGIES: dict[str, Any] = {
-    "strategy": "lower", "later_epochs": 0, "later_rate": 1.0, "validate_on": "seen",
-    "start": "auto", "budget": "20%,5x", "strength": 300.0, "orders": 2, "weight1": 0.5,
-    "weight2": 0.25, "refresh": 0, "fan": 32, "selection": "sample", "arrive_epochs": 1,
-    "shield": "activated", "shield_rank": 30, "guard": False, "arrive_last": False, "pace": 3.0,
-    "max_drift": 0.0, "average": False,
-}  # fmt: skip
-LINKS: dict[str, Any] = {
-    "model": "transe", "dim": 8, "components": 0, "top": 4, "attention": "relation",
-    "routing": "learned", "order": "component", "options": {"p": 1}, "loss": "selfadversarial",
-    "margin": 9.0, "temperature": 1.0, "negatives": 32, "weighting": "frequency", "beta": 0.1,
-    "epochs": 2, "batch": 256, "lr": 0.005, "halve_every": 0, "decay": 1.0, "weight_decay": 0.0,
-    "clip": 0.0, "dense_rate": 1.0, "validate_every": 5, "patience": 0, "validate_at_most": 2000,
-}  # fmt: skip
-NODES: dict[str, Any] = {
-    "model": "gat", "hidden": 4, "heads": 8, "layers": 2, "dropout": 0.4, "components": 8,
-    "top": 4, "routing": "learned", "features": "l2", "graph": "accumulated", "batch": 0,
-    "neighbours": 10, "beta": 0.1, "epochs": 2, "lr": 0.01, "halve_every": 0, "decay": 0.0,
-    "weight_decay": 0.0005, "clip": 0.0, "validate_every": 1, "patience": 50,
-}  # fmt: skip
-RUNS = [("links", "lower"), ("links", "ewc"), ("links", "dicgrl"), ("nodes", "dicgrl")]
-RELEASED = {"format": "dicgrl-run-2"}
+ARCHIVES = sorted((Path(__file__).parent / "released").glob("*.tar.gz"))
+MODEL = ("model.json", "model.safetensors", "strategy.safetensors")
 
 
-def as_released(folder: Path) -> None:
-    """Give the files of a run the layout of then."""
-    for place in folder.glob("part-*"):
-        part, report = (read_sealed(place / name) for name in ("part.json", "report.json"))
-        if "model.json" in part["files"]:
-            part["files"]["model.json"] = model_as_released(place / "model.json")
-        write_sealed(place / "part.json", part | RELEASED)
-        write_sealed(place / "report.json", report | RELEASED)
-    config = RunFolder(folder).config() | RELEASED
-    settings = (LINKS if config["model"] == "transe" else NODES) | STRATEGIES
-    now = dict(config["settings"])
-    if "options" in settings:
-        settings["options"] = {"p": now.pop("p")}
-    assert now.keys() - settings.keys() <= {"dense_rate"}  # networks did not have it
-    config["settings"] = settings | {name: now[name] for name in now.keys() & settings.keys()}
-    config["settings"] |= whole_length(config["settings"])
-    write_sealed(folder / "config.json", config)
-    if (folder / "results.json").exists():
-        results = read_json(folder / "results.json")
-        results["settings"] |= whole_length(results["settings"])
-        write_json(folder / "results.json", results)
+@pytest.fixture(params=ARCHIVES, ids=lambda path: path.name.removesuffix(".tar.gz"))
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    with tarfile.open(request.param) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (place,) = tmp_path.iterdir()
+    return place.rename(tmp_path / "run")
 
 
-def model_as_released(path: Path) -> str:
-    """Write the description of a model as it was then; its checksum."""
-    description = read_json(path)
-    if "length" in description["model"]:
-        description["model"]["dim"] = description["model"].pop("length")
-    write_json(path, description)
-    return checksum(path)
+def kind_of(folder: Path) -> tuple[str, str]:
+    """Kind and strategy of a run."""
+    config = read_json(folder / "config.json")
+    return "links" if config["model"] == "transe" else "nodes", config["strategy"]
 
 
-def whole_length(settings: dict[str, Any]) -> dict[str, Any]:
-    """What `dim` was then."""
-    if not settings["components"] or "dim" not in settings:
-        return {}
-    assert settings["dim"] % settings["top"] == 0
-    return {"dim": settings["dim"] // settings["top"] * settings["components"]}
+def as_written(folder: Path) -> dict[int, dict[str, object]]:
+    """The tensors of all models in a folder of then."""
+    found = {}
+    for path in folder.glob("part-*/model.safetensors"):
+        kept = load_file(path.with_name("strategy.safetensors"))
+        tensors = load_file(path) | {f"strategy/{name}": t for name, t in kept.items()}
+        found[int(path.parent.name.removeprefix("part-")) + 1] = tensors
+    return found
 
 
-@pytest.mark.parametrize(("kind", "strategy"), RUNS)
-def test_it_is_loaded_and_learns_on(kind: str, strategy: str, tmp_path: Path) -> None:
-    learner = taught(learner_of(kind, strategy), 2)
-    learner.save(tmp_path)
-    as_released(tmp_path)
-    loaded = Learner.load(tmp_path, device="cpu")
-    assert loaded.settings == learner.settings
-    assert_same(loaded, learner)
+def test_there_is_a_run_of_every_released_format() -> None:
+    assert {path.name[:5] for path in ARCHIVES} == {"run-2", "run-3"} and len(ARCHIVES) == 8
+
+
+def test_it_is_read_as_it_is(folder: Path) -> None:
+    before, results = files_in(folder), read_json(folder / "results.json")
+    kind, strategy = kind_of(folder)
+    learner = Learner.load(folder, device="cpu")
+    assert (learner.num_parts, learner.version) == (2, 2)
+    assert learner.settings.strategy == strategy
+    assert learner.names["e1" if kind == "links" else "n1"] == "the first"
+    assert learner.tests[-1] == results["parts"][-1]["tests"]
+    written = as_written(folder)[2]
+    for name, table in learner.trainer.model.tables().items():
+        mine = {f"table/{name}/{key}": values for key, values in table.snapshot().items()}
+        assert same_bits(mine, {key: written[key] for key in mine})  # type: ignore[misc]
     if kind == "links":
-        question = [("e1", "plus 1", None)]
-        assert loaded.predict_links(question) == learner.predict_links(question)
+        assert learner.predict("the first", "plus 1")
+        assert learner.settings.dim == recipe_of(kind, strategy).settings.dim
     else:
-        assert loaded.predict(node="n3") == learner.predict(node="n3")
-    taught(loaded).save(tmp_path)
-    assert_same(Learner.load(tmp_path, device="cpu"), taught(learner))
-
-
-@pytest.mark.parametrize(("kind", "strategy"), RUNS)
-def test_it_is_resumed_and_has_an_overview(kind: str, strategy: str, tmp_path: Path) -> None:
-    stream, recipe = stream_of(kind), recipe_of(kind, strategy)
-    run(stream[:2], recipe, out=tmp_path)
-    as_released(tmp_path)
-    overview = RunFolder(tmp_path).overview()
+        assert learner.predict(node="the first")
+    told = RunFolder(folder).results()
+    assert told["parts"] == results["parts"]
+    overview = RunFolder(folder).overview()
     assert len(overview["parts"]) == 2
-    if kind == "links":
-        assert overview["settings"]["dim"] == overview["vector"]["active"] == recipe.settings.dim
-        assert overview["vector"]["length"] == (16 if strategy == "dicgrl" else 8)
-        assert RunFolder(tmp_path).results()["settings"]["dim"] == recipe.settings.dim
-    resumed = run(stream, recipe, out=tmp_path, resume=True)
-    assert measured(resumed) == measured(run(stream, recipe))
+    assert overview["settings"].get("dim") == told["settings"].get("dim")
+    assert files_in(folder) == before
 
 
-def test_facts_become_its_next_part(tmp_path: Path) -> None:
-    out, facts = tmp_path / "run", tmp_path / "facts.tsv"
-    run(stream_of("links")[:2], recipe_of("links", "ewc"), out=out)
-    as_released(out)
+def test_it_is_converted_by_the_first_save(folder: Path) -> None:
+    written, results = as_written(folder), read_json(folder / "results.json")
+    trace = (folder / "trace.jsonl").read_bytes()
+    learner = Learner.load(folder, device="cpu")
+    learner.save(folder)
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"store.sqlite", "tensors", "results.json", "trace.jsonl"}
+    assert kept(folder) == sorted(written)
+    for number, tensors in written.items():
+        assert same_bits(tensors_of(folder, number), tensors)  # type: ignore[arg-type]
+    assert_same(Learner.load(folder, device="cpu"), learner)
+    assert RunFolder(folder).results()["parts"] == results["parts"]
+    taught(learner).save(folder)
+    again = Learner.load(folder, device="cpu")
+    assert_same(again, learner)
+    assert again.names == learner.names and again.version == 3
+    assert (folder / "trace.jsonl").read_bytes() == trace
+
+
+def test_it_is_resumed(folder: Path) -> None:
+    kind, strategy = kind_of(folder)
+    before, trace = read_json(folder / "results.json"), (folder / "trace.jsonl").read_text()
+    keep = read_json(folder / "config.json")["keep"]
+    whole = run(stream_of(kind), recipe_of(kind, strategy), out=folder, resume=True)
+    assert len(whole["parts"]) == 3
+    for mine, theirs in zip(whole["parts"], before["parts"], strict=False):
+        assert {key: mine[key] for key in theirs} == theirs
+    told = read_json(folder / "results.json")["parts"]
+    assert told == json.loads(json.dumps(whole["parts"]))
+    assert (folder / "trace.jsonl").read_text().startswith(trace)
+    assert kept(folder) == ([3] if keep == "last" else [1, 2, 3])
+
+
+def test_facts_become_its_next_part(folder: Path, tmp_path: Path) -> None:
+    if kind_of(folder)[0] == "nodes":
+        return
+    facts = tmp_path / "facts.tsv"
     facts.write_text("e1\tlikes\tnewcomer\n", encoding="utf-8")
-    results = learn_facts(out, facts, device="cpu").results
-    assert len(results["parts"]) == 3 and len(RunFolder(out).results()["parts"]) == 3
-    assert Learner.load(out, device="cpu").predict("e1", "likes")
+    results = learn_facts(folder, facts, device="cpu").results
+    assert len(results["parts"]) == 3 and len(RunFolder(folder).results()["parts"]) == 3
+    assert Learner.load(folder, device="cpu").predict("e1", "likes")
 
 
-def test_it_becomes_one_of_this_version_with_its_names(tmp_path: Path) -> None:
-    learner = taught(learner_of("links", "dicgrl"), 2)
-    learner.save(tmp_path)
-    as_released(tmp_path)
-    loaded = Learner.load(tmp_path, device="cpu")
-    loaded.learn([("e1", "plus 1", "e7")], names={"e1": "one"})
-    loaded.save(tmp_path)
-    config = read_json(tmp_path / "config.json")
-    assert config["format"] != RELEASED["format"]
-    assert config["settings"]["dim"] == learner.settings.dim
-    again = Learner.load(tmp_path, device="cpu")
-    assert again.settings == learner.settings and again.names["e1"] == "one"
+def test_a_changed_byte_is_found(folder: Path) -> None:
+    for path, content in files_in(folder).items():
+        if path.name in ("results.json", "trace.jsonl"):
+            continue
+        if path.parent.name == "part-0" and path.name in MODEL:  # not read
+            continue
+        damaged = bytearray(content)
+        damaged[len(content) // 2] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(DataError):
+            Learner.load(folder, device="cpu")
+        path.write_bytes(content)
+
+
+def test_damage_of_earlier_models_stops_the_conversion_and_nothing_is_lost(folder: Path) -> None:
+    path = folder / "part-0" / "model.safetensors"
+    if not path.exists():
+        return
+    learner = Learner.load(folder, device="cpu")
+    content = path.read_bytes()
+    path.write_bytes(content[:-1])
+    before = files_in(folder)
+    with pytest.raises(DataError, match=r"part-0/model\.safetensors"):
+        learner.save(folder)
+    assert {path: before[path] for path in before} == {
+        path: content for path, content in files_in(folder).items() if path in before
+    }
+    path.write_bytes(content)
+    learner.save(folder)
+    assert_same(Learner.load(folder, device="cpu"), learner)
+
+
+@pytest.mark.parametrize("name", ["config.json", "part-1/labels.json", "part-1/model.safetensors"])
+def test_pipes_are_refused(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    os.mkfifo(folder / name)  # who opens it waits for ever
+    with pytest.raises(DataError):
+        Learner.load(folder, device="cpu")
+
+
+def test_a_missing_part_is_found(folder: Path) -> None:
+    shutil.move(folder / "part-1", folder.parent / "elsewhere")
+    missing = r"part-1: damaged run: this part is missing, results\.json knows 2"
+    with pytest.raises(DataError, match=missing):
+        Learner.load(folder, device="cpu")

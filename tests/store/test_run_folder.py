@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from safetensors.torch import load_file
 
 from dicgrl import Learner
 from dicgrl.errors import DataError, UserError
-from dicgrl.store.checkpoint import load_model
+from dicgrl.store.database import TABLES
+from dicgrl.store.records import StoredRun, digest_of, insert_content, insert_version
 from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.tensors import read_file
+from tests.learner.helpers import assert_same
+from tests.stores import change_config, edited, kept, stored
 from tests.tiny import learner_of, ring, taught
 
 
@@ -45,13 +51,6 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def needed(folder: Path) -> list[Path]:
-    """The files that loading reads: all but the models of parts before the newest."""
-    before = files_of(folder / "part-0")
-    unread = {path for path in before if path.name.startswith(("model.", "strategy."))}
-    return [path for path in files_of(folder) if path not in unread]
-
-
 def refused(folder: Path, *mentioned: object) -> None:
     """Loading fails with one message that names the place."""
     with pytest.raises(DataError) as caught:
@@ -74,118 +73,197 @@ def holding(path: Path, content: bytes) -> Iterator[None]:
 
 
 def test_the_folder_holds_what_the_documentation_says(saved: Path) -> None:
-    (names,) = saved.glob("names-*.json")
-    assert {path.name for path in saved.iterdir()} == {
-        "config.json",
-        names.name,
-        "part-0",
-        "part-1",
-    }
-    for number in (0, 1):
-        assert {path.name for path in (saved / f"part-{number}").iterdir()} == {
-            "part.json",
-            "data.safetensors",
-            "labels.json",
-            "report.json",
-            "model.json",
-            "model.safetensors",
-            "strategy.safetensors",
-        }
+    assert {path.name for path in saved.iterdir()} == {"store.sqlite", "tensors"}
+    assert kept(saved) == [1, 2]
 
 
-def test_a_changed_byte_in_any_file_is_found(run: Path) -> None:
+def test_a_changed_byte_in_any_file_is_found_or_changes_nothing(run: Path) -> None:
+    """A database has room that nobody uses, and pages that only a writer reads."""
     chance = random.Random(0)
-    for path in needed(run):
+    whole = Learner.load(run, device="cpu")
+    found = 0
+    for path in files_of(run):
         content = path.read_bytes()
-        inside = chance.sample(range(len(content)), min(6, len(content)))
-        for position in {0, len(content) - 1, *inside}:
+        places = {0, len(content) - 1, *chance.sample(range(len(content)), 60)}
+        for position in places:
             damaged = bytearray(content)
             damaged[position] ^= 1 << chance.randrange(8)
             with holding(path, damaged):
-                refused(run)
-    Learner.load(run, device="cpu")
+                try:
+                    again = Learner.load(run, device="cpu")
+                except DataError:
+                    found += 1
+                    continue
+                assert path.suffix == ".sqlite"
+                assert_same(whole, again)
+                assert whole.names == again.names
+    assert found > 60
+    assert_same(whole, Learner.load(run, device="cpu"))
 
 
-def test_white_space_of_the_configuration_counts_as_well(run: Path) -> None:
-    path = run / "config.json"
-    content = path.read_bytes()
-    for position in range(0, len(content), 7):
-        damaged = bytearray(content)
-        damaged[position] ^= 1 << position % 8
-        path.write_bytes(damaged)
-        with pytest.raises(DataError, match=r"config\.json"):
-            RunFolder(run).config()
-    path.write_bytes(content.replace(b"\n  ", b"\n\t", 1))
-    with pytest.raises(DataError, match="checksum"):
-        RunFolder(run).config()
+@pytest.mark.parametrize("table", sorted(set(TABLES) - {"tags", "trace"}))
+def test_a_value_that_was_changed_in_any_column_is_found(run: Path, table: str) -> None:
+    """As by somebody who opens the database and knows nothing of checksums."""
+    with edited(run) as database:
+        rows = list(database.rows(table))
+    assert rows
+    for column, value in rows[-1].items():
+        copy = Path(shutil.copytree(run, run.parent / f"{table} {column}"))
+        other: Any = 7
+        if isinstance(value, bytes):
+            other = value[:-1] + bytes([value[-1] ^ 1])
+        elif isinstance(value, str):
+            other = value + " "
+        elif value is not None:
+            other = value + 1
+        with edited(copy) as database:
+            last = f"rowid = (SELECT max(rowid) FROM {table})"
+            query = f"UPDATE {table} SET {column} = ? WHERE {last}"
+            database.connection.execute(query, (other,))
+        refused(copy)
+
+
+def test_a_row_that_is_missing_or_of_another_run_is_found(run: Path, tmp_path: Path) -> None:
+    """The other run learned the same, with the same seed: only its identity differs."""
+    kind = "nodes" if Learner.load(run, device="cpu").trainer.metric == "accuracy" else "links"
+    other = saved_by(taught(learner_of(kind, "ewc"), 2), tmp_path / "other")
+    for table in ("about", "versions", "arrays", "models", "files"):
+        copy = Path(shutil.copytree(run, tmp_path / f"without {table}"))
+        with edited(copy) as database:
+            newest = f"rowid = (SELECT max(rowid) FROM {table})"
+            database.connection.execute(f"DELETE FROM {table} WHERE {newest}")
+        refused(copy)
+        copy = Path(shutil.copytree(run, tmp_path / f"swapped {table}"))
+        with edited(copy) as database:
+            database.connection.execute("ATTACH ? AS other", (str(other / "store.sqlite"),))
+            database.connection.execute(f"DELETE FROM {table}")
+            database.connection.execute(f"INSERT INTO {table} SELECT * FROM other.{table}")
+        assert not RunFolder(copy).verify().clean
+        if table != "arrays":  # they say the same
+            refused(copy)
 
 
 def test_a_file_that_was_cut_off_or_is_missing_or_longer_is_found(run: Path) -> None:
-    for path in needed(run):
+    for path in files_of(run):
         content = path.read_bytes()
         for size in {0, 1, len(content) // 2, len(content) - 1}:
             with holding(path, content[:size]):
+                refused(run)
+        if path.suffix != ".sqlite":  # SQLite knows how long it is
+            with holding(path, content + b"\n"):
                 refused(run, path)
-        with holding(path, content + b"\n"):
-            refused(run, path)
         path.unlink()
-        refused(run)
+        with pytest.raises(DataError):
+            Learner.load(run, device="cpu")
         path.write_bytes(content)
     Learner.load(run, device="cpu")
 
 
-def test_a_model_of_an_earlier_part_is_not_needed_and_tells_that_it_is_damaged(run: Path) -> None:
-    part = run / "part-0"
-    load_model(part)
-    arrays = part / "model.safetensors"
-    arrays.write_bytes(arrays.read_bytes()[:-1])
-    Learner.load(run, device="cpu")
-    with pytest.raises(DataError, match="part-0"):
-        load_model(part)
-
-
-def test_a_missing_part_is_found(run: Path) -> None:
-    (run / "part-0").rename(run / "elsewhere")
-    refused(run, "part-0", "missing")
-    (run / "part-1").rename(run / "part-0")
-    refused(run, "part-0", "of another run or part")
-
-
-def test_parts_that_changed_places_are_found(run: Path) -> None:
-    (run / "part-0").rename(run / "other")
-    (run / "part-1").rename(run / "part-0")
-    (run / "other").rename(run / "part-1")
-    refused(run, "of another run or part")
-
-
-@pytest.mark.parametrize("name", ["report.json", "part.json", "model.safetensors", "labels.json"])
-def test_a_file_of_another_part_is_found(run: Path, name: str) -> None:
-    shutil.copy(run / "part-0" / name, run / "part-1" / name)
-    refused(run, "part-1")
-
-
-def test_files_of_another_run_are_found(run: Path, tmp_path: Path) -> None:
-    """The other one learned the same, with the same seed: only its identity differs."""
+def test_files_that_changed_places_or_are_of_another_run_are_found(
+    run: Path, tmp_path: Path
+) -> None:
+    one, *_, other = sorted((run / "tensors").iterdir())
+    first, second = one.read_bytes(), other.read_bytes()
+    with holding(one, second), holding(other, first):
+        refused(run, "checksum")
     kind = "nodes" if Learner.load(run, device="cpu").trainer.metric == "accuracy" else "links"
-    other = saved_by(taught(learner_of(kind, "ewc"), 2), tmp_path / "other")
-    for name in ("part-1", "part-1/report.json"):
-        copy = Path(shutil.copytree(run, tmp_path / f"copy of {Path(name).name}"))
-        if (other / name).is_dir():
-            shutil.rmtree(copy / name)
-            shutil.copytree(other / name, copy / name)
-        else:
-            shutil.copy(other / name, copy / name)
-        refused(copy, "of another run")
-    shutil.copy(other / "config.json", run / "config.json")
-    refused(run, "of another run")
+    strange = saved_by(taught(learner_of(kind, "ewc"), 2), tmp_path / "other")
+    for path in (strange / "tensors").iterdir():
+        shutil.copy(path, run / "tensors" / path.name)
+    with stored(strange) as theirs, edited(run) as database:
+        database.connection.execute("DELETE FROM files")
+        for file in theirs.files():
+            database.insert("files", **file._asdict())
+    refused(run, "of another run or version")
+
+
+@pytest.mark.parametrize("name", ["../1.base.0123456789abcdef.safetensors", "/etc/passwd", "x", ""])
+def test_a_name_that_leads_elsewhere_is_refused(run: Path, name: str) -> None:
+    with edited(run) as database:
+        row = next(database.rows("files"))
+        database.connection.execute("DELETE FROM files WHERE name = ?", (row["name"],))
+        database.insert("files", **(row | {"name": name}))
+    refused(run, "no name of a file of tensors")
+
+
+@pytest.mark.parametrize("place", ["store.sqlite", "tensors"])
+def test_links_and_pipes_are_refused(run: Path, tmp_path: Path, place: str) -> None:
+    path = next((run / place).iterdir()) if (run / place).is_dir() else run / place
+    moved = path.rename(tmp_path / "elsewhere")
+    path.symlink_to(moved)
+    with pytest.raises(DataError, match="plain file"):
+        Learner.load(run, device="cpu")
+    path.unlink()
+    os.mkfifo(path)  # who opens it waits for ever
+    with pytest.raises(DataError, match="plain file"):
+        Learner.load(run, device="cpu")
+
+
+def test_a_database_of_somebody_else_is_refused(run: Path) -> None:
+    path = run / "store.sqlite"
+    with edited(run) as database:
+        database.connection.execute(
+            "CREATE TRIGGER harm AFTER INSERT ON tags BEGIN DELETE FROM versions; END"
+        )
+    refused(run, "other tables")
+    path.unlink()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE notes (text)")
+    connection.close()
+    refused(run, "other tables")
+    for content in (b"", b"{}", b"SQLite format 3\0", os.urandom(5000)):
+        path.write_bytes(content)
+        refused(run)
+
+
+SHAPES: list[Any] = ["[1e99]", "[[1]]", "[]", "null", "[999999999999]", "[-1]", '"x"']
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_arrays_that_declare_what_they_are_not_are_refused(run: Path, shape: str) -> None:
+    """With checksums that are right, as whoever attacks would have them."""
+    with edited(run) as database:
+        for row in list(database.rows("arrays", "WHERE name = '*arrays'")):
+            content = b'{"train": ["int64", ' + shape.encode() + b"]}"
+            database.connection.execute(
+                "DELETE FROM arrays WHERE version = ? AND name = '*arrays'", (row["version"],)
+            )
+            database.insert("arrays", **(row | {"data": content}))
+    refused(run)
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"[]", b"null", b"{}", b'{"format": "other-1"}', b"\xff\x00", b'{"a": NaN}']
+    ("key", "value"),
+    [
+        ("settings", 5),
+        ("settings", {"model": "transe", "dim": 10**400}),
+        ("seed", "zero"),
+        ("model", ["transe"]),
+        ("identity", None),
+        ("versions", 10**6),
+        ("versions", "two"),
+        ("format", "dicgrl-store-9"),
+    ],
 )
-def test_a_foreign_configuration_is_refused(run: Path, content: bytes) -> None:
-    (run / "config.json").write_bytes(content)
-    refused(run, "config.json")
+def test_a_configuration_of_other_types_is_refused(run: Path, key: str, value: Any) -> None:
+    change_config(run, lambda config: config.update({key: value}))
+    refused(run)
+
+
+@pytest.mark.parametrize("kind", ["entities", "relations", "classes", "nodes"])
+def test_labels_without_rows_are_refused(run: Path, kind: str) -> None:
+    """A part that names more than the model knows, with checksums that are right."""
+    with edited(run) as database:
+        store = StoredRun(database)
+        version = store.versions()[-1]
+        arrays, labels = store.content(version)
+        if kind not in labels["part"]:
+            return
+        labels["part"][kind].append("ghost")
+        database.connection.execute("DELETE FROM arrays WHERE version = 2")
+        insert_content(database, 2, (arrays, labels))
+        insert_version(database, replace(version, data=digest_of((arrays, labels))))
+    refused(run, "damaged run")
 
 
 def test_folders_that_are_no_runs(tmp_path: Path) -> None:
@@ -214,10 +292,10 @@ def test_a_learner_is_not_mixed_with_folders_of_runs(tmp_path: Path) -> None:
     learner.save(tmp_path / "mine")
 
 
-def test_a_learner_is_not_saved_among_parts_without_a_configuration(run: Path) -> None:
-    (run / "config.json").unlink()
+def test_a_learner_is_not_saved_among_tensors_without_a_database(run: Path) -> None:
+    (run / "store.sqlite").unlink()
     before = {path: path.read_bytes() for path in files_of(run)}
-    with pytest.raises(UserError, match=r"config\.json is missing"):
+    with pytest.raises(UserError, match=r"store\.sqlite is missing"):
         taught(learner_of("links"), 1).save(run)
     assert before == {path: path.read_bytes() for path in files_of(run)}
 
@@ -234,18 +312,26 @@ def test_two_that_went_different_ways_do_not_share_a_folder(tmp_path: Path) -> N
     assert before == {path: path.read_bytes() for path in files_of(folder)}
 
 
-def test_earlier_parts_are_left_as_they_are(run: Path) -> None:
+def test_two_that_went_the_same_way_do(tmp_path: Path) -> None:
+    folder = saved_by(taught(learner_of("links"), 1), tmp_path / "run")
+    one, other = (taught(Learner.load(folder, device="cpu"), 2) for _ in range(2))
+    one.save(folder)
+    other.save(folder)
+    taught(other).save(folder)
+    assert_same(other, Learner.load(folder, device="cpu"))
+    one.save(folder)  # it has nothing that is not there
+    assert Learner.load(folder, device="cpu").version == 3
+
+
+def test_files_of_earlier_versions_are_left_as_they_are(run: Path) -> None:
     learner = Learner.load(run, device="cpu")
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files_of(run)}
+    tensors = files_of(run / "tensors")
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tensors}
     learner.save(run)
-    assert before == {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files_of(run)}
+    assert tensors == files_of(run / "tensors")
     taught(learner).save(run)
     for path, content in before.items():
         assert (path.read_bytes(), path.stat().st_mtime_ns) == content
-
-
-def models_in(folder: Path) -> list[str]:
-    return sorted(path.parent.name for path in folder.glob("part-*/model.safetensors"))
 
 
 def test_a_folder_keeps_the_models_that_it_was_begun_to_keep(tmp_path: Path) -> None:
@@ -253,76 +339,48 @@ def test_a_folder_keeps_the_models_that_it_was_begun_to_keep(tmp_path: Path) -> 
     learner.learn(parts[0])
     learner.save(tmp_path / "last", keep="last")
     learner.save(tmp_path / "all")
+    learner.save(tmp_path / "two", keep="2")
     learner.learn(parts[1])
-    learner.save(tmp_path / "last")
-    learner.save(tmp_path / "all")
-    assert models_in(tmp_path / "last") == ["part-1"]
-    assert models_in(tmp_path / "all") == ["part-0", "part-1"]
+    for name in ("last", "all", "two"):
+        learner.save(tmp_path / name)
+    assert kept(tmp_path / "last") == [2]
+    assert kept(tmp_path / "all") == kept(tmp_path / "two") == [1, 2]
     loaded = Learner.load(tmp_path / "last", device="cpu")
     loaded.learn([("e1", "plus 1", "someone new")])
-    loaded.save(tmp_path / "last")
-    assert models_in(tmp_path / "last") == ["part-2"]
+    for name in ("last", "two"):
+        loaded.save(tmp_path / name)
+    assert kept(tmp_path / "last") == [3] and kept(tmp_path / "two") == [2, 3]
+    with pytest.raises(UserError, match="the model of version 1 was not kept"):
+        Learner.load(tmp_path / "two", at=1, device="cpu")
     learner.save(tmp_path / "all", keep="last")  # what is asked for counts
-    assert models_in(tmp_path / "all") == ["part-1"]
-
-
-def test_a_save_does_not_read_earlier_parts(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also not where the learner wrote them itself, or was measured since."""
-    learner = taught(Learner.load(run, device="cpu"), evaluate=False)
-    opened: list[Path] = []
-
-    def watched(read: Callable[..., Any]) -> Callable[..., Any]:
-        def reading(path: Path, *more: Any, **named: Any) -> Any:
-            opened.append(path)
-            return read(path, *more, **named)
-
-        return reading
-
-    monkeypatch.setattr("dicgrl.store.checkpoint.load_file", watched(load_file))
-    for name in ("read_text", "read_bytes", "open"):
-        monkeypatch.setattr(Path, name, watched(getattr(Path, name)))
-    for newest in ("part-1", "part-2"):
-        opened.clear()
-        learner.save(run)
-        read = {path for path in opened if not path.name.startswith(".")}  # not being written
-        parts = {path for path in read if path.parent.parent == run and path.parent.name[0] != "."}
-        assert parts == {run / newest / "report.json"}
-        learner.evaluate()
-    monkeypatch.undo()
-    learner.save(run)
-    again = Learner.load(run, device="cpu")
-    assert again.num_parts == 3 and again.tests == learner.tests != []
+    assert kept(tmp_path / "all") == [2]
+    for wrong in ("0", "lst", "-1", "1.5"):
+        with pytest.raises(UserError, match="unknown keep"):
+            learner.save(tmp_path / "all", keep=wrong)
 
 
 def test_a_run_is_read_again_where_its_model_is_dropped_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a service does that loads a run while a nightly job goes on with it."""
-    writer = taught(learner_of("links"), 1)
+    writer = taught(learner_of("links", "upper"), 1)  # whose models have no row in common
     writer.save(tmp_path / "run", keep="last")
-    asked: list[Path] = []
+    asked: list[str] = []
 
-    def read(folder: Path, device: Any) -> Any:
-        asked.append(folder)
+    def read(folder: Path, file: Any, identity: str) -> Any:
+        asked.append(file.name)
         if len(asked) == 1:
             writer.learn(ring()[1])
             writer.save(tmp_path / "run", keep="last")
-        return load_model(folder, device)
+        return read_file(folder, file, identity)
 
-    monkeypatch.setattr("dicgrl.store.part_folder.load_model", read)
+    monkeypatch.setattr("dicgrl.store.records.read_file", read)
     assert Learner.load(tmp_path / "run", device="cpu").num_parts == 2
-    assert len(asked) == 2
+    assert len(set(asked)) > 1
 
 
-def test_a_model_that_is_lost_is_no_other_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_is_lost_is_no_other_error(tmp_path: Path) -> None:
     taught(learner_of("links"), 1).save(tmp_path / "run")
-
-    def read(folder: Path, device: Any) -> Any:
-        (folder / "model.safetensors").unlink()
-        return load_model(folder, device)
-
-    monkeypatch.setattr("dicgrl.store.part_folder.load_model", read)
-    with pytest.raises(DataError, match=r"model\.safetensors"):
+    next((tmp_path / "run" / "tensors").iterdir()).unlink()
+    with pytest.raises(DataError, match=r"safetensors: damaged run: this file is missing"):
         Learner.load(tmp_path / "run", device="cpu")

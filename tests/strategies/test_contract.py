@@ -14,7 +14,6 @@ from torch import Tensor
 
 from dicgrl import UserError
 from dicgrl.graph import KnowledgePart
-from dicgrl.graph.change import LEARN, Change
 from dicgrl.store.checkpoint import load_model, save_model
 from dicgrl.strategies import Learned, Strategy, strategy_named
 from dicgrl.strategies.budget import examples_within
@@ -179,9 +178,10 @@ def test_a_run_that_is_taken_up_again_goes_on_as_if_it_had_never_stopped(
     settings = settings_of(form, name)
     stream = stream_of(form)
     again, other = trainer_of(settings), strategy_of(settings)
-    again.recall(
-        [Change(LEARN, part) for part in stream[:2]], load_model(Path(expected.saved.name))[0]
-    )
+    before = trainer_of(settings)
+    for part in stream[:2]:
+        before.take(part)
+    again.recall(before.history, load_model(Path(expected.saved.name))[0])
     other.restore(expected.states[1])
     again.take(stream[2])
     learned = other.learn(again)

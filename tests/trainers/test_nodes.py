@@ -11,18 +11,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from dicgrl import UserError
+from dicgrl import Learner, UserError
 from dicgrl.graph import KnowledgeStream, NetworkPart, NetworkStream, NetworkStreamBuilder
 from dicgrl.jobs.merged import run_merged
 from dicgrl.models import NetworkModel
 from dicgrl.recipes import Recipe
 from dicgrl.settings import Settings
-from dicgrl.store.checkpoint import load_model
 from dicgrl.strategies.bounds import Lower
 from dicgrl.tasks import task_named
 from dicgrl.trainers import LinkTrainer, NodeTrainer
 from dicgrl.training import EpochReport, FitReport
 from dicgrl.training.loop import Monitor
+from tests.stores import FILES
 
 CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {"hidden": 4, "heads": 2, "epochs": 30, "lr": 0.02, "dropout": 0.2}
@@ -342,14 +342,9 @@ def test_the_saved_model_is_the_one_that_was_measured(
     stream = clusters(each=8)
     recipe = recipe_of(model=model, epochs=5, **FORMS[form])
     results = run_merged(stream, recipe, seed=3, device="cpu", out=tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "config.json",
-        "trace.jsonl",
-        "results.json",
-        "part-0",
-    }
+    assert {path.name for path in tmp_path.iterdir()} == FILES
     assert json.loads((tmp_path / "results.json").read_text()) == results
-    loaded, _ = load_model(tmp_path / "part-0")
+    loaded = Learner.load(tmp_path, device="cpu").trainer.model
     assert isinstance(loaded, NetworkModel)
     trained = node_run(stream, 3, model=model, epochs=5, **FORMS[form])
     learn(trained)

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from dicgrl.datasets.synthetic_network import class_network
 from dicgrl.graph import NetworkStream, NetworkStreamBuilder
-from dicgrl.graph.change import LEARN, Change
 from dicgrl.settings import Settings
 from dicgrl.trainers import NodeTrainer
 from dicgrl.trainers.nodes import scaled
@@ -85,7 +84,7 @@ def test_what_grows_is_what_would_be_made_anew(features: str) -> None:
     assert torch.equal(trainer.x, scaled(every, features))
     assert trainer.labels.tolist() == [int(c) for part in stream for c in part.labels]
     recalled = NodeTrainer(trainer.settings, 0, CPU)
-    recalled.recall([Change(LEARN, part) for part in stream], trainer.model)
+    recalled.recall(trainer.history, trainer.model)
     assert torch.equal(recalled.x, trainer.x)
     assert torch.equal(recalled.edges.index, trainer.edges.index)
 

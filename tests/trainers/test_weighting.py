@@ -17,6 +17,7 @@ from tests.growing import (
     trainer_of,
     watch_fit,
 )
+from tests.tiny import learner_of
 
 
 def slow_weights(triples: list[list[int]]) -> list[float]:
@@ -71,3 +72,51 @@ def test_only_what_is_learned_from_the_start_is_weighted(
 def test_another_name_is_refused() -> None:
     with pytest.raises(UserError, match="did you mean 'frequency'"):
         settings_of("transe", "upper", weighting="frequent")
+
+
+def test_what_arrives_again_counts_for_more() -> None:
+    learner = learner_of("links", "upper", weighting="count")
+    often, seldom = ("a", "r", "b"), ("a", "r", "c")
+    learner.learn([often, seldom, often])
+    learner.learn([often, ("d", "r", "b")])
+    assert learner.learn([often, often]).new_examples == 0  # nothing is new, but it counts
+    trainer = learner.trainer
+    examples = trainer.examples("train")
+    assert trainer.graph.arrivals(examples.numpy())[0].tolist() == [5, 1, 1]
+    expected = torch.tensor([1 + math.log(5), 1, 1])
+    assert torch.allclose(trainer.weights(examples), expected / expected.mean())
+    again = LinkTrainer(learner.settings, 0, torch.device("cpu"))
+    again.recall(trainer.history, trainer.model)
+    assert again.graph.arrivals(examples.numpy())[0].tolist() == [5, 1, 1]
+    learner.forget([often])
+    learner.learn([often])
+    assert trainer.graph.arrivals(trainer.examples("train").numpy())[0].tolist() == [1, 1, 1]
+
+
+def test_what_arrived_long_ago_counts_for_less() -> None:
+    learner = learner_of("links", "upper", weighting="recency")
+    learner.learn([("a", "r", "b"), ("a", "r", "c")])
+    learner.learn([("d", "r", "b")])
+    learner.learn([("d", "r", "c"), ("a", "r", "c")])
+    trainer = learner.trainer
+    assert trainer.graph.arrivals(trainer.graph.train)[1].tolist() == [0, 2, 1, 2]
+    expected = torch.tensor([3.0, 1.0, 2.0, 1.0]).rsqrt()
+    found = trainer.weights(trainer.examples("train"))
+    assert torch.allclose(found, expected / expected.mean())
+
+
+def test_facts_that_are_one_after_a_merge_arrived_twice() -> None:
+    learner = learner_of("links", "upper", weighting="count")
+    learner.learn([("a", "r", "b"), ("c", "r", "b"), ("c", "r", "b")])
+    learner.merge("a", "c")
+    graph = learner.trainer.graph
+    assert graph.train.tolist() == [[0, 0, 1]]
+    assert graph.arrivals(graph.train)[0].tolist() == [3]
+
+
+@pytest.mark.parametrize("weighting", ["even", "frequency"])
+def test_where_repeats_do_not_weigh_they_are_left_out(weighting: str) -> None:
+    learner = learner_of("links", "upper", weighting=weighting)
+    learner.learn([("a", "r", "b"), ("a", "r", "b")])
+    learner.learn([("a", "r", "b"), ("a", "r", "c")])
+    assert all("again" not in change.arrays for change in learner.trainer.history)

@@ -184,6 +184,8 @@ class _Side:
         graph = self._trainer.graph
         at = rows.cpu().numpy()
         if self._asked == RELATION:
+            retired = torch.from_numpy(graph.retired("relations")).to(ids.device)
+            scores[:, torch.isin(ids, retired)] = -torch.inf
             if self._new:
                 every = self._with(at, ids.cpu().numpy()[None])
                 is_known = torch.from_numpy(graph.contains(every) | graph.holds_out(every))

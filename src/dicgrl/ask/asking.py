@@ -16,7 +16,7 @@ from dicgrl.ask.export import write_vectors
 from dicgrl.ask.names import Names
 from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UserError
-from dicgrl.graph import Vocabulary
+from dicgrl.graph import Graph, Vocabulary
 from dicgrl.graph.labels import as_label
 from dicgrl.readers.sources import SourceFile
 from dicgrl.trainers import Trainer
@@ -66,6 +66,7 @@ class Asking(ABC):
         self.device = trainer.device
         #: What `examine` found after the newest part; the learner keeps it.
         self.examined: Callable[[], Mapping[str, Any]] = dict
+        self._graph: Graph = trainer.graph
 
     def predict(
         self,
@@ -189,8 +190,12 @@ class Asking(ABC):
         number = self.names.find(as_label(label), vocabulary)
         directions = torch.nn.functional.normalize(vectors.flatten(1), dim=1)
         cosine = directions @ directions[number]
-        cosine[number] = -torch.inf  # everything is like itself
-        best = cosine.topk(min(k, len(cosine) - 1))
+        gone = self._graph.retired(self._graph.part_type.vocabularies[0])
+        others = torch.ones(len(cosine), dtype=torch.bool, device=cosine.device)
+        others[torch.from_numpy(gone).to(others.device)] = False
+        others[number] = False  # everything is like itself
+        cosine[~others] = -torch.inf
+        best = cosine.topk(min(k, int(others.sum())))
         labels = vocabulary.labels(best.indices.cpu().numpy())
         return [
             Prediction(label, self.names.of(label), score, known=False)

@@ -54,6 +54,8 @@ def filtered_scores(trainer: LinkTrainer, facts: IntArray, asked: int) -> Iterat
     else:
         height = max(MEMORY_BOUND // _SHARE // (max(among, 1) * (model.pair_bytes() + 4)), 1)
     one_relation = model.one_relation_per_block and known is not None
+    retired = trainer.graph.retired("relations" if known is None else "entities")
+    gone = torch.from_numpy(retired).to(trainer.device)
     for rows in row_blocks(triples, height, one_relation):
         block = triples[rows]
         answers = block[:, asked]
@@ -61,6 +63,7 @@ def filtered_scores(trainer: LinkTrainer, facts: IntArray, asked: int) -> Iterat
             scores = _scores(trainer, block, asked)
         scores.masked_fill_(scores.isnan(), -torch.inf)
         truth = scores.gather(1, answers[:, None])
+        scores[:, gone] = -torch.inf
         if known is None:
             every = np.repeat(facts[rows.cpu().numpy()], among, axis=0)
             every[:, RELATION] = np.tile(np.arange(among), len(block))

@@ -53,7 +53,7 @@ class NodeAsking(Asking):
         numbers = np.array(found, dtype=np.int64)
         scores = trainer.scores(torch.from_numpy(numbers).to(self.device))
         share = scores.softmax(1)
-        best = share.topk(min(k, share.shape[1]))
+        best = share.topk(min(k, share.shape[1] - len(graph.retired("classes"))))
         trained = np.isin(numbers, trainer.nodes("train")).tolist()
         true = graph.labels[numbers].tolist()
         classes = graph.classes.labels(range(share.shape[1]))

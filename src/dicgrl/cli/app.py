@@ -13,6 +13,7 @@ import typer
 
 import dicgrl
 from dicgrl.cli.ask import evaluate, explain, export, predict, score, similar
+from dicgrl.cli.change import forget, merge, rename, replace
 from dicgrl.cli.console import complain, warnings_in_one_line, what_ran_out
 from dicgrl.cli.datasets import datasets_app
 from dicgrl.cli.inspect import compare, info
@@ -21,7 +22,8 @@ from dicgrl.cli.plugins import load_plugin
 from dicgrl.cli.research import reproduce
 from dicgrl.cli.run import run
 from dicgrl.cli.sweep import sweep
-from dicgrl.errors import DicgrlError, UserError, shown
+from dicgrl.cli.versions import backup, compact, diff, log, restore, tag, verify
+from dicgrl.errors import BusyError, DicgrlError, UserError, shown
 
 app = typer.Typer(
     name="dicgrl",
@@ -33,6 +35,10 @@ app = typer.Typer(
 app.add_typer(datasets_app, name="datasets")
 app.command()(run)
 app.command()(learn)
+app.command()(forget)
+app.command()(replace)
+app.command()(rename)
+app.command()(merge)
 app.command()(predict)
 app.command()(similar)
 app.command()(score)
@@ -40,13 +46,20 @@ app.command()(evaluate)
 app.command()(export)
 app.command()(explain)
 app.command()(info)
+app.command()(log)
+app.command()(diff)
+app.command()(tag)
+app.command()(restore)
+app.command()(verify)
+app.command()(compact)
+app.command()(backup)
 app.command()(compare)
 app.command()(reproduce)
 app.command()(sweep)
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one line and exit code 2, a failure exit code 1."""
+    """Run the command line; a mistake is one line and exit code 2, a failure 1, a busy folder 3."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal has no signs for
     # Read when PyTorch is loaded: threads that wait must not burn the cores that others work on.
@@ -56,7 +69,7 @@ def main() -> None:
             app()
     except DicgrlError as error:
         complain(str(error))
-        sys.exit(2 if isinstance(error, UserError) else 1)
+        sys.exit(_code_of(error))
     except OSError as error:  # a full disk, a folder that cannot be written
         named = error.filename and shown(str(error.filename), limit=300)[1:-1]
         complain(f"{named}: {error.strerror}" if named else str(error))
@@ -68,6 +81,12 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _code_of(error: DicgrlError) -> int:
+    if isinstance(error, BusyError):
+        return 3
+    return 2 if isinstance(error, UserError) else 1
 
 
 def _version(wanted: bool) -> None:

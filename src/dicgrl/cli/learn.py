@@ -15,9 +15,11 @@ from dicgrl.cli.options import (
     Json,
     Keep,
     Literals,
+    Message,
     Query,
     RunFolder,
     Separator,
+    Wait,
 )
 from dicgrl.errors import shown
 from dicgrl.readers import Reading
@@ -34,7 +36,7 @@ def learn(
         Path,
         typer.Argument(
             help="New triples (head TAB relation TAB tail), or new nodes and edges of a network: "
-            "a folder or .npz, see docs/data.md."
+            "a folder or .npz, see docs/data.md; - for triples or edges from standard input."
         ),
     ],
     evaluate: Annotated[
@@ -44,12 +46,14 @@ def learn(
             "none."
         ),
     ] = "sample",
+    message: Message = "",
     columns: Columns = "",
     sep: Separator = "",
     file_format: FormatName = "",
     query: Query = "",
     literals: Literals = "drop",
     keep: Keep = None,
+    wait: Wait = 0.0,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -74,6 +78,8 @@ def learn(
             device=device,
             keep=keep,
             evaluate=evaluate,
+            message=message,
+            wait=wait,
             reading=reading,
             on_epoch=on_epoch,
         )

@@ -48,10 +48,17 @@ Disentangled = Annotated[
     ),
 ]
 Seeds = Annotated[int, typer.Option(min=1, max=10_000, help="How many seeds.")]
+At = Annotated[
+    str | None, typer.Option(metavar="VERSION", help="A version or tag; the newest unless given.")
+]
+Message = Annotated[str, typer.Option("--message", "-m", help="What to say of the version.")]
+Wait = Annotated[
+    float, typer.Option(min=0, metavar="SECONDS", help="Wait for another process that writes.")
+]
 Keep = Annotated[
     str | None,
     typer.Option(
-        help="Whose models stay in the folder: of all parts, or of the last (less disk).",
+        help="Whose models stay in the folder: of all versions, of the last, or of so many.",
         show_default="all, or as the run was begun",
     ),
 ]

@@ -14,6 +14,8 @@ from typing import Any
 
 from dicgrl.errors import UserError
 
+_LEFT = re.compile(r"\..+\.[0-9a-f]{16}(-wal|-shm|-journal)?")  # names of what is being written
+
 
 @contextlib.contextmanager
 def replacing_file(path: Path) -> Iterator[Path]:
@@ -27,14 +29,14 @@ def replacing_file(path: Path) -> Iterator[Path]:
         >>> target.read_text()
         'whole'
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _hidden(path)
+    make_folder(path.parent)
+    temporary = hidden_name(path)
     temporary.touch(exist_ok=False)
     try:
         yield temporary
-        _sync(temporary)
+        sync(temporary)
         temporary.replace(path)
-        _sync(path.parent)
+        sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -61,8 +63,8 @@ def append_to_file(path: Path, text: str) -> None:
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """Fill a temporary folder; on success rename it to `path`, which must not exist yet."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _hidden(path)
+    make_folder(path.parent)
+    temporary = hidden_name(path)
     temporary.mkdir()
     try:
         yield temporary
@@ -71,19 +73,27 @@ def new_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, where they are not there, and sync their names."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for each in missing[::-1]:
+        sync(each.parent)
+
+
 def publish_folder(temporary: Path, path: Path) -> None:
-    """Sync every file of a folder, then move the folder to its final name in one step."""
-    for file in temporary.rglob("*"):
-        if file.is_file():
-            _sync(file)
+    """Sync all that is in a folder, then move the folder to its final name in one step."""
+    for each in (*temporary.rglob("*"), temporary):
+        if each.is_file() or each.is_dir():
+            sync(each)
     temporary.rename(path)
-    _sync(path.parent)
+    sync(path.parent)
 
 
 def remove_leftovers(folder: Path) -> None:
     """Remove what a killed process left under temporary names in a folder."""
     for path in folder.glob(".*"):
-        if not re.fullmatch(r"\..+\.[0-9a-f]{16}", path.name):
+        if not _LEFT.fullmatch(path.name):
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -91,12 +101,14 @@ def remove_leftovers(folder: Path) -> None:
             path.unlink()
 
 
-def _hidden(path: Path) -> Path:
+def hidden_name(path: Path) -> Path:
+    """A name beside a path for what is being written, which `remove_leftovers` knows."""
     # Not by `tempfile`, whose files only their owner may read, whatever the user's umask says.
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on disk."""
     if os.name != "posix" and path.is_dir():
         return  # a directory cannot be opened for syncing there
     handle = os.open(path, os.O_RDONLY)

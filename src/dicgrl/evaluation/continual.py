@@ -83,6 +83,7 @@ def evaluation(
     history: Sequence[Sequence[Tested]],
     before: Sequence[float | None] = (),
     retention: float | None = None,
+    parts: Sequence[int] | None = None,
 ) -> Evaluation:
     """Sum up the tests after each part.
 
@@ -91,6 +92,8 @@ def evaluation(
         history: R: for each part so far, the tests after it; an empty list where none were made.
         before: For each part, its metric before it was learned minus chance; None where unknown.
         retention: Share of the first part's answers that are still right.
+        parts: Number of the newest part at each of these times, where facts were taken back as
+            well; else each was that of a part.
 
     Example:
         >>> rows = [[(0.5,)], [(0.3,), (0.9,)]]
@@ -100,8 +103,8 @@ def evaluation(
         (0.6, 0.2, -0.2)
     """
     past = _Past(metric)
-    for tests in history[:-1]:
-        past.add(tests)
+    for number, tests in zip(_numbers(parts, history), history[:-1], strict=False):
+        past.add(tests, number)
     return past.compared(history[-1] if history else (), before, retention)
 
 
@@ -110,6 +113,7 @@ def evaluations(
     history: Sequence[Sequence[Tested]],
     before: Sequence[float | None],
     retention: Sequence[float | None],
+    parts: Sequence[int] | None = None,
 ) -> Iterator[Evaluation]:
     """What `evaluation` says after each part; the tests are passed through once for all of them.
 
@@ -118,11 +122,16 @@ def evaluations(
         history: As of `evaluation`.
         before: As of `evaluation`.
         retention: That after each part.
+        parts: As of `evaluation`.
     """
     past = _Past(metric)
-    for after, tests in enumerate(history):
-        yield past.compared(tests, before[: after + 1], retention[after])
-        past.add(tests)
+    for after, number in enumerate(_numbers(parts, history)):
+        yield past.compared(history[after], before[: after + 1], retention[after])
+        past.add(history[after], number)
+
+
+def _numbers(parts: Sequence[int] | None, history: Sequence[Any]) -> Sequence[int]:
+    return range(len(history)) if parts is None else parts
 
 
 _Set = tuple[int, int]
@@ -134,17 +143,15 @@ class _Past:
     """What earlier tests found: the best of each part, and what it had right after it."""
 
     metric: str
-    parts: int = 0
     best: dict[_Set, float] = field(default_factory=dict)
     at_first: dict[_Set, float] = field(default_factory=dict)
 
-    def add(self, tests: Sequence[Tested]) -> None:
+    def add(self, tests: Sequence[Tested], part: int) -> None:
         for test in tests:
             asked, value = _asked(test), test[self.metric]
             self.best[asked] = max(self.best.get(asked, value), value)
-            if test["part"] == self.parts:
-                self.at_first[asked] = value
-        self.parts += 1
+            if test["part"] == part:
+                self.at_first.setdefault(asked, value)
 
     def compared(
         self, tests: Sequence[Tested], before: Sequence[float | None], retention: float | None

@@ -30,6 +30,7 @@ class PartReport:
             versions that did not look.
         warnings: What is doubtful about the model after it, in words.
         details: Further figures of the strategy, such as the drift of old rows or nodes.
+        kind: What was done: learn, or another kind of `dicgrl.graph.change.Change`.
     """
 
     part: int
@@ -46,6 +47,7 @@ class PartReport:
     calibration: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
+    kind: str = "learn"
 
     def results(self, found: Evaluation) -> dict[str, Any]:
         """The entry of the part in `results.json`, with what was measured after it."""

@@ -103,10 +103,18 @@ class Ranker:
         known: Known true triples of every split so far, [m, 3].
         num_relations: Relations so far.
         memory_bound: Bytes that scores may take at a time.
+        retired: Entities that are no candidates, rising; no known triple mentions one.
     """
 
-    def __init__(self, known: Tensor, num_relations: int, memory_bound: int = MEMORY_BOUND) -> None:
+    def __init__(
+        self,
+        known: Tensor,
+        num_relations: int,
+        memory_bound: int = MEMORY_BOUND,
+        retired: Tensor | None = None,
+    ) -> None:
         self.memory_bound = memory_bound
+        self._retired = known.new_empty(0) if retired is None else retired
         self._known: dict[Side, KnownAnswers] = {
             "head": KnownAnswers.of(known, HEAD, num_relations),
             "tail": KnownAnswers.of(known, TAIL, num_relations),
@@ -162,6 +170,9 @@ class Ranker:
                 # Neither known answers nor the true one compete.
                 inside = (entity >= start) & (entity < stop)
                 own = (answer >= start) & (answer < stop)
+                gone = self._retired[(self._retired >= start) & (self._retired < stop)] - start
+                above[:, gone] = False
+                same[:, gone] = False
                 out_row = torch.cat([row[inside], own.nonzero()[:, 0]])
                 out_column = torch.cat([entity[inside], answer[own]]) - start
                 above[out_row, out_column] = False
@@ -169,6 +180,7 @@ class Ranker:
                 higher[rows] += above.sum(1)
                 equal[rows] += same.sum(1)
                 left[rows] += stop - start - torch.bincount(row[inside], minlength=len(block))
+                left[rows] -= len(gone) - (own & self._is_retired(answer)).long()
                 at = (asked - start).clamp(0, stop - start - 1)[:, None]
                 fares = same.gather(1, at)[:, 0] + 2 * above.gather(1, at)[:, 0].long()
                 own_fares[rows] += fares * ((asked >= start) & (asked < stop))
@@ -179,6 +191,7 @@ class Ranker:
         given = HEAD if side == "tail" else TAIL
         own = triples[:, given]
         competes = (own >= candidates.start) & (own < candidates.stop)
+        competes &= ~self._is_retired(own)
         competes &= ~torch.isin(self._loop_keys(triples, given), self._loops)
         is_true = triples[:, HEAD] == triples[:, TAIL]
         return torch.where(competes, fares, OWN_ABSENT).masked_fill_(is_true, OWN_TRUE)
@@ -204,8 +217,11 @@ class Ranker:
                 order = triples[:, RELATION].argsort()
             height = max(8 * self.memory_bound // (path.pair_bits * (len(candidates) + 31)), 1)
             width = max(self.memory_bound // (4 * model.length), 1)  # a copy of so many candidates
-            starts = range(candidates.start, candidates.stop, width)
-            some = [range(start, min(start + width, candidates.stop)) for start in starts]
+            some = [
+                range(start, min(start + width, run.stop))
+                for run in self._runs(candidates)
+                for start in range(run.start, run.stop, width)
+            ]
             for rows in torch.split(order, height):
                 questions = self._questions(model, triples[rows], side)
                 counts = path.count(questions, some)
@@ -216,8 +232,22 @@ class Ranker:
         higher, equal, filtered, fares = outcome
         answers = triples[:, TAIL if side == "tail" else HEAD]
         among = (answers >= candidates.start) & (answers < candidates.stop)
-        left = len(candidates) - filtered + (~among).long()
+        among &= ~self._is_retired(answers)
+        count = sum(map(len, self._runs(candidates)))
+        left = count - filtered + (~among).long()
         return higher, equal, left, self._own(triples, side, candidates, fares)
+
+    def _is_retired(self, entities: Tensor) -> Tensor:
+        return torch.isin(entities, self._retired)
+
+    def _runs(self, candidates: range) -> list[range]:
+        """The candidates without those that are retired, in ranges."""
+        inside = (self._retired >= candidates.start) & (self._retired < candidates.stop)
+        gone = self._retired[inside].tolist()
+        pairs = zip(
+            [candidates.start, *(g + 1 for g in gone)], [*gone, candidates.stop], strict=True
+        )
+        return [range(start, stop) for start, stop in pairs if start < stop]
 
     def _questions(self, model: KnowledgeModel, triples: Tensor, side: Side) -> Questions:
         heads, relations, tails = triples.unbind(1)

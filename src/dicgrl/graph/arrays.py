@@ -53,6 +53,21 @@ def mentions(ends: IntArray) -> IntArray:
     return np.concatenate([ends[:, 0], ends[ends[:, 0] != ends[:, 1], 1]])
 
 
+def in_order_of_parts(rows: IntArray, sizes: IntArray) -> IntArray:
+    """Where rows stand when those of the first part come first, and so on.
+
+    Args:
+        rows: Rows, in any order.
+        sizes: How many rows each part has.
+
+    Example:
+        >>> in_order_of_parts(np.array([0, 1, 2, 0, 1, 2]), np.array([2, 1]))
+        array([0, 1, 3, 4, 2, 5])
+    """
+    part = np.repeat(np.arange(len(sizes)), sizes)
+    return np.argsort(part[rows], kind="stable")
+
+
 def lies_close(low: int, high: int, count: int) -> bool:
     """Whether a table from the lowest to the highest of so many values beats sort and search."""
     return high - low < _DENSE * count
@@ -157,7 +172,9 @@ def _as_rows(rows: npt.ArrayLike, width: tuple[int, ...], what: str) -> IntArray
 
 
 class GrowingArray(Generic[_Scalar]):
-    """Rows that are only ever appended; the buffer doubles, so appending is amortised O(rows).
+    """Rows that are appended; the buffer doubles, so appending is amortised O(rows).
+
+    All else is rare and costs a copy of what is there.
 
     Args:
         width: Shape of one row, `()` for scalars.
@@ -185,6 +202,27 @@ class GrowingArray(Generic[_Scalar]):
             self._buffer = grown
         self._buffer[self._length : needed] = rows
         self._length = needed
+
+    def keep(self, kept: BoolArray) -> None:
+        """Drop the rows where `kept` [n] is False; whoever has a view keeps what it had."""
+        self.replace(self._buffer[: self._length][kept])
+
+    def replace(self, rows: npt.NDArray[Any]) -> None:
+        """Have other rows from now on; whoever has a view keeps what it had."""
+        self._buffer = rows.astype(self._buffer.dtype, copy=True)
+        self._length = len(rows)
+
+    def put(self, at: IntArray, rows: npt.NDArray[Any], *, shared: bool = True) -> None:
+        """Overwrite some rows.
+
+        Args:
+            at: Which.
+            rows: What they are from now on.
+            shared: Whether whoever has a view keeps what it had, at the cost of a copy of all.
+        """
+        if shared:
+            self.replace(self._buffer[: self._length])
+        self._buffer[at] = rows
 
     def view(self) -> npt.NDArray[_Scalar]:
         """All rows so far, read-only and without a copy."""

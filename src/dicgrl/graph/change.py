@@ -11,14 +11,29 @@ import numpy.typing as npt
 from dicgrl.graph.part import Part
 
 LEARN = "learn"
+FORGET = "forget"
+REPLACE = "replace"
+RENAME = "rename"
+MERGE = "merge"
+REVISE = "revise"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
     """What happened to a graph at one time; applied in order, changes make the graph again.
 
+    - learn: a part arrived; `again` are training triples that were known and arrived once more,
+      where repeats weigh in learning.
+    - forget: facts left: `triples`; or `edges`, and `nodes` whose class is unknown again.
+    - replace: as forget, and a part arrived in their place.
+    - rename: `ids` [n] have other labels; `vocabulary`, `old` and `new` labels.
+    - merge: `ids` [n, 2] are those that stay and those that are the same from now on; `vocabulary`,
+      `kept` and `gone` labels.
+    - revise: `nodes` have other classes (`labels`), those of `described` other `features`; the part
+      brings new classes and says which nodes to learn again.
+
     Attributes:
-        kind: What was done: learn, or one of the ways in which a graph takes facts back.
+        kind: What was done.
         part: What arrived, in ids of the graph; None where nothing did.
         arrays: What else there is to know, by name, in ids of the graph.
         labels: The same in labels, ready for JSON.

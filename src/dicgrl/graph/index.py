@@ -1,4 +1,4 @@
-"""An append-only multimap from int64 keys to int64 values, in sorted segments.
+"""A growing multimap from int64 keys to int64 values, in sorted segments.
 
 A new part becomes a segment of its own, at the cost of sorting that part. Segments of similar size
 are merged (the logarithmic method), so that n entries in any number of parts never lie in more
@@ -80,6 +80,46 @@ class SegmentIndex:
         ):
             newer, older = self._segments.pop(), self._segments.pop()
             self._segments.append(_merge(older, newer))
+
+    def renumber(self, numbers: IntArray) -> None:
+        """Give every value another number, in one pass over all entries.
+
+        Args:
+            numbers: The new number of each value, in the order of the old ones; -1 where its
+                entries leave.
+
+        Example:
+            >>> index = SegmentIndex()
+            >>> index.add(np.array([7, 3, 7]), np.array([0, 1, 2]))
+            >>> index.renumber(np.array([-1, 0, 1]))
+            >>> index.lookup(np.array([7, 3]))[1].tolist()
+            [1, 0]
+        """
+        segments = []
+        for segment in self._segments:
+            values = numbers[segment.values]
+            kept = values >= 0
+            if kept.any():
+                segments.append(_Segment(segment.keys[kept], values[kept]))
+        self._segments = segments
+
+    def drop(self, keys: IntArray, values: IntArray) -> None:
+        """Remove entries, in one pass over all there are; both below 2^31.
+
+        Example:
+            >>> index = SegmentIndex()
+            >>> index.add(np.array([7, 3, 7]), np.array([0, 1, 2]))
+            >>> index.drop(np.array([7]), np.array([0]))
+            >>> index.lookup(np.array([7]))[1].tolist()
+            [2]
+        """
+        gone = (keys << 32) | values
+        segments = []
+        for segment in self._segments:
+            kept = ~np.isin((segment.keys << 32) | segment.values, gone)
+            if kept.any():
+                segments.append(_Segment(segment.keys[kept], segment.values[kept]))
+        self._segments = segments
 
     def lookup(self, queries: IntArray) -> tuple[IntArray, IntArray]:
         """All entries of the queried keys.

@@ -97,8 +97,13 @@ class Part(ABC):
         return {name: len(self._new(name)) for name in self.vocabularies}
 
     def new_labels(self) -> dict[str, list[str]]:
-        """The labels that are new with this part, by vocabulary, in the order of their ids."""
-        return {name: getattr(self, name).labels(self._new(name)) for name in self.vocabularies}
+        """The labels that are new with this part, by vocabulary, in the order of their ids.
+
+        What was renamed since has the label that it arrived with.
+        """
+        return {
+            name: getattr(self, name).first_labels(self._new(name)) for name in self.vocabularies
+        }
 
     @property
     def facts(self) -> int:

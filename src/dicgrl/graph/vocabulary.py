@@ -1,4 +1,4 @@
-"""Append-only labels <-> ids; an id never changes once it is given."""
+"""Labels <-> ids; an id never changes once it is given, a label may."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from dicgrl.errors import UnknownLabelError, nearest, shown
+from dicgrl.errors import UnknownLabelError, UserError, nearest, shown
 from dicgrl.graph.arrays import IntArray, distinct
 
 _SUGGEST_UP_TO = 200_000  # beyond this many labels a search for similar ones takes seconds
@@ -43,7 +43,17 @@ class Vocabulary:
         self.kind = kind
         self._index = _Index()
         self._labels: list[str] = []
+        self._first: dict[int, str] = {}  # what renamed ids were called when they arrived
+        self._merged: dict[str, int] = {}  # labels that find another id than the one they had
         self.add(labels)
+
+    def copy(self) -> Vocabulary:
+        """The same labels, in a vocabulary that grows on its own."""
+        made = Vocabulary(kind=self.kind)
+        made._index.update(self._index)
+        made._labels = list(self._labels)
+        made._first, made._merged = dict(self._first), dict(self._merged)
+        return made
 
     def add(self, labels: Iterable[str]) -> IntArray:
         """Ids of the labels, in their order; unseen labels get the next ids."""
@@ -68,6 +78,16 @@ class Vocabulary:
             raise self.unknown(labels[int(np.argmax(ids < 0))])
         return ids
 
+    def known_ids(self, labels: Iterable[str]) -> IntArray:
+        """Ids of labels, in their order; -1 for those that are not known.
+
+        Example:
+            >>> Vocabulary(["Alien"]).known_ids(["Brazil", "Alien"])
+            array([-1,  0])
+        """
+        get = self._index.get
+        return np.fromiter((get(label, -1) for label in labels), dtype=np.int64)
+
     def unknown(self, label: str, names: Callable[[], Iterable[str]] = tuple) -> UnknownLabelError:
         """The error that names an unknown label and the labels and readable names like it.
 
@@ -82,6 +102,60 @@ class Vocabulary:
             return f"; did you mean {', '.join(map(repr, close))}?" if close else ""
 
         return UnknownLabelError(f"unknown {self.kind} {shown(label)}", hint)
+
+    def append(self, labels: Iterable[str]) -> range:
+        """Give the next ids to labels as they arrived once, none of which is known.
+
+        Raises:
+            ValueError: One of them is known.
+        """
+        known, labels = len(self._labels), list(labels)
+        self.add(labels)
+        if len(self._labels) != known + len(labels):
+            raise ValueError(f"a {self.kind} that is new is known already")
+        return range(known, len(self._labels))
+
+    def rename(self, number: int, new: str) -> None:
+        """Give an id another label; the old one is unknown from now on.
+
+        Raises:
+            UserError: There is such a label already.
+
+        Example:
+            >>> films = Vocabulary(["Alien", "Aliens"])
+            >>> films.rename(1, "Alien 2")
+            >>> films.ids(["Alien 2"]), "Aliens" in films
+            (array([1]), False)
+        """
+        if new in self._index:
+            raise UserError(f"{self.kind} {shown(new)} is known already: merge the two instead")
+        old = self._labels[number]
+        self._first.setdefault(number, old)
+        del self._index[old]
+        self._index[new] = number
+        self._labels[number] = new
+
+    def merge(self, kept: int, gone: int) -> None:
+        """Let all labels that found one id find another; the id itself stays.
+
+        Example:
+            >>> films = Vocabulary(["Alien", "Alien (1979)"])
+            >>> films.merge(0, 1)
+            >>> films.ids(["Alien (1979)"]), films.labels([1])
+            (array([0]), ['Alien (1979)'])
+        """
+        names = [label for label, number in self._merged.items() if number == gone]
+        for label in [self._labels[gone], *names]:
+            self._index[label] = self._merged[label] = kept
+
+    def first_labels(self, ids: Iterable[int]) -> list[str]:
+        """What the ids were called when they arrived, in their order."""
+        return [self._first.get(i, self._labels[i]) for i in ids]
+
+    @property
+    def merged(self) -> dict[str, int]:
+        """Labels of what was merged into something else, and the ids that they find."""
+        return dict(self._merged)
 
     def adopt(self, other: Vocabulary, ids: IntArray) -> Translation:
         """Add the labels of another vocabulary's ids, lower ids first.

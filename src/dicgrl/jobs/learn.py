@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dicgrl.errors import unknown_name
-from dicgrl.intake import Intake
+from dicgrl.intake import Facts, Intake
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch, learn_part
 from dicgrl.learner import Learner
 from dicgrl.readers import Reading
-from dicgrl.store.run_folder import RunFolder, check_keep
+from dicgrl.readers.sources import open_file
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.writer import check_keep
 from dicgrl.tasks import Task, task_of_model
 
 EVALUATE: dict[str, int | None] = {"sample": 2000, "all": 0, "none": None}
@@ -39,6 +42,8 @@ def learn_facts(
     device: str = "auto",
     keep: str | None = None,
     evaluate: str = "sample",
+    message: str = "",
+    wait: float = 0.0,
     reading: Reading | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> LearnOutcome:
@@ -50,11 +55,14 @@ def learn_facts(
     Args:
         out: The run folder.
         facts: What arrived, by its labels: a file of triples, or files of new nodes and edges of a
-            network, in any layout of docs/data.md. Entities, relations and classes may be new.
+            network, in any layout of docs/data.md; `-` for lines of triples, or of edges between
+            known nodes, from standard input. Entities, relations and classes may be new.
         device: auto, cpu or cuda.
         keep: As for `run_stream`.
         evaluate: What is measured then: a sample of the test sets where there are many (`sample`),
             `all` of them or `none`.
+        message: What to say of the version.
+        wait: Seconds to wait for another process that is writing to the run.
         reading: How files are to be read, where they do not say it themselves.
         on_epoch: Told the part and the report of every epoch.
 
@@ -68,27 +76,38 @@ def learn_facts(
     if evaluate not in EVALUATE:
         raise unknown_name("evaluate", evaluate, EVALUATE)
     at_most = EVALUATE[evaluate]
-    with folder.locked():
-        folder.check_trace()
+    with folder.locked(wait):
         learner = Learner.load(out, device=device)
-        folder.remove_leftovers()
-        about = {
-            "dataset": config.get("dataset", out.name),
-            "task": config.get("task", learner.task.name),
-            "recipe": config.get("recipe", "default"),
-            "published": {},
-        }
-        intake = learner.intake(facts, reading=reading)
-        if not intake.is_empty:
-            results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most)
+        folder.clear_up()
+        about = about_stored(config, learner, out)
+        told = reading is not None and bool(reading.format)  # of standard input: else it is lines
+        given = facts if told else given_facts(learner.task, facts)
+        intake = learner.intake(given, reading=reading)
+        if not intake.is_empty or learner.trainer.weighs_repeats:
+            results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most, message)
             return LearnOutcome(results, intake)
+        results = results_of(learner, about | {"published": config.get("published", {})})
         if intake.names.items() - learner.names.items():
             learner.learn(intake)  # it takes the names
             learner.save(out, keep=keep)
-        results = results_of(learner, about | {"published": config.get("published", {})})
-        if folder.measured_parts() != learner.num_parts:  # a run that was killed may have lost it
-            folder.write_results(results)
+        if not folder.is_measured():  # saved from Python
+            learner.save(out, keep=keep, results=results)
         return LearnOutcome(results, intake)
+
+
+def about_stored(config: Mapping[str, Any], learner: Learner, out: Path) -> dict[str, Any]:
+    """What `about_run` said of a run that goes on with other data; no published values are its."""
+    return {
+        "dataset": config.get("dataset", out.name),
+        "task": config.get("task", learner.task.name),
+        "recipe": config.get("recipe", "default"),
+        "published": {},
+    }
+
+
+def given_facts(task: Task, path: Path) -> Facts:
+    """The facts that a command is given: a path, or the lines of standard input for `-`."""
+    return task.lines(open_file(path)) if str(path) == "-" else path
 
 
 def task_of(folder: Path) -> Task:

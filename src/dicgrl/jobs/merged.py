@@ -7,6 +7,7 @@ questions, and new facts can become its next part.
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from dicgrl.jobs.results import about_run, results_of
 from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
 from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.writer import Commit
 from dicgrl.training import DivergedError, EpochReport
 from dicgrl.training.loop import Monitor
 
@@ -75,8 +77,8 @@ def _run_merged(
     except DivergedError:
         if folder is not None:
             meta = {"dataset": stream.name, "seed": learner.seed}
-            folder.save_diverged(learner.state(), about=about, meta=meta)
-            folder.append_trace(0, trace)
+            epochs = [asdict(entry) for entry in trace]
+            folder.save_diverged(learner.state(), Commit(about, trace=epochs), meta)
         raise
     learner.evaluate()
     started = time.perf_counter()
@@ -92,9 +94,8 @@ def _run_merged(
         "count": {split: trainer.count(split) for split in SPLITS},
     }
     if folder is not None:
-        folder.append_trace(0, trace)
-        learner.save(folder.path, about=about)
-        folder.write_results(found)
+        epochs = [asdict(entry) for entry in trace]
+        learner.save(folder.path, about=about, results=found, trace=epochs)
     return found
 
 

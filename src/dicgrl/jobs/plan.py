@@ -15,7 +15,8 @@ from dicgrl.jobs.choose import Changes, check_changes, chosen_recipe, chosen_str
 from dicgrl.jobs.merged import run_merged
 from dicgrl.jobs.stream import OnEpoch, OnPart, run_stream
 from dicgrl.recipes import Recipe
-from dicgrl.store.run_folder import RunFolder, check_keep
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.writer import check_keep
 from dicgrl.strategies import strategy_named
 
 

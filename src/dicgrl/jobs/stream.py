@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from dicgrl.jobs.results import about_run, results_of
 from dicgrl.jobs.resume import forked, resumed
 from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
-from dicgrl.store.run_folder import RunFolder, check_keep
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.writer import check_keep
 from dicgrl.training import EpochReport
 
 OnPart = Callable[[dict[str, Any]], None]
@@ -73,7 +75,7 @@ def run_stream(
         if learner.trainer.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(learner.trainer.device)
         if folder is not None:
-            folder.remove_leftovers()
+            folder.clear_up()
             if learner.num_parts and not folder.exists():
                 learner.save(folder.path, keep=keep, about=about)
         found = None
@@ -86,8 +88,7 @@ def run_stream(
         if found is None:  # all was learned before; results may have been lost when it was killed
             found = results_of(learner, about)
             if folder is not None:
-                learner.save(folder.path, keep=keep, about=about)
-                folder.write_results(found)
+                learner.save(folder.path, keep=keep, about=about, results=found)
         return found
 
 
@@ -99,6 +100,7 @@ def learn_part(
     keep: str | None = None,
     on_epoch: OnEpoch | None = None,
     at_most: int | None = 0,
+    message: str = "",
 ) -> dict[str, Any]:
     """Learn a part, measure, and write what is known then; gives the results so far.
 
@@ -110,6 +112,7 @@ def learn_part(
         keep: As for `run_stream`.
         on_epoch: Told the part and the report of every epoch.
         at_most: Test examples to measure, as for `Learner.evaluate`; None measures nothing.
+        message: What to say of the version.
     """
     number = learner.num_parts
     trace: list[EpochReport] = []
@@ -125,9 +128,10 @@ def learn_part(
         learner.evaluate(at_most=at_most or 0)
     found = results_of(learner, about)
     if folder is not None:
-        folder.append_trace(number, trace)
-        learner.save(folder.path, keep=keep, about=about)
-        folder.write_results(found)
+        epochs = [asdict(report) for report in trace]
+        learner.save(
+            folder.path, keep=keep, about=about, message=message, results=found, trace=epochs
+        )
     return found
 
 

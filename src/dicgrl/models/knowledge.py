@@ -363,6 +363,14 @@ class KnowledgeModel(nn.Module):
             return ids
         return ids[..., None] * self.count + route.chosen
 
+    def entity_rows_of(self, ids: Tensor) -> Tensor:
+        """All rows of `entities` that entities [n] have, [n * K]."""
+        return _all_rows(ids, self.count)
+
+    def relation_rows_of(self, ids: Tensor) -> Tensor:
+        """All rows of `relations` that relations [n] have."""
+        return _all_rows(ids, self.relation_count)
+
     def entity_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
         """Vectors of entities as routed triples use them, [..., active]."""
         parts = self.entities.gather(self.entity_rows(ids, route))
@@ -384,3 +392,7 @@ class KnowledgeModel(nn.Module):
     def _all_parts(self, ids: Tensor) -> Tensor:
         # Read without a gradient: attention looks at the vectors and does not move them.
         return self.entities.rows.view(self.num_entities, self.count, self.size)[ids]
+
+
+def _all_rows(ids: Tensor, count: int) -> Tensor:
+    return (ids[:, None] * count + torch.arange(count, device=ids.device)).flatten()

@@ -72,6 +72,30 @@ class Table:
         self._buffers["rows"][self._length : needed] = rows
         self._length = needed
 
+    def adopt(self, buffers: dict[str, Tensor]) -> None:
+        """Take tensors as the rows of an empty table and their state; they are not copied.
+
+        Raises:
+            ValueError: They are not of one length, or of other rows.
+        """
+        rows = buffers["rows"]
+        if rows.shape[1:] != (self.width,) or rows.dtype != self.rows.dtype:
+            raise ValueError(f"rows of {tuple(rows.shape)} where {self.width} numbers are expected")
+        if any(buffer.dim() != 2 or len(buffer) != len(rows) for buffer in buffers.values()):
+            raise ValueError("the state of rows has another length than they")
+        self._length = len(rows)
+        self._buffers = {**buffers, "gradient": torch.zeros_like(rows)}
+
+    def patch(self, name: str, ids: Tensor | None, values: Tensor) -> None:
+        """Put values into some rows of a buffer, or into all for None; rows are made as needed."""
+        self.clear()
+        needed = len(values) if ids is None else int(ids.max()) + 1 if len(ids) else 0
+        if needed > self._length:
+            self.grow(self.rows.new_zeros(needed - self._length, self.width))
+        place = self.rows.device
+        rows = slice(None) if ids is None else ids.to(place)
+        self.state(name, values.shape[1])[rows] = values.to(place)
+
     def restrict(self, ids: Tensor | None, pace: Tensor | None = None) -> None:
         """Let only some rows change; the others keep their bits whatever gradient they are given.
 

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dicgrl.errors import DataError, UserError, shown
-from dicgrl.graph import SPLITS, NetworkGraph, NetworkPart
+from dicgrl.graph import SPLITS, NetworkGraph, NetworkPart, Vocabulary
 from dicgrl.graph.arrays import FloatArray, IntArray
+from dicgrl.graph.change import REVISE, Change
 from dicgrl.graph.labels import as_label, check_labels
 from dicgrl.readers.network_table import Positions, checked_table, refuse_duplicates
 from dicgrl.readers.npz import as_features, edges_by_label
@@ -81,6 +82,48 @@ class NetworkFacts:
         )
         return table.stream("learned")[0]
 
+    def known_in(self, graph: NetworkGraph) -> tuple[dict[str, IntArray], int]:
+        """What of these is known in a network, as it forgets it, and how many facts there are.
+
+        A node's class is a fact, its features are none; a class that is not given is any.
+
+        Raises:
+            DataError: They are not labels.
+        """
+        nodes = _labels("nodes", self.nodes)
+        classes = [""] * len(nodes) if self.classes is None else _labels("classes", self.classes)
+        if len(classes) != len(nodes):
+            raise DataError(f"{_NAME}.classes", f"{len(classes)} for {len(nodes)} nodes")
+        edges = _objects("edges", self.edges).reshape(-1, 2)
+        ends = [_labels("edges", edges[:, side]) for side in (0, 1)]
+        return pairs_known_in(
+            graph, [*zip(*ends, strict=True)], [*zip(nodes, classes, strict=True)]
+        )
+
+    def revision(self, graph: NetworkGraph) -> Change:
+        """The change by which nodes of a network have these classes and features.
+
+        Raises:
+            DataError: A node is not known, or they do not fit together or to the network.
+        """
+        nodes = _labels("nodes", self.nodes)
+        refuse_duplicates(f"{_NAME}.nodes", nodes)
+        if len(_objects("edges", self.edges)):
+            raise DataError(f"{_NAME}.edges", "edges between known nodes are learned, or forgotten")
+        ids = graph.nodes.ids(nodes)
+        classes = [""] * len(nodes) if self.classes is None else _labels("classes", self.classes)
+        split = ["train"] * len(nodes) if self.split is None else _labels("split", self.split)
+        features = self._features()
+        for what, given in (("classes", classes), ("split", split)):
+            if len(given) != len(nodes):
+                raise DataError(f"{_NAME}.{what}", f"{len(given)} for {len(nodes)} nodes")
+        if len(features) and features.shape != (len(nodes), graph.num_features):
+            raise DataError(
+                f"{_NAME}.features",
+                f"shape {list(features.shape)}; expected {[len(nodes), graph.num_features]}",
+            )
+        return _revision(graph, nodes, ids, classes, _split_numbers(split), features)
+
     def _edges(self, positions: Positions) -> IntArray:
         pairs = _objects("edges", self.edges)
         if pairs.size and (pairs.ndim != 2 or pairs.shape[1] != 2):
@@ -97,6 +140,67 @@ class NetworkFacts:
         if features.shape == (0,):
             features = np.empty((0, 0), dtype=np.float32)
         return as_features(f"{_NAME}.features", features)
+
+
+def pairs_known_in(
+    graph: NetworkGraph, edges: Sequence[tuple[str, str]], classes: Sequence[tuple[str, str]]
+) -> tuple[dict[str, IntArray], int]:
+    """What of labelled facts is known in a network, as it forgets it, and how many there are.
+
+    Args:
+        graph: The network.
+        edges: Pairs of nodes.
+        classes: Nodes and their classes; "" or "-1" for the one that it has.
+    """
+    node, class_ = graph.nodes.known_ids, graph.classes.known_ids
+    ends = np.stack([node([edge[side] for edge in edges]) for side in (0, 1)], axis=1)
+    nodes = node([label for label, _ in classes])
+    told = class_([label for _, label in classes])
+    given = np.array([label not in ("", "-1") for _, label in classes], dtype=np.bool_)
+    told = np.where(given | (nodes < 0), told, graph.labels[nodes] if len(graph.labels) else -1)
+    count = len({frozenset(edge) for edge in edges}) + len(set(classes))
+    return graph.known_facts(ends, nodes, told), count
+
+
+def _revision(
+    graph: NetworkGraph,
+    labels: list[str],
+    ids: IntArray,
+    classes: list[str],
+    split: IntArray,
+    features: FloatArray,
+) -> Change:
+    """The change by which nodes have other classes, "" for the same, and other features, if any."""
+    told = np.array([label not in ("", "-1") for label in classes], dtype=np.bool_)
+    new = Vocabulary(dict.fromkeys(c for c in classes if c not in ("", "-1")), kind="class")
+    unseen = Vocabulary((label for label in new if label not in graph.classes), kind="class")
+    now = graph.classes.known_ids(classes)
+    arriving = unseen.known_ids(classes)
+    now = np.where(arriving >= 0, arriving + len(graph.classes), now)
+    changed = np.flatnonzero(told & (now != graph.labels[ids]))
+    described = np.arange(len(features))
+    if not len(changed) and not len(described):
+        raise UserError("the nodes have these classes already: there is nothing to revise")
+    sets = {name: changed[split[changed] == number] for name, number in _SPLIT_NUMBERS.items()}
+    none = range(len(labels), len(labels))
+    part = NetworkPart(
+        index=graph.num_parts,
+        nodes=Vocabulary(labels, kind="node"),
+        classes=unseen,
+        new_nodes=none,
+        new_classes=range(len(unseen)),
+        edges=np.empty((0, 2), np.int64),
+        features=np.empty((0, graph.num_features), np.float32),
+        labels=np.empty(0, np.int64),
+        **{name: sets[name] for name in SPLITS},
+    )
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "nodes": ids[changed],
+        "labels": now[changed],
+        "described": ids[described],
+        "features": features.reshape(-1, graph.num_features),
+    }
+    return Change(REVISE, part, arrays)
 
 
 def _objects(what: str, values: Any) -> npt.NDArray[Any]:

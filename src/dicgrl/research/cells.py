@@ -23,6 +23,7 @@ from dicgrl.jobs.merged import run_merged
 from dicgrl.jobs.stream import run_stream
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.research.case import study_case
+from dicgrl.research.forgetting import study_forgetting
 
 FORMAT = "dicgrl-cell-2"
 _BEFORE = "dicgrl-cell-1"  # there `dim` of a divided model was the whole length of its vectors
@@ -45,6 +46,7 @@ class Cell:
         seed: Seed of every random choice.
         changes: Settings that differ from the recipe's, as key=value.
         case: Further arguments of the case study; empty for all other cells.
+        wrong: Share of wrong facts that are learned and forgotten, in per cent; 0 for none.
 
     Example:
         >>> print(Cell("cora", "gat", "gem", recipe="paper", changes=("graph=part",)))
@@ -59,11 +61,13 @@ class Cell:
     seed: int = 0
     changes: tuple[str, ...] = ()
     case: tuple[str, ...] = ()
+    wrong: float = 0.0
 
     def __str__(self) -> str:
         how = self.strategy or f"whole {self.form}"
         words = [self.stream_name, self.model, how, self.recipe, f"seed {self.seed}", *self.changes]
-        return " ".join([*words, *(["case"] if self.case else [])])
+        words += ["case"] if self.case else []
+        return " ".join([*words, *([f"wrong {self.wrong:g} %"] if self.wrong else [])])
 
     @property
     def stream_name(self) -> str:
@@ -108,16 +112,26 @@ class Cell:
             "dataset": self.stream_name,
             "recipe": self.recipe,
             "seed": self.seed,
-            "setting": "case" if self.case else "parts" if self.strategy else "whole",
+            "setting": self._setting,
             "case": list(self.case),
             "settings": {k: v for k, v in self.effective().items() if v != usual[k]},
+            **({"wrong": self.wrong} if self.wrong else {}),
         }
+
+    @property
+    def _setting(self) -> str:
+        if self.case:
+            return "case"
+        if self.wrong:
+            return "wrong"
+        return "parts" if self.strategy else "whole"
 
     def key(self) -> str:
         """Its file's name: readable, and another one when any setting is another."""
         text = json.dumps(self.identity(), sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:10]
-        how = "case" if self.case else self.strategy or f"whole-{self.form}"
+        how = self.strategy or f"whole-{self.form}"
+        how = self._setting if self._setting in ("case", "wrong") else how
         words = (self.stream_name, self.model, how, Path(self.recipe).stem, f"seed{self.seed}")
         return "-".join([*words, digest]).lower()
 
@@ -185,6 +199,9 @@ def run_cell(folder: Path, cell: Cell, device: str = "auto", at_once: int = 1) -
         results = run_merged(stream, recipe, seed=cell.seed, device=device)
     elif cell.case:
         results = study_case(stream, recipe, cell.case, seed=cell.seed, device=device)
+    elif cell.wrong:
+        share = cell.wrong / 100
+        results = study_forgetting(stream, recipe, share, seed=cell.seed, device=device)
     else:
         results = _run_parts(stream, recipe, cell, device, path.with_suffix(".run"))
     write_json(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dicgrl.datasets.paper import PAPER_DATASETS
 from dicgrl.errors import unknown_name
 from dicgrl.research.cells import FORMS, Cell
+from dicgrl.research.forgetting_table import ForgettingTable
 from dicgrl.research.growth import Ablation, EffortCurves, GrowthTable
 from dicgrl.research.kinds import Curves, Panel, PartsTable, WholeTable, strategy_cells
 from dicgrl.research.studies import CaseStudy, Statistics
@@ -177,6 +178,12 @@ _BEYOND = (
         {name: {s: _growing(name, s) for s in ("fresh", "warm")} for name in GROWTH},
         EFFORTS,
         "fresh",
+    ),
+    ForgettingTable(
+        "forgetting",
+        "Wrong facts, learned and replaced",
+        "",
+        tuple(Cell(name, "transe", "fresh", wrong=5.0) for name in ("films", "FB15k-237")),
     ),
     Ablation("ablation", "What each ingredient earns", "", {n: ablation_rows(n) for n in GROWTH}),
 )

@@ -1,19 +1,37 @@
-"""A part as arrays and labels, and back: what a run folder and checksums are made of."""
+"""Parts and changes as arrays and labels, and back: what a run and checksums are made of."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from dicgrl.graph import Part, Vocabulary
+from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.change import Change
 
 Content = tuple[dict[str, Tensor], dict[str, Any]]
 """Arrays by name, and labels that are new by kind."""
+
+_BESIDES = "change/"  # before the names of a change's own arrays
+
+
+class _Arrivals(Vocabulary):
+    """Labels by id as they arrived: one that was renamed since may have come a second time."""
+
+    @override
+    def add(self, labels: Iterable[str]) -> IntArray:
+        first = len(self._labels)
+        self._labels.extend(labels)
+        for number in range(first, len(self._labels)):
+            self._index.setdefault(self._labels[number], number)
+        return np.arange(first, len(self._labels))
 
 
 def part_content(part: Part) -> Content:
@@ -22,17 +40,77 @@ def part_content(part: Part) -> Content:
     return arrays, part.new_labels()
 
 
-def parts_of(kind: type[Part], contents: Iterable[Content]) -> Iterator[Part]:
-    """The parts again, in the order in which they arrived; they share their vocabularies."""
-    vocabularies = {name: Vocabulary() for name in kind.vocabularies}
-    for number, (tensors, labels) in enumerate(contents):
+def parts_of(
+    kind: type[Part],
+    contents: Iterable[Content],
+    known: Mapping[str, Vocabulary] | None = None,
+    first: int = 0,
+) -> Iterator[Part]:
+    """The parts again, in the order in which they arrived; they share their vocabularies.
+
+    Args:
+        kind: What they are.
+        contents: What `part_content` gave of each.
+        known: The labels that were known before the first of them; none unless given.
+        first: Number of the first of them.
+    """
+    vocabularies = known or {name: _Arrivals() for name in kind.vocabularies}
+    for number, (tensors, labels) in enumerate(contents, first):
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        ranges = {}
-        for name, vocabulary in vocabularies.items():
-            known = len(vocabulary)
-            vocabulary.add(labels[name])
-            ranges[name] = range(known, len(vocabulary))
+        ranges = {
+            name: _arrived(vocabulary, labels[name]) for name, vocabulary in vocabularies.items()
+        }
         yield kind.from_arrays(number, vocabularies, ranges, arrays)
+
+
+def _arrived(vocabulary: Vocabulary, labels: list[str]) -> range:
+    """Ids of labels that were new when they arrived."""
+    ids = vocabulary.add(labels)
+    return range(len(vocabulary) - len(ids), len(vocabulary))
+
+
+def change_content(change: Change) -> Content:
+    """Arrays and labels of a change; those of its part have their own names."""
+    arrays, labels = ({}, None) if change.part is None else part_content(change.part)
+    for name, array in change.arrays.items():
+        arrays[_BESIDES + name] = torch.from_numpy(array.copy())
+    return arrays, {"part": labels, "change": dict(change.labels)}
+
+
+def changes_of(
+    kind: type[Part],
+    contents: Iterable[tuple[str, Content]],
+    known: Mapping[str, Vocabulary] | None = None,
+    first: int = 0,
+) -> list[Change]:
+    """The changes again, in the order in which they were made.
+
+    Args:
+        kind: What arrives with a change.
+        contents: The kind of each change, and what `change_content` gave.
+        known: As of `parts_of`.
+        first: As of `parts_of`.
+    """
+    found = list(contents)
+    arrived = [(_plain(arrays), labels["part"]) for _, (arrays, labels) in found if labels["part"]]
+    parts = parts_of(kind, arrived, known, first)
+    return [
+        Change(
+            name,
+            next(parts) if labels["part"] else None,
+            {
+                key.removeprefix(_BESIDES): tensor.numpy()
+                for key, tensor in arrays.items()
+                if key.startswith(_BESIDES)
+            },
+            labels["change"],
+        )
+        for name, (arrays, labels) in found
+    ]
+
+
+def _plain(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor for name, tensor in arrays.items() if not name.startswith(_BESIDES)}
 
 
 def same_content(one: Content, other: Content) -> bool:

@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dicgrl.errors import DataError, UserError
 from dicgrl.models.division import VectorSettings
-from dicgrl.store.part_folder import PartFolder
+from dicgrl.store.version import Version
 
 _ABOUT = ("dataset", "task", "model", "strategy", "recipe", "seed", "keep", "settings")
 
 
-def overview(
-    folder: Path,
-    config: Mapping[str, Any],
-    results: Mapping[str, Any],
-    places: Iterable[PartFolder],
-) -> dict[str, Any]:
+def overview(folder: Path, config: Mapping[str, Any], line: Sequence[Version]) -> dict[str, Any]:
     """What a run is, what each of its parts brought and cost, and what is known since.
 
     Args:
         folder: The run folder.
         config: Its configuration.
-        results: Its results; empty where there are none.
-        places: Its parts.
+        line: The versions whose changes make it.
 
     Raises:
-        DataError: A file of the run is damaged.
+        DataError: Something of the run is damaged.
     """
     about = {"dataset": folder.resolve().name, "recipe": "default", **config}
     try:
-        measured = {part["part"]: part for part in results.get("parts", [])}
-        parts = []
-        for place in places:
-            brought = {f"new_{kind}": len(names) for kind, names in place.labels().items()}
-            learned = place.peek_report()
-            took = {**learned["report"], "retention": learned["retention"]}
-            parts.append({**brought, **took, **measured.get(place.number, {})})
+        parts = [
+            {
+                **{name: n for name, n in version.counts.items() if name.startswith("new_")},
+                **version.report,
+                "retention": version.retention,
+                **(version.results or {}).get("entry", {}),
+                "tests": list(version.tests),
+                "version": version.number,
+                "kind": version.kind,
+            }
+            for version in line
+        ]
     except (AttributeError, KeyError, TypeError) as error:
         raise DataError(folder, f"damaged run ({error})") from error
     return {

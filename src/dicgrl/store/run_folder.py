@@ -1,55 +1,70 @@
-"""A run in a folder: safetensors for arrays, JSON for the rest, checksummed, no pickle.
+"""A run in a folder: facts, versions and settings in SQLite, tensors as safetensors.
 
-    config.json   what the learner is: settings, seed, identity
-    names-*.json  readable names of labels, where there are any
-    part-0/       what arrived with a part, and what is known of it (`dicgrl.store.part_folder`)
-    results.json  what was measured after each part      (written by jobs)
-    trace.jsonl   a line per epoch                       (written by jobs)
-    curves.png    the learning curves                    (written by the command line)
-    reliability.png  how reliable probabilities are      (likewise)
+    store.sqlite  what the learner is, and its versions: facts, labels, names, reports, results
+    tensors/      the models: a base, and deltas of changed rows
+    results.json  what was measured after each part       (made from the store)
+    trace.jsonl   a line per epoch                        (made from the store)
+    curves.png    the learning curves                     (written by the command line)
+    reliability.png  how reliable probabilities are       (likewise)
 
-With `keep="last"` only the newest part has a model and a strategy's state beside it; config.json
-remembers it.
-
-A part's folder is written under another name and renamed when it is complete: a folder that is
-there is complete, and a run that was killed resumes after its last part. Every byte that a learner
-is made of is covered by a checksum: config.json, part.json and report.json carry their own, the
-others stand in part.json (names-*.json in config.json). All of them name the learner that they
-belong to. Loading reads, and checks, everything but the models of earlier parts. A newest part that
-was lost is missed by results.json, which is written after each part.
+A change is one version, and one commit: its tensors are written and synced, then a transaction of
+the database makes it exist. Every row and every file of tensors carries a checksum and names the
+run that it belongs to. Readers see the version that they opened, whatever a writer does; folders of
+earlier releases are read as they are, and converted by the first save. See docs/store.md.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from dicgrl.common.atomic import check_place, remove_leftovers, write_json
-from dicgrl.common.locks import locked
-from dicgrl.errors import DataError, UserError, unknown_name
+from dicgrl.common.atomic import (
+    check_place,
+    hidden_name,
+    make_folder,
+    new_folder,
+    sync,
+)
+from dicgrl.errors import DataError, UserError
 from dicgrl.graph import Part
-from dicgrl.graph.change import LEARN, Change
+from dicgrl.store.backup import backup
 from dicgrl.store.checkpoint import save_model
-from dicgrl.store.config_file import described, read_config, update_names, write_config
-from dicgrl.store.content import parts_of
+from dicgrl.store.content import changes_of
+from dicgrl.store.convert import convert, remove_released
+from dicgrl.store.database import create, opened
+from dicgrl.store.manage import compact, log, restore, tag, untag
 from dicgrl.store.overview import overview
-from dicgrl.store.part_folder import PartFolder, answers_of
-from dicgrl.store.results_file import measured_parts, read_results
-from dicgrl.store.sealed import BEFORE, FORMAT, read_json
+from dicgrl.store.place import RunPlace
+from dicgrl.store.reading import read_state
+from dicgrl.store.records import StoredRun
+from dicgrl.store.released import ReleasedRun, is_released
+from dicgrl.store.results import (
+    MOST_PARTS,
+    checked_results,
+    is_written,
+    results_of,
+    write_results,
+    write_trace,
+)
 from dicgrl.store.state import LearnerState
-from dicgrl.store.trace import append_trace, check_trace
+from dicgrl.store.tensors import MissingError
+from dicgrl.store.update import Update, update_since
+from dicgrl.store.verify import Findings, verify
+from dicgrl.store.version import Source, Version, chosen, lineage
+from dicgrl.store.writer import Commit, Known, append, check_keep, configuration, remove_garbage
 from dicgrl.tasks import task_of_model
-from dicgrl.training import EpochReport
 
-KEEP = ("all", "last")
+_TRIES = 20
 
 
-class RunFolder:
+class RunFolder(RunPlace):
     """The folder of a run, or a place for one.
 
     Args:
@@ -58,97 +73,33 @@ class RunFolder:
     Example:
         >>> RunFolder("no such run").config()
         Traceback (most recent call last):
-        dicgrl.errors.DataError: no such run: no run here (config.json is missing)
+        dicgrl.errors.DataError: no such run: no run here (store.sqlite is missing)
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self._config = self.path / "config.json"
-        self._results = self.path / "results.json"
-        self._trace = self.path / "trace.jsonl"
+    # Reading
 
-    @property
-    def curves_file(self) -> Path:
-        """Where the picture of the learning curves goes."""
-        return self.path / "curves.png"
-
-    @property
-    def reliability_file(self) -> Path:
-        """Where the picture of how reliable probabilities are goes."""
-        return self.path / "reliability.png"
-
-    def exists(self) -> bool:
-        """Whether a run was begun here."""
-        return self._config.exists()
-
-    def runs_inside(self) -> list[str]:
-        """Names of the folders in this one that hold runs."""
-        found = []
-        for place in self.path.glob(f"*/{self._config.name}"):
-            with contextlib.suppress(DataError):  # of somebody else
-                if read_json(place).get("format") in (FORMAT, BEFORE):
-                    found.append(place.parent.name)
-        return sorted(found)
-
-    def locked(self) -> AbstractContextManager[None]:
-        """Have the folder to oneself; see `dicgrl.common.locks`."""
-        return locked(self.path)
-
-    def remove_leftovers(self) -> None:
-        """Remove what a killed process left under temporary names."""
-        remove_leftovers(self.path)
-
-    # What may be written here
-
-    def check_new(self, *, resume: bool = False, resumable: bool = True) -> bool:
-        """Whether there is a run to resume; if there is one, that must be what was asked for.
-
-        Args:
-            resume: Whether a run that is there is to be resumed.
-            resumable: Whether it could be; the message says so.
+    @contextlib.contextmanager
+    def source(self) -> Iterator[Source]:
+        """The stored run, as it is at this moment until the block ends.
 
         Raises:
-            UserError: The folder holds a run and nobody asked to resume it, or folders of runs, or
-                parts without their config.json, or a damaged trace; or it is no folder.
+            DataError: There is none, or it is damaged or not of this package.
         """
-        check_place(self.path)
-        there = self.exists()
-        if there and not resume:
-            go_on = ", or go on with it (--resume)" if resumable else ""
-            raise UserError(f"{self.path}: holds a run already; choose another folder{go_on}")
-        if not there:
-            self._check_free()
-        self.check_trace()
-        return there
-
-    def check_layout(self, *, several: bool) -> None:
-        """Refuse to mix a run with folders of runs, which is where several strategies go.
-
-        Raises:
-            UserError: The folder holds a run and several are to come, or the other way round.
-        """
-        if several and self.exists():
-            raise UserError(
-                f"{self.path}: holds a run already; several strategies need a folder of their own"
-            )
-        runs = self.runs_inside()
-        if not several and runs:
-            raise UserError(
-                f"{self.path}: holds the runs {', '.join(runs)}; name one of them, or a new one"
-            )
-
-    def _check_free(self) -> None:
-        self.check_layout(several=False)
-        if PartFolder.numbers(self.path):  # config.json is written before the first of them
-            raise UserError(
-                f"{self.path}: holds parts of a run, but config.json is missing; put it back, or "
-                "choose another folder"
-            )
-
-    # The learner
+        if os.path.lexists(self._database):
+            with opened(self._database) as database:
+                try:
+                    yield StoredRun(database)
+                except (KeyError, TypeError, ValueError, AttributeError) as error:
+                    raise self.damage(error) from error
+        elif is_released(self.path):
+            yield ReleasedRun(self.path)
+        else:
+            runs = self.runs_inside()
+            held = f"; the folder holds the runs {', '.join(runs)}" if runs else ""
+            raise DataError(self.path, f"no run here (store.sqlite is missing){held}")
 
     def config(self, identity: str = "") -> dict[str, Any]:
-        """What the run is, as config.json says.
+        """What the run is.
 
         Args:
             identity: That of the learner whose run it must be; any unless given.
@@ -156,226 +107,286 @@ class RunFolder:
         Raises:
             DataError: There is none, or it is damaged or not of this package.
         """
-        if not self._config.is_file():
-            runs = self.runs_inside()
-            held = f"; the folder holds the runs {', '.join(runs)}" if runs else ""
-            raise DataError(self.path, f"no run here (config.json is missing){held}")
-        return read_config(self._config, identity)
+        with self.source() as source:
+            config = source.config
+        if identity and config.get("identity") != identity:
+            raise DataError(self.path, f"of another run: identity {config.get('identity')}")
+        return config
 
     def misfit(self, error: Exception) -> DataError:
         """The error for a configuration that this version, or this installation, cannot use."""
-        return DataError(self._config, f"not a run that works here ({error})")
+        return DataError(self.path, f"not a run that works here ({error})")
 
     def damage(self, error: Exception) -> DataError:
         """The error for files that are undamaged each, and do not fit together."""
         return DataError(self.path, f"damaged run ({error})")
 
-    def save(
-        self,
-        state: LearnerState,
-        *,
-        about: Mapping[str, Any] | None = None,
-        keep: str | None = None,
-        known: int = 0,
-    ) -> None:
-        """Write a learner; parts that are there already are left as they are.
+    def load(
+        self, device: torch.device, identity: str = "", at: int | str | None = None
+    ) -> LearnerState:
+        """Read back a learner, its newest version or an earlier one.
 
-        Args:
-            state: The learner.
-            about: Further values for the configuration of a new run.
-            keep: Whose models stay in the folder: of all parts, or of the last; unless given, as
-                the run was begun, and all in a new one.
-            known: How many parts this learner wrote to the folder or read from it. They are not
-                looked at again, so that the cost follows what is new.
-
-        Raises:
-            BusyError: Another process is writing to the folder.
-            UserError: The folder holds another learner, folders of runs or parts without their
-                config.json, or is a file.
-        """
-        check_keep(keep)
-        check_place(self.path)
-        with self.locked():
-            if self.exists():
-                config = self.config()
-                if config.get("identity") != state.identity:
-                    raise UserError(f"{self.path}: holds another run; choose another folder")
-                keep = keep or config.get("keep")
-                update_names(self._config, config, state.names)
-            else:
-                known = 0
-                self._check_free()
-                write_config(self._config, state, about, keep or "all")
-            places = [PartFolder(self.path, number) for number in range(len(state.parts))]
-            for place in places[max(known - 1, 0) :]:  # the last may have been measured since
-                if place.number >= known:
-                    place.check_same(state)
-                place.write(state)
-            if keep == "last":
-                for place in places[:-1]:
-                    place.drop_model(state.identity)
-
-    def save_diverged(
-        self, state: LearnerState, *, about: Mapping[str, Any], meta: dict[str, Any]
-    ) -> None:
-        """Write the last good weights of a first part that was not learned to its end.
-
-        Args:
-            state: The learner; only what it is and its model are written.
-            about: Further values for the configuration.
-            meta: What is kept beside the model.
-        """
-        assert state.model is not None
-        write_config(self._config, state, about, "all")
-        save_model(state.model, self.path, meta)
-
-    def load(self, device: torch.device, identity: str = "") -> LearnerState:
-        """Read back a learner with its newest part.
-
-        Where another process saves a part meanwhile, and with it drops the model that is being
-        read, it is read again.
+        Where another process removes a file that is being read, it is read again.
 
         Args:
             device: Where the model and the strategy's tensors go.
             identity: That of the learner whose run it must be; any unless given.
+            at: The version, or a tag; the newest unless given.
 
         Raises:
             DataError: A file is missing, damaged or not of this package.
+            UserError: There is no such version, or its model was not kept.
         """
-        while True:
-            config, parts = self.config(identity), self.num_parts()
+        for left in reversed(range(_TRIES)):
             try:
-                return self._read(config, device)
-            except (DataError, FileNotFoundError) as error:
-                if self.num_parts() != parts:
-                    continue
-                if isinstance(error, DataError):
-                    raise
+                with self.source() as source:
+                    if identity and source.config.get("identity") != identity:
+                        raise DataError(self.path, "of another run than a moment ago")
+                    return read_state(source, device, at)
+            except (MissingError, FileNotFoundError) as error:
+                if not left:
+                    raise error if isinstance(error, DataError) else self.damage(error) from error
+            except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
                 raise self.damage(error) from error
+        raise AssertionError
 
-    def _read(self, config: dict[str, Any], device: torch.device) -> LearnerState:
-        try:
-            state = described(self.path, config)
-        except KeyError as error:
-            raise self.misfit(error) from error
-        places = self._places()
-        if not places:
-            return LearnerState(**state)
-        for place in places:
-            place.verify(config["identity"], newest=place is places[-1])
-        model, strategy = places[-1].model(device)
-        try:
-            parts = self._parts(config, places)
-            reports = [place.report(config["identity"]) for place in places]
-            return LearnerState(
-                **state,
-                history=[Change(LEARN, part) for part in parts],
-                model=model,
-                strategy=strategy,
-                reports=[report["report"] for report in reports],
-                tests=[report["tests"] for report in reports],
-                before=[report["before"] for report in reports],
-                retention=[report["retention"] for report in reports],
-                first_answers=answers_of(reports[0]),
-            )
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise self.damage(error) from error
+    def versions(self) -> list[Version]:
+        """All versions, oldest first."""
+        with self.source() as source:
+            return source.versions()
 
-    # Parts
+    def line(self, at: int | str | None = None) -> list[Version]:
+        """The versions whose changes, in order, make a version; of the newest unless given."""
+        with self.source() as source:
+            versions = source.versions()
+            return lineage(versions, chosen(at, versions, source.tags()))
 
     def num_parts(self) -> int:
-        """How many parts are complete.
+        """How many changes there are."""
+        return len(self.line())
 
-        Raises:
-            DataError: A part is missing between others, or one that results.json knows.
-        """
-        return len(self._places())
-
-    def _places(self) -> list[PartFolder]:
-        measured = self.measured_parts()  # before parts are counted: one may be written meanwhile
-        numbers = PartFolder.numbers(self.path)
-        places = [PartFolder(self.path, number) for number in range(len(numbers))]
-        for place, found in zip(places, numbers, strict=True):
-            if place.number != found:
-                raise DataError(place.path, "damaged run: this part is missing")
-        if len(places) < measured:  # a part is written before the results that it led to
-            raise DataError(
-                PartFolder(self.path, len(places)).path,
-                f"damaged run: this part is missing, results.json knows {measured}; put it back, "
-                f"or remove results.json to go on after {len(places)}",
-            )
-        return places
-
-    def stored_parts(self) -> Iterator[Part]:
+    def stored_parts(self) -> list[Part]:
         """What the run has learned, part by part, in ids of its graph."""
-        return self._parts(self.config(), self._places())
+        with self.source() as source:
+            versions = source.versions()
+            line = lineage(versions, len(versions))
+            kinds = [version.kind for version in line]
+            contents = list(zip(kinds, source.contents(line), strict=True))
+            kind = task_of_model(source.config["model"]).part_type
+            return [c.part for c in changes_of(kind, contents) if c.part is not None]
 
-    def _parts(self, config: Mapping[str, Any], places: Iterable[PartFolder]) -> Iterator[Part]:
-        kind = task_of_model(config["model"]).part_type
-        return parts_of(kind, (place.content() for place in places))
-
-    def data_checksums(self) -> list[tuple[str, str]]:
-        """Checksums of the arrays and labels of every part; equal where the data is.
+    def data_checksums(self) -> list[str]:
+        """Checksums of the arrays and labels of every version; equal where the data is.
 
         Raises:
-            DataError: A part is damaged or missing.
+            DataError: A version is damaged or missing.
         """
-        return [place.data_checksums() for place in self._places()]
+        return [version.data for version in self.line()]
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self, at: int | str | None = None) -> dict[str, Any]:
         """What the run is, what each of its parts brought and cost, and what is known since.
 
         Raises:
-            DataError: It is no run, or a file of it is damaged.
+            DataError: It is no run, or damaged.
         """
-        config = self.config()
-        results = read_json(self._results) if self._results.exists() else {}
-        return overview(self.path, config, results, self._places())
+        return overview(self.path, self.config(), self.line(at))
 
-    # What jobs leave beside the learner
-
-    def write_results(self, results: Mapping[str, Any]) -> None:
-        """Write what was measured so far; after the parts that it is about."""
-        write_json(self._results, results)
-
-    def measured_parts(self) -> int:
-        """How many parts the results are about; 0 where they cannot be read: they can be redone."""
-        return measured_parts(self._results)
-
-    def results(self) -> dict[str, Any]:
+    def results(self, at: int | str | None = None) -> dict[str, Any]:
         """What was measured of a run that learned part by part.
 
         Raises:
-            DataError: There are no results, or they are not about the parts that are there.
+            DataError: There are no results, or they are not about all versions.
         """
-        results = read_results(self._results, self.config())
-        parts = self.num_parts()
-        if len(results["parts"]) != parts:
-            raise DataError(
-                self._results,
-                f"of {len(results['parts'])} parts where the run has {parts}; `learn` or --resume"
-                " writes it anew",
-            )
-        return results
+        return checked_results(self.path, self.config(), self.line(at))
 
-    def append_trace(self, part: int, epochs: Iterable[EpochReport]) -> None:
-        """Add a part's epochs to the trace; see `dicgrl.store.trace`."""
-        append_trace(self._trace, part, epochs)
+    def news(self, version: int, identity: str) -> tuple[int, Update | None]:
+        """The newest version, and what a reader of an earlier one has to take in to be it.
 
-    def check_trace(self) -> None:
-        """Refuse a damaged trace now, rather than when there is something to add.
+        Nothing of it where all has to be read again.
+        """
+        for left in reversed(range(_TRIES)):
+            try:
+                with self.source() as source:
+                    if not isinstance(source, StoredRun):
+                        return len(source.versions()), None
+                    if source.config.get("identity") != identity:
+                        raise DataError(self.path, "of another run than a moment ago")
+                    newest = int(source.config["versions"])
+                    return newest, update_since(source, version) if newest > version else None
+            except MissingError:
+                if not left:
+                    raise
+        raise AssertionError
+
+    def log(self) -> list[dict[str, Any]]:
+        """What became of the run, a version after the other, ready for JSON."""
+        with self.source() as source:
+            return log(source)
+
+    def verify(self) -> Findings:
+        """Check every checksum, id, count and link; nothing is changed."""
+        if not os.path.lexists(self._database):
+            self.config()
+            found = Findings()
+            found.tried(str(self.path), lambda: self._verify_released(found))
+            return found
+        return verify(self._database)
+
+    def _verify_released(self, found: Findings) -> None:
+        with self.source() as source:
+            found.versions = len(source.versions())
+            for number in sorted(source.models()):
+                if found.tried(f"version {number}", partial(source.model, number)):
+                    found.restorable.append(number)
+
+    def backup(self, target: Path) -> int:
+        """Copy the run to a new folder, as it is at one moment, while others may write to it."""
+        self.config()
+        if os.path.lexists(self._database):
+            number = backup(self._database, target)
+        else:
+            number = len(self.versions())
+            with new_folder(target) as temporary:
+                shutil.copytree(self.path, temporary, dirs_exist_ok=True)
+        copy = RunFolder(target)
+        copy._derive(Commit(results={}), Known(changes=copy.num_parts()))
+        return number
+
+    def is_measured(self) -> bool:
+        """Whether all versions have results."""
+        return all(version.results is not None for version in self.line()[-MOST_PARTS:])
+
+    # Writing
+
+    def save(self, state: LearnerState, commit: Commit | None = None) -> Known:
+        """Write a learner: what it has done since the newest version becomes versions.
+
+        Args:
+            state: The learner.
+            commit: What is written besides.
+
+        Returns:
+            What the learner knows of the folder then.
 
         Raises:
-            DataError: It is damaged.
+            BusyError: Another process is writing to the folder.
+            UserError: The folder holds another learner, folders of runs or parts without their
+                configuration, or is a file.
         """
-        check_trace(self._trace)
+        commit = commit or Commit()
+        check_keep(commit.keep)
+        check_place(self.path)
+        with self.locked():
+            if self.exists():
+                if self.config().get("identity") != state.identity:
+                    raise UserError(f"{self.path}: holds another run; choose another folder")
+            else:
+                self._check_free()
+            self._prepare(configuration(state, commit))
+            with self.writing() as run:
+                known = append(run, state, commit)
+            self._derive(commit, known)
+        return known
 
+    def _prepare(self, config: Mapping[str, Any]) -> None:
+        """Have a database of this version: a new one, or that of an earlier format's run."""
+        if os.path.lexists(self._database):
+            remove_released(self.path)
+            return
+        self.remove_leftovers()
+        make_folder(self.path)
+        if is_released(self.path):
+            convert(self.path, self._database)
+            remove_released(self.path)
+            return
+        temporary = hidden_name(self._database)
+        create(temporary, config)
+        sync(temporary)
+        temporary.rename(self._database)
+        sync(self.path)
 
-def check_keep(keep: str | None) -> None:
-    """Refuse what is given and none of `KEEP`.
+    def restore(self, at: int | str, message: str = "", wait: float = 0.0) -> int:
+        """Make a version whose content is that of an earlier one; gives its number."""
+        with self._changing(wait) as run:
+            return restore(run, at, message)
 
-    Raises:
-        UserError: It is not.
-    """
-    if keep is not None and keep not in KEEP:
-        raise unknown_name("keep", keep, KEEP)
+    def tag(self, name: str, at: int | str | None = None, wait: float = 0.0) -> int:
+        """Name a version, so that its model stays; gives its number."""
+        with self._changing(wait) as run:
+            return tag(run, name, at)
+
+    def untag(self, name: str, wait: float = 0.0) -> int:
+        """Take a name away from a version; gives its number."""
+        with self._changing(wait) as run:
+            return untag(run, name, str(run.config.get("keep", "all")))
+
+    def compact(self, keep: str | None = None, wait: float = 0.0) -> None:
+        """Write the newest model as one file, and forget what need not stay."""
+        check_keep(keep)
+        with self._changing(wait) as run:
+            compact(run, str(keep or run.config.get("keep", "all")))
+
+    @contextlib.contextmanager
+    def _changing(self, wait: float) -> Iterator[StoredRun]:
+        """The stored run to change versions of; what is derived from them follows."""
+        config = self.config()  # that there is one
+        with self.locked(wait):
+            self.clear_up()
+            self._prepare(config)
+            with self.writing() as run:
+                yield run
+            self._derive(Commit(results={}), Known(changes=self.num_parts()))
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[StoredRun]:
+        """The stored run to write to; what no version names any more is removed afterwards."""
+        with opened(self._database, write=True) as database:
+            run = StoredRun(database)
+            yield run
+            remove_garbage(run.folder, StoredRun(database).files())
+
+    def _derive(self, commit: Commit, known: Known) -> None:
+        """Write what people and scripts read beside the store."""
+        if commit.results is None:
+            return
+        write_results(self._results, commit.results or results_of(self.line()))
+        if commit.trace or not commit.results or self._is_traced(known.version):
+            write_trace(self._trace, known.changes - 1, commit.trace, self._whole_trace)
+
+    def clear_up(self) -> None:
+        """Remove what a killed process left, and write what it did not come to; nobody else writes.
+
+        The versions stay as they are.
+        """
+        self.remove_leftovers()
+        if os.path.lexists(self._database):
+            with self.writing():
+                pass
+            found = results_of(self.line())
+            if found and not is_written(self._results, found):
+                self._derive(Commit(results={}), Known(changes=self.num_parts()))
+
+    def _is_traced(self, version: int) -> bool:
+        with opened(self._database) as database:
+            query = "SELECT 1 FROM trace WHERE version = ?"
+            return database.connection.execute(query, (version,)).fetchone() is not None
+
+    def _whole_trace(self) -> dict[int, Any]:
+        with opened(self._database) as database:
+            run = StoredRun(database)
+            versions, trace = run.versions(), run.trace()
+            line = lineage(versions, len(versions))
+            return {i: trace[v.number] for i, v in enumerate(line) if v.number in trace}
+
+    def save_diverged(self, state: LearnerState, commit: Commit, meta: dict[str, Any]) -> None:
+        """Write the last good weights of a first part that was not learned to its end.
+
+        Args:
+            state: The learner; only what it is and its model are written.
+            commit: What is written besides.
+            meta: What is kept beside the model.
+        """
+        assert state.model is not None
+        self._prepare(configuration(state, commit))
+        save_model(state.model, self.path, meta)
+        write_trace(self._trace, 0, commit.trace, lambda: {0: commit.trace})

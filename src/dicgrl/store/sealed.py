@@ -1,4 +1,4 @@
-"""JSON files of a run: each carries its own checksum and names the run that it belongs to."""
+"""JSON files of earlier releases: each carries its own checksum and names its run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dicgrl.common.atomic import as_json, write_json
+from dicgrl.common.atomic import as_json
 from dicgrl.errors import DataError
+from dicgrl.store.database import check_regular
 
 FORMAT = "dicgrl-run-3"
-BEFORE = "dicgrl-run-2"  # there `dim` was the length of a whole vector, divided or not
+BEFORE = "dicgrl-run-2"
 
 
 def checksum(path: Path) -> str:
@@ -21,14 +22,13 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check_sum(path: Path, expected: str) -> None:
+def check_sum(path: Path, expected: object) -> None:
     """Refuse a file whose checksum is another.
 
     Raises:
         DataError: It is missing or damaged.
     """
-    if not path.is_file():
-        raise DataError(path, "damaged run: this file is missing")
+    check_regular(path)
     if checksum(path) != expected:
         raise _other_checksum(path)
 
@@ -39,31 +39,18 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises:
         DataError: It is missing or damaged.
     """
+    check_regular(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(path, "damaged run: this file is missing") from None
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise DataError(path, f"damaged ({error})") from error
     if not isinstance(content, dict):
         raise DataError(path, "damaged: expected a JSON object")
     return content
 
 
-def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content with its own checksum, as it is read back."""
-    text = as_json(content)
-    plain: dict[str, Any] = json.loads(text)
-    return plain | {"sha256": hashlib.sha256(text.encode()).hexdigest()}
-
-
-def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object with its own checksum, whole or not at all."""
-    write_json(path, sealed(content))
-
-
 def read_sealed(path: Path, key: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Read back what `write_sealed` wrote, byte for byte.
+    """Read a JSON object that carries its own checksum, byte for byte.
 
     Args:
         path: The file.
@@ -76,8 +63,9 @@ def read_sealed(path: Path, key: Mapping[str, Any] | None = None) -> dict[str, A
     if content.get("format") not in (FORMAT, BEFORE):
         raise DataError(path, f"not a run of this version (expected format {FORMAT!r})")
     content.pop("sha256", None)
+    digest = hashlib.sha256(as_json(content).encode()).hexdigest()
     # Its text is made again: that tells white space and repeated keys apart, too.
-    if path.read_bytes() != as_json(sealed(content)).encode():
+    if path.read_bytes() != as_json(content | {"sha256": digest}).encode():
         raise _other_checksum(path)
     for name, value in (key or {}).items():
         if content.get(name) != value:

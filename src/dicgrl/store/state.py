@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,27 @@ from dicgrl.graph import Part
 from dicgrl.graph.change import Change
 
 
+class Each(Sequence[Any]):
+    """What a function makes of each item, made when it is asked for.
+
+    Example:
+        >>> Each(abs, [-1, -2])[-1]
+        2
+    """
+
+    def __init__(self, make: Callable[[Any], Any], items: Sequence[Any]) -> None:
+        self._make, self._items = make, items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._make(self._items[number])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnerState:
-    """A learner after its newest part.
+    """A learner after its newest change.
 
     Attributes:
         identity: Tells the learner from every other one, also from one that learned the same.
@@ -27,7 +45,7 @@ class LearnerState:
         history: What happened to the learner's graph, oldest first.
         model: The model; None where nothing was learned.
         strategy: Tensors that the strategy keeps, by name.
-        reports: What learning each part took, ready for JSON.
+        reports: What each change took, ready for JSON.
         tests: What was measured on the test sets after each part.
         before: The metric of each part before it was learned, above chance; None where not
             measured.
@@ -35,6 +53,7 @@ class LearnerState:
             measured.
         first_answers: Which questions of the first part's test set were answered at first, bool
             [questions]; None where not measured.
+        version: The version that was read; 0 where it was not.
     """
 
     identity: str
@@ -52,6 +71,7 @@ class LearnerState:
     before: Sequence[float | None] = ()
     retention: Sequence[float | None] = ()
     first_answers: Tensor | None = None
+    version: int = 0
 
     @property
     def parts(self) -> list[Part]:

@@ -12,6 +12,7 @@ from dicgrl.common.options import Section, option
 from dicgrl.common.registry import register
 from dicgrl.errors import UserError
 from dicgrl.evaluation.part_report import PartReport
+from dicgrl.strategies.repair import repair
 from dicgrl.strategies.start import start_from_neighbours
 from dicgrl.trainers import Trainer
 from dicgrl.training import FitReport, Positives, Schedule, TrainingSet
@@ -38,20 +39,32 @@ class Learned:
     besides: Positives = field(default_factory=Positives)
     details: dict[str, Any] = field(default_factory=dict)
 
+    def __add__(self, other: Learned) -> Learned:
+        """What two steps of learning did together."""
+        return Learned(
+            self.fits + other.fits,
+            self.replayed + other.replayed,
+            self.candidates + other.candidates,
+            self.activated + other.activated,
+            self.besides + other.besides,
+            self.details | other.details,
+        )
+
     def report(self, trainer: Trainer, seconds: float) -> PartReport:
-        """The report of the newest part.
+        """The report of the newest change.
 
         Args:
             trainer: Has learned it.
             seconds: How long that took, validation included.
         """
-        fits = self.fits
+        change, fits = trainer.history[-1], self.fits
+        arrived = {} if change.part is None else {"arrived": change.part.arrived()}
         positives = sum((fit.positives for fit in fits), self.besides)
         bests = [fit.best for fit in fits if fit.best is not None]
         return PartReport(
             trainer.newest,
             seconds - sum(fit.validate_seconds for fit in fits),
-            trainer.count("train", trainer.newest),
+            0 if change.part is None else trainer.count("train", trainer.newest),
             self.replayed,
             self.candidates,
             self.activated,
@@ -59,9 +72,8 @@ class Learned:
             validation=bests[-1] if bests else None,
             best_epoch=fits[-1].best_epoch if fits else 0,
             positives=asdict(positives),
-            details=self.details
-            | trainer.describe_part()
-            | {"arrived": trainer.taken[-1].arrived()},
+            details=self.details | (trainer.describe_part() if arrived else {}) | arrived,
+            kind=change.kind,
         )
 
 
@@ -208,6 +220,16 @@ class Strategy:
         """Remember a part that was learned here, or that another strategy learned alike."""
         trainer.reseed()  # the same numbers whether or not the part was learned in this process
         self.remember(trainer)
+
+    def repair(self, trainer: Trainer, monitor: Monitor | None = None) -> Learned:
+        """Make good what the newest change left: facts that are gone, ids that are one now."""
+        done = repair(trainer, monitor)
+        trainer.reseed()
+        self.repaired(trainer)
+        return Learned(done.fits, done.replayed, besides=Positives(old=done.pushed))
+
+    def repaired(self, trainer: Trainer) -> None:
+        """Adapt what `remember` kept to a model that was repaired."""
 
     def first(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
         """Learn the first part."""

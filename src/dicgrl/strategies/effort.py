@@ -33,9 +33,16 @@ class EffortSettings(Section):
     def positives(self, trainer: Trainer) -> int:
         """Examples that the newest part may process."""
         new, known = trainer.count("train", trainer.newest), trainer.count("train")
-        retraining = trainer.schedule.epochs * known
         if self.effort != AUTO:
+            retraining = trainer.schedule.epochs * known
             return examples_within(self.effort, retraining, new, "effort")
-        times = _TIMES.get(trainer.device.type, _TIMES["cpu"])
-        times += _LARGE * (new / max(known, 1)) ** 2
-        return min(examples_within(SHARE, retraining, new), round(times * new))
+        return usual_positives(trainer, new)
+
+
+def usual_positives(trainer: Trainer, changed: int) -> int:
+    """Examples that a change of so many may process, unless one asks for another effort."""
+    known = trainer.count("train")
+    times = _TIMES.get(trainer.device.type, _TIMES["cpu"])
+    times += _LARGE * (changed / max(known, 1)) ** 2
+    retraining = trainer.schedule.epochs * known
+    return min(examples_within(SHARE, retraining, changed), round(times * changed))

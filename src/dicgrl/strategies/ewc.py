@@ -73,13 +73,17 @@ class Penalty(Ingredient):
             batch = examples[chosen]
             objective(batch, torch.ones(len(batch), device=batch.device)).backward()  # type: ignore[no-untyped-call]
             self._add(model, len(batch) ** 2 / len(examples))
-        with torch.no_grad():
-            for table in model.tables().values():
-                table.state("anchor").copy_(table.rows)
-            for name, parameter in model.named_parameters():
-                fisher, _ = self._of(name, parameter)
-                self._dense[f"fisher/{name}"] = fisher
-                self._dense[f"anchor/{name}"] = parameter.detach().clone()
+        self.repaired(trainer)
+
+    @override
+    @torch.no_grad()
+    def repaired(self, trainer: Trainer) -> None:
+        for table in trainer.model.tables().values():
+            table.state("anchor").copy_(table.rows)
+        for name, parameter in trainer.model.named_parameters():
+            fisher, _ = self._of(name, parameter)
+            self._dense[f"fisher/{name}"] = fisher
+            self._dense[f"anchor/{name}"] = parameter.detach().clone()
 
     @property
     @override

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
 from dicgrl.graph.arrays import ids_in
 from dicgrl.trainers import Trainer
+
+_PACE = 0.4  # a change of 0.6 % moves old rows at 0.13 of the rate, one of a fifth at 0.5
+_LEARNED = 100  # epochs after which old rows have found their place; until then they are faster
+
+
+def pace_of(trainer: Trainer, changed: int) -> float:
+    """How fast old rows learn when so many examples change, as a multiple of the usual rate."""
+    share = changed / max(trainer.count("train"), 1)
+    faster = math.sqrt(max(_LEARNED / trainer.schedule.epochs, 1.0))
+    return min(float(share**_PACE) * faster, 1.0)
 
 
 def freeze_old(trainer: Trainer) -> None:
@@ -51,7 +64,7 @@ def rest_old(trainer: Trainer, pace: float, examples: Tensor) -> None:
         pace: The multiple.
         examples: All that will be learned, on the model's device.
     """
-    spoken, tables = trainer.rows_of(examples), trainer.model.tables()
+    spoken, tables = trainer.rows_in(examples), trainer.model.tables()
     if not spoken:
         slow_old(trainer, pace)
         return
@@ -68,8 +81,22 @@ def rest_old(trainer: Trainer, pace: float, examples: Tensor) -> None:
 def wake(trainer: Trainer, examples: Tensor) -> None:
     """Of the rows that rest let those change that examples speak of, and no others."""
     tables = trainer.model.tables()
-    for name, rows in trainer.rows_of(examples).items():
+    for name, rows in trainer.rows_in(examples).items():
         tables[name].wake(rows)
+
+
+def slow_others(trainer: Trainer, rows: Mapping[str, Tensor], pace: float) -> None:
+    """Let everything change, all but some rows at a multiple of these rows' rate.
+
+    Args:
+        trainer: Holds the model; one without rows learns as it did.
+        rows: Rows of tables, by name, that learn at the usual rate.
+        pace: How fast the others learn, above 0.
+    """
+    for name, table in trainer.model.tables().items():
+        paces = torch.full((len(table),), pace, device=trainer.device)
+        paces[rows[name]] = 1.0
+        table.slow(paces)
 
 
 def unfreeze(trainer: Trainer) -> None:

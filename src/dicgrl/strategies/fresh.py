@@ -14,7 +14,6 @@ forgetting to be stopped early.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import singledispatch
@@ -26,7 +25,7 @@ from typing_extensions import override
 from dicgrl.common.options import option
 from dicgrl.strategies.base import Learned, RateSettings, Strategy
 from dicgrl.strategies.effort import AUTO, EffortSettings
-from dicgrl.strategies.freezing import rest_old, unfreeze, wake
+from dicgrl.strategies.freezing import pace_of, rest_old, unfreeze, wake
 from dicgrl.trainers import NodeTrainer, Trainer
 from dicgrl.training import TrainingSet
 from dicgrl.training.loop import Monitor
@@ -35,8 +34,6 @@ from dicgrl.training.stepper import Objective
 _PASSES = 10
 _STEPS = 64  # of an update, at least: a part of a few facts is not learned in three
 _SMALLEST = 32  # of a batch
-_PACE = 0.4  # a part of 0.6 % moves old rows at 0.13 of the rate, one of a fifth at 0.5
-_LEARNED = 100  # epochs after which old rows have found their place; until then they are faster
 
 _NODE_PASSES = 20
 _NODE_BATCH = 512  # nodes of a step where the settings name no number
@@ -96,12 +93,11 @@ def plan_of(trainer: Trainer, settings: FreshSettings) -> Plan:
     schedule = trainer.schedule
     total = settings.positives(trainer)
     passes = _passes_within(settings.passes or _PASSES, total, new, known)
-    faster = math.sqrt(max(_LEARNED / schedule.epochs, 1.0))
     return Plan(
         passes,
         max(total // passes - new, 0),
         max(min(schedule.batch, total // _STEPS), min(schedule.batch, _SMALLEST)),
-        old_pace=settings.old_pace or min(float((new / known) ** _PACE) * faster, 1.0),
+        old_pace=settings.old_pace or pace_of(trainer, new),
     )
 
 

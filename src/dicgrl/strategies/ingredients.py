@@ -67,6 +67,9 @@ class Ingredient:
     def remember(self, trainer: Trainer) -> None:
         """Keep what the next part will need, after a part was learned."""
 
+    def repaired(self, trainer: Trainer) -> None:
+        """Adapt what `remember` kept to a model that was repaired."""
+
     def state(self) -> dict[str, Tensor]:
         """What `remember` kept outside the model, for a checkpoint."""
         return {}
@@ -144,6 +147,11 @@ class Composed(Strategy):
     def remember(self, trainer: Trainer) -> None:
         for part in self.parts:
             part.remember(trainer)
+
+    @override
+    def repaired(self, trainer: Trainer) -> None:
+        for part in self.parts:
+            part.repaired(trainer)
 
     @property
     @override

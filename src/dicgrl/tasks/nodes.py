@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+from dicgrl.errors import UserError
 from dicgrl.graph import Graph, KnowledgeStream, NetworkGraph, NetworkPart, Part
+from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.change import Change
 from dicgrl.readers import NetworkFacts
 from dicgrl.tasks.task import Task
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from dicgrl.ask.nodes import NodeAsking
     from dicgrl.common.options import Section
     from dicgrl.models import NetworkModel
+    from dicgrl.readers.sources import SourceFile
     from dicgrl.trainers import NodeTrainer, Trainer
 
 
@@ -62,10 +66,40 @@ class NodeClassification(Task, name="node-classification"):
 
     @override
     def facts(self, given: Any, graph: Graph | None) -> Part:
+        if isinstance(given, list) and given and all(len(pair) == 2 for pair in given):
+            given = NetworkFacts(edges=given)
         if not isinstance(given, NetworkFacts):  # the trainer will say that it is none of its own
             return KnowledgeStream.from_labels("learned", [given])[0]
         assert graph is None or isinstance(graph, NetworkGraph)
         return given.part(graph)
+
+    @override
+    def lines(self, file: SourceFile) -> list[tuple[str, str]]:
+        from dicgrl.readers.pairs import read_pairs
+
+        return read_pairs(file)
+
+    @override
+    def known_facts(self, given: Any, graph: Graph) -> tuple[dict[str, IntArray], int] | None:
+        """See `Task.known_facts`; pairs are edges, or nodes and their classes."""
+        from dicgrl.readers.facts import pairs_known_in
+        from dicgrl.readers.pairs import as_pairs
+
+        assert isinstance(graph, NetworkGraph)
+        if isinstance(given, NetworkFacts):
+            return given.known_in(graph)
+        pairs = as_pairs(given)
+        if pairs is None:
+            return None
+        told = [pair for pair in pairs if pair[1] in graph.classes and pair[1] not in graph.nodes]
+        return pairs_known_in(graph, [pair for pair in pairs if pair not in set(told)], told)
+
+    @override
+    def revision(self, given: Any, graph: Graph) -> Change:
+        assert isinstance(graph, NetworkGraph)
+        if not isinstance(given, NetworkFacts):
+            raise UserError("nodes are revised by NetworkFacts: their classes or features")
+        return given.revision(graph)
 
     @override
     def empty_model(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dicgrl.common.registry import register
 from dicgrl.errors import UserError, unknown_name
 from dicgrl.graph import Graph, Part
+from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.change import Change
 
 if TYPE_CHECKING:
     import torch
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from dicgrl.ask.names import Names
     from dicgrl.common.options import Section, Sections
     from dicgrl.readers import Reading
+    from dicgrl.readers.sources import SourceFile
     from dicgrl.trainers import Trainer
 
 DEFAULT_STRATEGY = "fresh"
@@ -107,6 +110,27 @@ class Task(ABC):
         Raises:
             UserError: It is nothing that this task learns.
         """
+
+    def lines(self, file: SourceFile) -> Any:
+        """Facts that stand in the lines of a text, by their labels, as `facts` takes them."""
+        raise UserError(f"{file.label}: facts of a {self.graph_is} are read from files")
+
+    def known_facts(self, given: Any, graph: Graph) -> tuple[dict[str, IntArray], int] | None:
+        """What of facts is known, and how many there are; None where they make a part like others.
+
+        See `Graph.known_in`. What is to be forgotten need not be as complete as what is learned.
+        """
+        del given, graph
+        return None
+
+    def revision(self, given: Any, graph: Graph) -> Change:
+        """The change by which what is known of a network's nodes is another.
+
+        Raises:
+            UserError: It is nothing of this task, does not fit, or changes nothing.
+        """
+        del given, graph
+        raise UserError(f"a {self.graph_is} has no nodes to revise: replace its facts")
 
     @abstractmethod
     def empty_model(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from typing_extensions import override
@@ -15,17 +17,20 @@ from dicgrl.errors import UserError
 from dicgrl.evaluation import Ranker, ranking_metrics
 from dicgrl.evaluation.ranks import Ranks
 from dicgrl.graph import KnowledgeGraph, KnowledgePart, Part
-from dicgrl.graph.arrays import IntArray, ids_in
+from dicgrl.graph.arrays import IntArray, distinct, ids_in
+from dicgrl.graph.change import MERGE, Change
 from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
 from dicgrl.models.scorer import ScorerSettings
+from dicgrl.trainers.blending import blend_rows
 from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
 from dicgrl.training.known import HEAD, RELATION, TAIL
 from dicgrl.training.losses import LossSettings
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 from dicgrl.training.stepper import Objective
+from dicgrl.training.unlearning import UnlearnedLinks
 
 TOP = 10  # an answer counts as found when it is among so many
 _SORTED_AT_ONCE = 1 << 20  # triples that a GPU sorts before a host would have chosen among them
@@ -117,15 +122,68 @@ class LinkTrainer(Trainer):
     def _add(self, part: Part) -> KnowledgePart:
         if not isinstance(part, KnowledgePart):
             raise UserError(f"{self.model_name} predicts links; this part is of a network")
-        self._ranker = None
         self.part = self.graph.add(part)
         return self.part
+
+    @override
+    def _apply(self, change: Change) -> Change:
+        if change.kind == MERGE:
+            self._blend(change.labels["vocabulary"], change.arrays["ids"])
+        applied = super()._apply(change)
+        if isinstance(applied.part, KnowledgePart):
+            self.part = applied.part
+        return applied
+
+    @torch.no_grad()
+    def _blend(self, vocabulary: str, pairs: IntArray) -> None:
+        """Let what is one from now on start between the two, by the triples that speak of each."""
+        relations = vocabulary == "relations"
+        told = self.graph.evidence(pairs.ravel(), relations=relations)[0].reshape(pairs.shape)
+        names = ("relations", "attention") if relations else ("entities",)
+        ids = len(self.graph.vocabularies()[vocabulary])
+        for name, table in self.model.tables().items():
+            if name in names:
+                blend_rows(table.rows.view(ids, -1), pairs, told)
+
+    @override
+    def _replay(self, history: Iterable[Change]) -> list[Change]:
+        replayed = self.graph.replay(history)
+        arrived = [change.part for change in replayed if isinstance(change.part, KnowledgePart)]
+        self.part = arrived[-1] if arrived else None
+        return replayed
+
+    @property
+    @override
+    def weighs_repeats(self) -> bool:
+        return self.training.weighting in ("count", "recency")
+
+    @override
+    def note_repeats(self, part: Part) -> None:
+        change = self.history[-1]
+        if not self.weighs_repeats or not isinstance(part, KnowledgePart):
+            return
+        added = change.part if isinstance(change.part, KnowledgePart) else None
+        again = self.graph.repeats_in(part, added)
+        if len(again):
+            self.graph.repeat(again)
+            self.history[-1] = replace(change, arrays={**change.arrays, "again": again})
+
+    @override
+    def _prepare(self) -> None:
+        self._ranker = None
 
     @override
     def _grow(self) -> None:
         assert self.part is not None
         self.attention_before = self.model.attention_now() if self.num_parts else None
         self.model.grow(len(self.part.new_entities), len(self.part.new_relations))
+
+    @override
+    def check_model(self) -> None:
+        rows = self.model.num_entities, self.model.num_relations
+        known = len(self.graph.entities), len(self.graph.relations)
+        if rows != known:
+            raise ValueError(f"a model of {rows} entities and relations for a graph of {known}")
 
     @override
     def rebuild(self) -> None:
@@ -186,8 +244,51 @@ class LinkTrainer(Trainer):
     def link_objective(self, entities: range, known: Tensor, share: int = 1) -> LinkObjective:
         """The loss against negatives that are drawn from entities and are not known."""
         loss = LOSSES[self.training.loss](**self.settings.of(LossSettings).as_dict())
-        sampler = NegativeSampler(known, entities, self.model.num_relations, self.generator)
+        sampler = NegativeSampler(
+            known, entities, self.model.num_relations, self.generator, self.retired
+        )
         return LinkObjective(sampler, loss, self.training.negatives, self.training.beta, share)
+
+    @override
+    def around(self, change: Change) -> IntArray:
+        entities, relations = self._spoken_of(change)
+        of_relations = np.flatnonzero(np.isin(self.graph.train[:, RELATION], relations))
+        return distinct(self.graph.triples_of(entities)[1], of_relations)
+
+    @override
+    def rows_of(self, change: Change) -> dict[str, Tensor]:
+        model = self.model
+        entities, relations = map(self.on_device, self._spoken_of(change))
+        rows = {
+            "entities": model.entity_rows_of(entities),
+            "relations": model.relation_rows_of(relations),
+            "attention": relations,
+        }
+        return {name: rows[name] for name in model.tables()}
+
+    def _spoken_of(self, change: Change) -> tuple[IntArray, IntArray]:
+        """Entities at the ends of facts that left, or that are one now; relations that are."""
+        gone = change.arrays.get("triples", np.empty((0, 3), np.int64))
+        one = {"entities": gone[:0, 0], "relations": gone[:0, 0]}
+        if change.kind == MERGE:
+            one[change.labels["vocabulary"]] = change.arrays["ids"][:, 0]
+        return distinct(gone[:, HEAD], gone[:, TAIL], one["entities"]), distinct(one["relations"])
+
+    @override
+    def gone(self, change: Change) -> Tensor:
+        rows = change.arrays.get("triples")
+        if rows is None:
+            return self.on_device(np.empty((0, 3), np.int64))
+        return self.on_device(rows[~self.graph.contains(rows)])
+
+    @override
+    def unlearning(self, gone: Tensor) -> Objective:
+        return UnlearnedLinks(self.model, gone, self.on_device(self.graph.train), self.generator)
+
+    @property
+    def retired(self) -> Tensor:
+        """Entities that nothing is known of any more: neither answers nor negatives."""
+        return self.on_device(self.graph.retired("entities"))
 
     def same_questions(self, examples: Tensor) -> Tensor:
         """Known training triples that answer questions of the examples, or more of them."""
@@ -202,10 +303,16 @@ class LinkTrainer(Trainer):
         """With `weighting=frequency` a triple counts less, the more often it is asked.
 
         1 / sqrt(4 + #(h, r, ?) + #(?, r, t)) over all that is known, scaled to mean 1; after RotatE
-        (Sun et al. 2019), which has 6 in place of 4.
+        (Sun et al. 2019), which has 6 in place of 4. With `count` it counts 1 + ln(how often it
+        arrived), with `recency` 1 / sqrt(1 + parts since it last did), scaled likewise.
         """
-        if self.training.weighting == "even":
+        weighting = self.training.weighting
+        if weighting == "even":
             return None
+        if self.weighs_repeats:
+            count, last = self.graph.arrivals(examples.cpu().numpy())
+            each = 1 + np.log(count) if weighting == "count" else 1 / np.sqrt(self.num_parts - last)
+            return self.on_device((each / each.mean()).astype(np.float32))
         if len(examples) == self.count("train"):  # all there are: counted where they lie
             asked = _times_asked(examples, self.model.num_relations)
         else:
@@ -225,11 +332,11 @@ class LinkTrainer(Trainer):
         return {name: first[name] for name in self.model.tables()}
 
     @override
-    def rows_of(self, examples: Tensor) -> dict[str, Tensor]:
+    def rows_in(self, examples: Tensor) -> dict[str, Tensor]:
         heads, relations, tails = examples.unbind(1)
         found = {
-            "entities": _parts(torch.cat([heads, tails]), self.model.count),
-            "relations": _parts(relations, self.model.relation_count),
+            "entities": self.model.entity_rows_of(torch.cat([heads, tails])),
+            "relations": self.model.relation_rows_of(relations),
             "attention": relations,
         }
         return {name: found[name] for name in self.model.tables()}
@@ -245,7 +352,7 @@ class LinkTrainer(Trainer):
         if ranker is None or besides is not None:
             known = [self.examples(split) for split in SPLITS]
             known += [] if besides is None else [besides]
-            ranker = Ranker(torch.cat(known), self.model.num_relations)
+            ranker = Ranker(torch.cat(known), self.model.num_relations, retired=self.retired)
             if besides is None:
                 self._ranker = ranker
         return ranker.rank(self.model, triples, range(self.model.num_entities))
@@ -287,16 +394,9 @@ class LinkTrainer(Trainer):
         chosen = torch.randperm(len(valid), generator=torch.Generator().manual_seed(0))
         return valid[chosen[:most].to(valid.device)]
 
-    def on_device(self, rows: IntArray) -> Tensor:
-        """Ids as a tensor there."""
+    def on_device(self, rows: npt.NDArray[Any]) -> Tensor:
+        """An array as a tensor there."""
         return torch.from_numpy(np.array(rows)).to(self.device)  # a copy: views are read-only
-
-
-def _parts(ids: Tensor, count: int) -> Tensor:
-    """Rows of all components of ids [m], [m * count]."""
-    if count == 1:
-        return ids
-    return (ids[:, None] * count + torch.arange(count, device=ids.device)).flatten()
 
 
 def _times_asked(triples: Tensor, num_relations: int) -> Tensor:

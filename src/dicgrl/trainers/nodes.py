@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,11 +17,13 @@ from dicgrl.common.options import Sections
 from dicgrl.errors import UserError
 from dicgrl.evaluation import accuracy_metrics
 from dicgrl.graph import NetworkGraph, NetworkPart, Part
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import IntArray, distinct
+from dicgrl.graph.change import MERGE, Change
 from dicgrl.graph.network import Scope
 from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
 from dicgrl.models.division import EncoderSettings
 from dicgrl.models.mode import evaluating
+from dicgrl.trainers.blending import blend_rows
 from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
 from dicgrl.training import NodeObjective
 from dicgrl.training.neighbours import (
@@ -137,6 +139,41 @@ class NodeTrainer(Trainer):
         return self.part
 
     @override
+    def _apply(self, change: Change) -> Change:
+        if change.kind == MERGE and change.labels["vocabulary"] == "classes":
+            self._blend(change.arrays["ids"])
+        applied = super()._apply(change)
+        if isinstance(applied.part, NetworkPart):
+            self.part = applied.part
+        if "described" in applied.arrays:  # new features of nodes whose rows were made before
+            nodes = torch.from_numpy(applied.arrays["described"])
+            rows = torch.from_numpy(applied.arrays["features"]).to(self.device)
+            before, now = self.x[nodes], scaled(rows, self.training.features)
+            self._filled += int(torch.count_nonzero(now) - torch.count_nonzero(before))
+            self.x[nodes] = now
+        return applied
+
+    @torch.no_grad()
+    def _blend(self, pairs: IntArray) -> None:
+        """Let classes that are one from now on start between the two, by their training nodes."""
+        assert self.graph is not None
+        of_class = np.bincount(self.graph.labels[self.nodes("train")], minlength=pairs.max() + 1)
+        for weights in (self.model.class_weight, self.model.class_bias[:, None]):
+            blend_rows(weights, pairs, of_class[pairs])
+
+    @override
+    def _replay(self, history: Iterable[Change]) -> list[Change]:
+        history = list(history)
+        first = next((c.part for c in history if isinstance(c.part, NetworkPart)), None)
+        if first is None:
+            return []
+        self.graph = NetworkGraph.for_part(first)
+        replayed = self.graph.replay(history)
+        arrived = [change.part for change in replayed if isinstance(change.part, NetworkPart)]
+        self.part = arrived[-1]
+        return replayed
+
+    @override
     def _prepare(self) -> None:
         """Only what arrived since is scaled; what passes the whole network waits until it is asked.
 
@@ -181,6 +218,15 @@ class NodeTrainer(Trainer):
         self.model.grow(len(self.part.new_classes))
 
     @override
+    def check_model(self) -> None:
+        assert self.graph is not None
+        rows, known = self.model.num_classes, len(self.graph.classes)
+        if rows != known:
+            raise ValueError(f"a model of {rows} classes for a network of {known}")
+        if len(self.graph.features) != len(self.graph.nodes):
+            raise ValueError("nodes without features")
+
+    @override
     def rebuild(self) -> None:
         assert self.graph is not None
         self.model = self._begin(self.graph.num_features)
@@ -220,6 +266,21 @@ class NodeTrainer(Trainer):
         seen = self.surroundings(examples[alike.to(examples.device)], self.training.neighbours)
         objective = NodeObjective(self.labels, seen, self.training.beta)
         return lambda nodes, weight: objective(model, nodes, weight)
+
+    @override
+    def around(self, change: Change) -> IntArray:
+        """Training nodes that lie at what changed, or see it."""
+        assert self.graph is not None
+        arrays, none = change.arrays, np.empty(0, np.int64)
+        if change.kind == MERGE and change.labels["vocabulary"] == "classes":
+            seen = np.flatnonzero(np.isin(self.graph.labels, arrays["ids"][:, 0]))
+        else:
+            names = ("edges", "nodes", "described", *(("ids",) if change.kind == MERGE else ()))
+            seen = distinct(*(arrays.get(name, none).ravel() for name in names))
+            for _ in range(self.encoder.layers):
+                ends = self.graph.edges[self.graph.edges_of(seen)[1]]
+                seen = distinct(seen, ends.ravel())
+        return np.flatnonzero(np.isin(self.nodes("train"), seen))
 
     def neighbourhood(self) -> Neighbourhood:
         """What a batch of nodes sees in training."""
@@ -280,6 +341,8 @@ class NodeTrainer(Trainer):
         """Class scores of all nodes by a model, nothing dropped, [N, C]."""
         with evaluating(model):
             scores: Tensor = model(self.inputs, self.edges)
+        gone = self.graph.retired("classes") if self.graph is not None else ()
+        scores[:, [number for number in gone if number < scores.shape[1]]] = -torch.inf
         return scores
 
     @torch.no_grad()

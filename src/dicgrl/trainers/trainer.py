@@ -62,7 +62,7 @@ class Trainer(ABC):
 
     Args:
         settings: The settings.
-        seed: Seed of every random choice; each part has its own sequence, so that a run that is
+        seed: Seed of every random choice; each change has its own sequence, so that a run that is
             resumed continues as if it had never stopped.
         device: Where to compute.
     """
@@ -72,6 +72,7 @@ class Trainer(ABC):
     asks_one_by_one: ClassVar[bool] = True  # whether measuring takes the longer the more is asked
     model: Any  # a `Model`; each trainer says which
     graph: Any  # a `Graph`, once a part has arrived
+    part: Any  # the newest part, in ids of the graph
 
     def __init__(self, settings: Sections, seed: int, device: torch.device) -> None:
         self.settings = settings
@@ -83,10 +84,10 @@ class Trainer(ABC):
         self.reseed()
 
     def reseed(self) -> None:
-        """Begin the random sequence of the next part."""
-        seed = self.seed + 1_000_003 * self.num_parts
-        self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.choices = np.random.default_rng((self.seed, self.num_parts))
+        """Begin the random sequence of the next change."""
+        number = len(self.history)
+        self.generator = torch.Generator(self.device).manual_seed(self.seed + 1_000_003 * number)
+        self.choices = np.random.default_rng((self.seed, number))
 
     def take(self, part: Part) -> None:
         """Let the graph and the model grow by a part; nothing is learned yet.
@@ -95,23 +96,63 @@ class Trainer(ABC):
             UserError: The part is of another task, or the model would not fit into memory; nothing
                 has changed then.
         """
-        for needed, setting in self._needs(part):
+        self.undergo(Change(LEARN, part))
+
+    def undergo(self, change: Change) -> None:
+        """Let a change happen to the graph, and the model grow with it; nothing is learned yet.
+
+        Raises:
+            UserError: As of `take`.
+        """
+        for needed, setting in self._needs(change.part) if change.part is not None else ():
             check_memory(needed, self.device, f"{self.model_name} with {setting}")
         self.reseed()
-        self.history.append(Change(LEARN, self._add(part)))
+        applied = self._apply(change)
+        self.history.append(applied)
         self._prepare()
-        self._grow()
-        self.num_parts += 1
+        if applied.part is not None:
+            self._grow()
+            self.num_parts += 1
+
+    @property
+    def weighs_repeats(self) -> bool:
+        """Whether facts that arrive again count for more."""
+        return False
+
+    def note_repeats(self, part: Part) -> None:  # noqa: B027 - repeats need not be noted
+        """Note what of a part was known before the newest change, or stands in it twice.
+
+        Args:
+            part: What was given, before known facts were left out of it.
+        """
 
     def recall(self, history: Iterable[Change], model: Any) -> None:
-        """Take in what a model has learned already."""
-        for change in history:
-            if change.part is not None:
-                self.history.append(Change(change.kind, self._add(change.part)))
-                self.num_parts += 1
+        """Take in what a model has learned already, at the cost of all that is in it."""
+        self.history = self._replay(history)
+        self.num_parts = len(self.taken)
         self._prepare()
         self.model = model
+        self.check_model()
         self.prepared = self.newest
+
+    def follow(self, changes: Iterable[Change]) -> None:
+        """Take in changes that the model knows already, after those so far."""
+        for change in changes:
+            applied = Trainer._apply(self, change)  # a merge has blended the model's rows before
+            self.history.append(applied)
+            if applied.part is not None:
+                self.part = applied.part
+                self.num_parts += 1
+        self._prepare()
+        self.check_model()
+        self.prepared = self.newest
+
+    def check_model(self) -> None:  # noqa: B027 - a kind of model may fit any graph
+        """Refuse a model that is not of the graph's size.
+
+        Raises:
+            ValueError: It is not.
+        """
 
     @property
     def model_name(self) -> str:
@@ -151,6 +192,17 @@ class Trainer(ABC):
     @abstractmethod
     def _add(self, part: Part) -> Part:
         """Let the graph grow; gives the part in the graph's own ids."""
+
+    def _apply(self, change: Change) -> Change:
+        """Let the graph change; gives the change in the graph's own ids."""
+        if change.kind == LEARN and change.part is not None:
+            return replace(change, part=self._add(change.part))
+        applied: Change = self.graph.apply(change)
+        return applied
+
+    def _replay(self, history: Iterable[Change]) -> list[Change]:
+        """Let the graph change as it did once."""
+        return [self._apply(change) for change in history]
 
     def _prepare(self) -> None:  # noqa: B027 - a model of triples sees the graph itself
         """Make what models see of the graph as it is now."""
@@ -198,11 +250,33 @@ class Trainer(ABC):
         del examples
         return None
 
+    def around(self, change: Change) -> IntArray:
+        """Training examples that a change concerns, by their positions; each once.
+
+        They mention what the facts did that left, or what is one now.
+        """
+        del change
+        return np.empty(0, np.int64)
+
+    def rows_of(self, change: Change) -> dict[str, Tensor]:
+        """Rows of the model's tables that a change speaks of."""
+        del change
+        return {}
+
+    def gone(self, change: Change) -> Tensor:
+        """Training examples that a change took away, for `unlearning`; none where it took none."""
+        del change
+        return torch.empty(0, dtype=torch.long, device=self.device)
+
+    def unlearning(self, gone: Tensor) -> Objective:
+        """How far examples that are not known any more stand out from others that never were."""
+        raise NotImplementedError
+
     def old_rows(self) -> dict[str, int]:
         """How many rows each of the model's tables had before the newest part."""
         return {}
 
-    def rows_of(self, examples: Tensor) -> dict[str, Tensor]:
+    def rows_in(self, examples: Tensor) -> dict[str, Tensor]:
         """Rows of the model's tables that examples speak of, with repeats; none if it is not known.
 
         What an example is only compared with, such as the entities of its negatives, is not meant.

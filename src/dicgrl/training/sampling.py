@@ -23,6 +23,7 @@ class NegativeSampler:
         entities: The entities to draw from; a number stands for all below it.
         num_relations: Relations seen so far.
         generator: Source of randomness, on the device of `known`.
+        retired: Entities that are never drawn, rising; no known triple mentions one.
 
     Example:
         >>> known = torch.tensor([[0, 0, 1], [0, 0, 2]])
@@ -37,13 +38,18 @@ class NegativeSampler:
         entities: int | range,
         num_relations: int,
         generator: torch.Generator,
+        retired: Tensor | None = None,
     ) -> None:
         self.entities = range(entities) if isinstance(entities, int) else entities
         self.generator = generator
+        self._retired: Tensor | None = None
+        drawn = self.entities
+        if retired is not None and len(retired):
+            inside = (retired >= drawn.start) & (retired < drawn.stop)
+            self._retired = retired[inside] - drawn.start
+            drawn = range(len(drawn) - len(self._retired))
         self._sides = {
-            asked: _Side(
-                KnownAnswers.of(self._within(known, asked), asked, num_relations), self.entities
-            )
+            asked: _Side(KnownAnswers.of(self._within(known, asked), asked, num_relations), drawn)
             for asked in (HEAD, TAIL)
         }
         #: Some question is answered by every entity; its negatives are marked as -1.
@@ -54,13 +60,21 @@ class NegativeSampler:
 
         Where every entity answers the question there is nothing to draw: -1.
         """
-        return self._sides[asked].draw(triples, count, self.generator)
+        drawn = self._sides[asked].draw(triples, count, self.generator)
+        if self._retired is None:
+            return drawn
+        # The drawn number counts those that are left, as it does those that are no answer.
+        gaps = self._retired - torch.arange(len(self._retired), device=drawn.device)
+        found = drawn + torch.searchsorted(gaps, drawn, right=True) + self.entities.start
+        return torch.where(drawn < 0, drawn, found)
 
     def _within(self, known: Tensor, asked: int) -> Tensor:
         """Triples whose answer can be drawn, counted from the first entity that can."""
         answers = known[:, asked]
         inside = known[(answers >= self.entities.start) & (answers < self.entities.stop)]
         inside[:, asked] -= self.entities.start
+        if self._retired is not None:
+            inside[:, asked] -= torch.searchsorted(self._retired, inside[:, asked].contiguous())
         return inside
 
     def corrupt(self, triples: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -25,9 +25,11 @@ class LinkTraining(Section):
     negatives: int = option(64, "Negatives per triple.", least=1)
     weighting: str = option(
         "even",
-        "What triples count where a model learns them from scratch: even (all alike) or frequency "
-        "(the less, the more often their questions are asked).",
-        choices=("even", "frequency"),
+        "What triples count where a model learns them: even (all alike), frequency (the less, the "
+        "more often their questions are asked), count (the more, the more often they arrived) or "
+        "recency (the less, the more parts arrived since they last did). With count and recency "
+        "facts that arrive again are noted, else they are left out.",
+        choices=("even", "frequency", "count", "recency"),
     )
     beta: float = option(0.1, _BETA, least=0, needs="components")
     validate_at_most: int = option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import ClassVar, Self
 
@@ -11,24 +12,19 @@ from typing_extensions import override
 from dicgrl.errors import UserError
 from dicgrl.graph.arrays import (
     BoolArray,
-    GrowingArray,
     IntArray,
     count_in,
     distinct,
     ids_in,
     mentions,
 )
+from dicgrl.graph.change import MERGE, RENAME, Change
 from dicgrl.graph.growing import Graph
-from dicgrl.graph.index import SegmentIndex
-from dicgrl.graph.knowledge.keys import (
-    MAX_ENTITIES,
-    MAX_RELATIONS,
-    question_keys,
-    question_of,
-    triple_keys,
-)
+from dicgrl.graph.knowledge.facts import AGAIN, Facts
+from dicgrl.graph.knowledge.keys import MAX_ENTITIES, MAX_RELATIONS, question_keys, triple_keys
 from dicgrl.graph.knowledge.part import KnowledgePart
-from dicgrl.graph.part import SPLITS
+from dicgrl.graph.knowledge.replay import Replay
+from dicgrl.graph.part import SPLITS, Part
 from dicgrl.graph.vocabulary import Vocabulary
 
 _GLANCE = 64  # triples that are looked at first
@@ -60,15 +56,7 @@ class KnowledgeGraph(Graph[KnowledgePart]):
     def __init__(self) -> None:
         self.entities = Vocabulary(kind="entity")
         self.relations = Vocabulary(kind="relation")
-        self._rows = {split: GrowingArray((3,), np.dtype(np.int64)) for split in SPLITS}
-        self._starts: dict[str, list[int]] = {split: [0] for split in SPLITS}
-        self._relation_counts = np.zeros(0, np.int64)
-        self._loop_counts = np.zeros(0, np.int64)  # self loops of each relation
-        self._by_entity = SegmentIndex()
-        self._by_triple = SegmentIndex()
-        self._held_out = SegmentIndex()  # valid and test triples, by the same keys
-        self._by_question = {"tail": SegmentIndex(), "head": SegmentIndex()}
-        self._seen = {"tail": SegmentIndex(), "head": SegmentIndex()}  # entities by relation
+        self._facts = Facts()
 
     @override
     @classmethod
@@ -88,9 +76,8 @@ class KnowledgeGraph(Graph[KnowledgePart]):
             UserError: The part is not consistent, or there is no room for it; nothing has changed
                 then.
         """
-        part = part.checked()
+        part = self.check(part)
         known_entities, known_relations = len(self.entities), len(self.relations)
-        self._check_room(len(part.new_entities), len(part.new_relations))
         given = [part.train, part.valid, part.test]
         every = np.concatenate(given)
         entity = self.entities.adopt(
@@ -104,12 +91,9 @@ class KnowledgeGraph(Graph[KnowledgePart]):
             for split, r in zip(SPLITS, given, strict=True)
         }
         rows["train"] = self._unseen(rows["train"])
-        self._index(rows["train"])
-        held_out = triple_keys(np.concatenate([rows["valid"], rows["test"]]))
-        self._held_out.add(held_out, held_out)
-        for split in SPLITS:
-            self._rows[split].append(rows[split])
-            self._starts[split].append(len(self._rows[split]))
+        self._facts.append(rows)
+        self._revive("entities", entity.ours)
+        self._revive("relations", relation.ours)
         return KnowledgePart(
             self.num_parts - 1,
             self.entities,
@@ -119,6 +103,149 @@ class KnowledgeGraph(Graph[KnowledgePart]):
             **rows,
         )
 
+    @override
+    def check(self, part: KnowledgePart) -> KnowledgePart:
+        part = part.checked()
+        if len(self.entities) + len(part.new_entities) > MAX_ENTITIES:
+            raise UserError(f"a graph holds at most {MAX_ENTITIES:,} entities")
+        if len(self.relations) + len(part.new_relations) > MAX_RELATIONS:
+            raise UserError(f"a graph holds at most {MAX_RELATIONS:,} relations")
+        return part
+
+    @override
+    def known_in(self, part: KnowledgePart) -> tuple[dict[str, IntArray], int]:
+        given = np.concatenate([getattr(part, split) for split in SPLITS])
+        given = given[np.sort(np.unique(triple_keys(given), return_index=True)[1])]
+        rows = self._ours(part, given)
+        rows = rows[(rows >= 0).all(axis=1)]
+        keys = triple_keys(rows)
+        known = self._facts.by_triple.contains(keys) | self._facts.held_out.contains(keys)
+        first = np.zeros(len(keys), np.bool_)  # labels of two that were merged are one
+        first[np.unique(keys, return_index=True)[1]] = True
+        return {"triples": rows[known & first]}, len(given)
+
+    @override
+    def left_without(self, facts: Mapping[str, IntArray]) -> int:
+        return len(self.train) - int(self.contains(facts["triples"]).sum())
+
+    @override
+    def forget(self, facts: Mapping[str, IntArray]) -> dict[str, BoolArray]:
+        triples = facts["triples"]
+        keys = triple_keys(triples)
+        kept = {
+            name: ~np.isin(triple_keys(self.rows(name)), keys) for name in ("valid", "test", AGAIN)
+        }
+        kept["train"] = np.ones(len(self.train), np.bool_)
+        kept["train"][self._facts.by_triple.lookup(keys)[1]] = False
+        self._facts.keep(kept)
+        self._retire_unmentioned(triples)
+        return kept
+
+    @override
+    def merge(self, vocabulary: str, pairs: IntArray) -> None:
+        left = Replay.of(self._facts)
+        left.merge(vocabulary, pairs)
+        self._facts.restore(*left.settled())
+        for kept, gone in pairs:
+            self.vocabularies()[vocabulary].merge(int(kept), int(gone))
+            if gone not in self.retired(vocabulary):  # it had facts, which the other has now
+                self._revive(vocabulary, np.array([kept]))
+            self._retire(vocabulary, np.array([gone]))
+
+    @override
+    def replay(self, changes: Iterable[Change]) -> list[Change]:
+        taken: list[Change] = []
+        left, gone = Replay(), []
+        for change in changes:
+            part = change.part
+            if "triples" in change.arrays:
+                left.forget(change.arrays["triples"])
+            if change.kind == RENAME:
+                self.apply(change)
+            elif change.kind == MERGE:
+                name, pairs = change.labels["vocabulary"], change.arrays["ids"]
+                left.merge(name, pairs)
+                for kept, other in pairs.tolist():
+                    self.vocabularies()[name].merge(kept, other)
+                gone.append((name, pairs[:, 1]))
+            if part is not None:
+                part = self._arrived(part, left.num_parts)
+                left.learn(part)
+            if AGAIN in change.arrays:
+                left.repeat(change.arrays[AGAIN])
+            taken.append(replace(change, part=part))
+        self._facts.restore(*left.settled())
+        self._retire_unmentioned(left.forgotten)
+        for name, others in gone:
+            self._retire(name, others)
+        return taken
+
+    @override
+    def apply(self, change: Change) -> Change:
+        applied = super().apply(change)
+        if AGAIN in applied.arrays:
+            self._facts.repeat(applied.arrays[AGAIN])
+        return applied
+
+    def repeats_in(self, part: KnowledgePart, added: KnowledgePart | None) -> IntArray:
+        """Training triples of a part that were known, or stand in it twice, as `Change` has them.
+
+        Args:
+            part: What was given.
+            added: What of it was new to the graph, which has taken it in.
+        """
+        rows = self._ours(part, part.train)
+        rows = rows[(rows >= 0).all(axis=1)]
+        rows = rows[self.contains(rows)]
+        if added is None or not len(added.train):
+            return rows
+        keys = triple_keys(rows)
+        first = np.zeros(len(rows), np.bool_)
+        first[np.unique(keys, return_index=True)[1]] = True
+        return rows[~(first & np.isin(keys, triple_keys(added.train)))]
+
+    def repeat(self, triples: IntArray) -> None:
+        """Note training triples that arrived again with the newest part, or after it."""
+        self._facts.repeat(triples)
+
+    def arrivals(self, triples: IntArray) -> tuple[IntArray, IntArray]:
+        """How often each of some training triples arrived, and the part that it last came with.
+
+        Only repeats that were noted count (`repeat`).
+
+        Example:
+            >>> from dicgrl.graph import KnowledgeStream
+            >>> graph = KnowledgeGraph()
+            >>> added = graph.add(KnowledgeStream.from_labels("x", [[("a", "r", "b")]])[0])
+            >>> graph.repeat(np.array([[0, 0, 1], [0, 0, 1]]))
+            >>> graph.arrivals(np.array([[0, 0, 1]]))
+            (array([3]), array([0]))
+        """
+        return self._facts.arrivals(triples)
+
+    def _arrived(self, part: Part, index: int) -> KnowledgePart:
+        """A part that was added once, whose ids are ours, with its labels in our vocabularies."""
+        new = part.new_labels()
+        return KnowledgePart(
+            index,
+            self.entities,
+            self.relations,
+            self.entities.append(new["entities"]),
+            self.relations.append(new["relations"]),
+            part.train,
+            part.valid,
+            part.test,
+        ).checked()
+
+    def _retire_unmentioned(self, triples: IntArray) -> None:
+        """Let what triples that were forgotten spoke of leave the candidates, if no other does."""
+        held_out = np.concatenate([self.valid, self.test])
+        entities, relations = distinct(triples[:, 0], triples[:, 2]), distinct(triples[:, 1])
+        gone = entities[self.degree(entities) == 0]
+        self._retire("entities", np.setdiff1d(gone, held_out[:, [0, 2]]))
+        gone = relations[self._facts.of_relations(relations) == 0]
+        self._retire("relations", np.setdiff1d(gone, held_out[:, 1]))
+
     def triples_of(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """Training triples that mention the entities, as head or tail.
 
@@ -126,7 +253,7 @@ class KnowledgeGraph(Graph[KnowledgePart]):
             Positions in `entities` and rows of `train`, one pair per mention; a self loop counts
             once.
         """
-        return self._by_entity.lookup(entities)
+        return self._facts.by_entity.lookup(entities)
 
     def sample_of(
         self,
@@ -136,7 +263,7 @@ class KnowledgeGraph(Graph[KnowledgePart]):
         among: IntArray | None = None,
     ) -> tuple[IntArray, IntArray]:
         """As `triples_of`, but at most `most` of each entity, drawn evenly among its first."""
-        return self._by_entity.sample(entities, most, generator, among)
+        return self._facts.by_entity.sample(entities, most, generator, among)
 
     def same_questions(self, triples: IntArray) -> IntArray:
         """Training triples that answer a question of the triples: (h, r, ?) or (?, r, t).
@@ -148,21 +275,21 @@ class KnowledgeGraph(Graph[KnowledgePart]):
             return np.empty(0, np.int64)
         found = [
             index.lookup(distinct(question_keys(triples, side)))[1]
-            for side, index in self._by_question.items()
+            for side, index in self._facts.by_question.items()
         ]
         return distinct(*found)
 
     def times_asked(self, triples: IntArray) -> IntArray:
         """How many training triples answer the two questions of each triple, summed over both."""
         asked = np.zeros(len(triples), np.int64)
-        for side, index in self._by_question.items():
+        for side, index in self._facts.by_question.items():
             asked += index.count(question_keys(triples, side))
         return asked
 
     def times_answered(self, triples: IntArray, asked: str) -> IntArray:
         """How many training triples have the relation of each triple and the answer at that end."""
         other = "head" if asked == "tail" else "tail"  # whose questions name what is asked for
-        return self._by_question[other].count(question_keys(triples, other))
+        return self._facts.by_question[other].count(question_keys(triples, other))
 
     def is_reflexive(self, relations: IntArray) -> BoolArray:
         """Which relations may hold between an entity and itself.
@@ -171,7 +298,7 @@ class KnowledgeGraph(Graph[KnowledgePart]):
         more than one in twenty: s > n / 20 + 1.645 sqrt(n / 20 * 19 / 20), a one-sided score test
         at 5 %. A loop among a handful of triples counts, one among hundreds is noise.
         """
-        facts, loops = self._relation_counts[relations], self._loop_counts[relations]
+        facts, loops = self._facts.of_relations(relations), self._facts.loops_of(relations)
         usual = facts * _LOOPS + _SURE * np.sqrt(facts * _LOOPS * (1 - _LOOPS))
         reflexive: BoolArray = loops > usual
         return reflexive
@@ -181,11 +308,11 @@ class KnowledgeGraph(Graph[KnowledgePart]):
 
         The cost follows their number, not that of the triples.
         """
-        return np.sort(self._seen[side].lookup(np.array([relation]))[1])
+        return np.sort(self._facts.seen[side].lookup(np.array([relation]))[1])
 
     def may_answer(self, entities: IntArray) -> BoolArray:
-        """Which entities may answer a question: all that have arrived so far."""
-        return entities < len(self.entities)
+        """Which entities may answer a question: all that have arrived and are not retired."""
+        return (entities < len(self.entities)) & ~np.isin(entities, self.retired("entities"))
 
     def candidates(self) -> IntArray:
         """All entities that may answer a question, rising."""
@@ -194,27 +321,27 @@ class KnowledgeGraph(Graph[KnowledgePart]):
 
     def degree(self, entities: IntArray) -> IntArray:
         """How many training triples mention each entity."""
-        return self._by_entity.count(entities)
+        return self._facts.by_entity.count(entities)
 
     def evidence(self, ids: IntArray, *, relations: bool = False) -> tuple[IntArray, IntArray]:
         """Training triples that mention entities (or relations), and those of the newest part."""
         newest = self.rows("train", self.num_parts - 1)
         if relations:
-            every, mentioned = self._relation_counts[ids], newest[:, 1]
+            every, mentioned = self._facts.of_relations(ids), newest[:, 1]
         else:
             every, mentioned = self.degree(ids), mentions(newest[:, [0, 2]])
         return every, count_in(np.sort(mentioned), ids)
 
     def contains(self, triples: IntArray) -> BoolArray:
         """Which triples are known training triples."""
-        return self._by_triple.contains(triple_keys(triples))
+        return self._facts.by_triple.contains(triple_keys(triples))
 
     def holds_out(self, triples: IntArray) -> BoolArray:
         """Which triples are validation or test triples and no training triples.
 
         The cost follows the triples asked for, not those that are held out.
         """
-        return self._held_out.contains(triple_keys(triples)) & ~self.contains(triples)
+        return self._facts.held_out.contains(triple_keys(triples)) & ~self.contains(triples)
 
     @override
     def without_known(self, part: KnowledgePart) -> tuple[KnowledgePart, int, int]:
@@ -238,9 +365,7 @@ class KnowledgeGraph(Graph[KnowledgePart]):
     ) -> tuple[BoolArray, BoolArray]:
         """Which triples of a part (the first few, or all) are known, and which are held out."""
         triples: IntArray = getattr(part, split)[:few]
-        entity = self.entities.found(part.entities, triples[:, [0, 2]])
-        relation = self.relations.found(part.relations, triples[:, 1])
-        rows = np.stack([entity[:, 0], relation, entity[:, 1]], axis=1)
+        rows = self._ours(part, triples)
         labelled = (rows >= 0).all(axis=1)  # all three labels are here
         known, held_out = np.zeros_like(labelled), np.zeros_like(labelled)
         known[labelled] = self.contains(rows[labelled])
@@ -249,60 +374,38 @@ class KnowledgeGraph(Graph[KnowledgePart]):
             known |= np.isin(triple_keys(triples), triple_keys(part.train)) & ~held_out
         return known, held_out
 
+    def _ours(self, part: KnowledgePart, triples: IntArray) -> IntArray:
+        """Triples of a part in our ids, [n, 3]; -1 for labels that are not known here."""
+        entity = self.entities.found(part.entities, triples[:, [0, 2]])
+        relation = self.relations.found(part.relations, triples[:, 1])
+        return np.stack([entity[:, 0], relation, entity[:, 1]], axis=1)
+
     def rows(self, split: str, first: int = 0, last: int | None = None) -> IntArray:
         """The triples of one split that arrived with parts [first, last)."""
-        starts = self._starts[split]
-        stop = starts[self.num_parts if last is None else last]
-        return self._rows[split].view()[starts[first] : stop]
+        return self._facts.rows(split, first, last)
 
     @property
     def train(self) -> IntArray:
         """Training triples so far, [n, 3], oldest first."""
-        return self._rows["train"].view()
+        return self._facts.rows("train")
 
     @property
     def valid(self) -> IntArray:
         """Validation triples so far."""
-        return self._rows["valid"].view()
+        return self._facts.rows("valid")
 
     @property
     def test(self) -> IntArray:
         """Test triples so far."""
-        return self._rows["test"].view()
+        return self._facts.rows("test")
 
     @property
     @override
     def num_parts(self) -> int:
-        return len(self._starts["train"]) - 1
+        return self._facts.num_parts
 
     def _unseen(self, triples: IntArray) -> IntArray:
         keys = triple_keys(triples)
         first = np.zeros(len(keys), dtype=np.bool_)
         first[np.unique(keys, return_index=True)[1]] = True
-        return triples[first & ~self._by_triple.contains(keys)]
-
-    def _index(self, triples: IntArray) -> None:
-        rows = np.arange(len(self.train), len(self.train) + len(triples))
-        self._by_triple.add(triple_keys(triples), rows)
-        for side, given in (("tail", "head"), ("head", "tail")):
-            index, keys = self._by_question[side], question_keys(triples, side)
-            unasked = distinct(keys)
-            unasked = unasked[~index.contains(unasked)]  # it is now seen there
-            self._seen[given].add(*question_of(unasked))
-            index.add(keys, rows)
-        not_loop = triples[:, 0] != triples[:, 2]
-        self._relation_counts = self._counted(self._relation_counts, triples)
-        self._loop_counts = self._counted(self._loop_counts, triples[~not_loop])
-        self._by_entity.add(mentions(triples[:, [0, 2]]), np.concatenate([rows, rows[not_loop]]))
-
-    def _counted(self, before: IntArray, triples: IntArray) -> IntArray:
-        """Counts by relation, with those of the triples."""
-        counts = np.bincount(triples[:, 1], minlength=len(self.relations))
-        counts[: len(before)] += before
-        return counts
-
-    def _check_room(self, entities: int, relations: int) -> None:
-        if len(self.entities) + entities > MAX_ENTITIES:
-            raise UserError(f"a graph holds at most {MAX_ENTITIES:,} entities")
-        if len(self.relations) + relations > MAX_RELATIONS:
-            raise UserError(f"a graph holds at most {MAX_RELATIONS:,} relations")
+        return triples[first & ~self._facts.by_triple.contains(keys)]

@@ -1,0 +1,178 @@
+"""`dicgrl forget`, `replace`, `rename`, `merge`: what was learned turns out to be another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dicgrl.cli.console import interruptible, show, show_json, warn
+from dicgrl.cli.options import Device, Json, Keep, RunFolder
+from dicgrl.errors import UserError
+from dicgrl.report.terminal import counted
+
+if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
+    from dicgrl.jobs.change import ChangeOptions, ChangeOutcome
+
+_FACTS = (
+    "Triples (head TAB relation TAB tail); of a network, lines of two: an edge, or a node and its "
+    "class. Or data in any layout of docs/data.md; - for standard input."
+)
+Evaluate = Annotated[
+    str,
+    typer.Option(
+        help="What to measure then: a sample of the test sets where they are large, all, or none."
+    ),
+]
+Of = Annotated[
+    str | None,
+    typer.Option(
+        help="What the labels are of: entities, relations, nodes or classes.",
+        show_default="found out",
+    ),
+]
+PairFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--file", metavar="FILE", help="Pairs of labels, TAB between them; - for standard input."
+    ),
+]
+
+
+def forget(
+    folder: RunFolder,
+    facts: Annotated[Path, typer.Argument(help=_FACTS)],
+    evaluate: Evaluate = "sample",
+    keep: Keep = None,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Take facts back: they are not known any more, and what they taught is unlearned."""
+    from dicgrl.jobs.change import forget_facts
+
+    def change(options: ChangeOptions) -> ChangeOutcome:
+        return forget_facts(folder, facts, options)
+
+    _made(folder, f"forget {facts.name}", change, (evaluate, keep, device), as_json)
+
+
+def replace(
+    folder: RunFolder,
+    old: Annotated[Path, typer.Argument(help=f"Facts to forget. {_FACTS}")],
+    new: Annotated[Path, typer.Argument(help="Facts to learn in their place, as for learn.")],
+    evaluate: Evaluate = "sample",
+    keep: Keep = None,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Take facts back and learn others in their place, as one change."""
+    from dicgrl.jobs.change import replace_facts
+
+    if str(old) == str(new) == "-":
+        raise UserError("standard input cannot hold both the old and the new facts")
+
+    def change(options: ChangeOptions) -> ChangeOutcome:
+        return replace_facts(folder, old, new, options)
+
+    _made(folder, f"replace {old.name}", change, (evaluate, keep, device), as_json)
+
+
+def rename(
+    folder: RunFolder,
+    old: Annotated[str | None, typer.Argument(help="Label or name.")] = None,
+    new: Annotated[str | None, typer.Argument(help="The label from now on.")] = None,
+    file: PairFile = None,
+    of: Of = None,
+    keep: Keep = None,
+    as_json: Json = False,
+) -> None:
+    """Give entities, relations, nodes or classes other labels; all else stays."""
+    from dicgrl.jobs.change import rename_labels
+
+    pairs = _pairs(old, new, file)
+
+    def change(options: ChangeOptions) -> ChangeOutcome:
+        return rename_labels(folder, pairs, of, options)
+
+    _made(folder, "rename", change, ("none", keep, "cpu"), as_json)
+
+
+def merge(
+    folder: RunFolder,
+    kept: Annotated[str | None, typer.Argument(help="Label or name of the one that stays.")] = None,
+    gone: Annotated[
+        str | None, typer.Argument(help="Label or name of the one that it takes in.")
+    ] = None,
+    file: PairFile = None,
+    of: Of = None,
+    evaluate: Evaluate = "sample",
+    keep: Keep = None,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Make two entities, relations, nodes or classes one: all facts become the first one's."""
+    from dicgrl.jobs.change import merge_labels
+
+    pairs = _pairs(kept, gone, file)
+
+    def change(options: ChangeOptions) -> ChangeOutcome:
+        return merge_labels(folder, pairs, of, options)
+
+    _made(folder, "merge", change, (evaluate, keep, device), as_json)
+
+
+def _pairs(first: str | None, second: str | None, file: Path | None) -> list[tuple[str, str]]:
+    from dicgrl.jobs.change import pairs_in
+
+    if file is not None and first is None:
+        return pairs_in(file)
+    if file is not None or first is None or second is None:
+        raise UserError("give two labels, or --file with a pair of them in each line")
+    return [(first, second)]
+
+
+def _made(
+    folder: Path,
+    title: str,
+    change: Callable[[ChangeOptions], ChangeOutcome],
+    how: tuple[str, str | None, str],
+    as_json: bool,
+) -> None:
+    """Make a change behind a progress bar, and say what it did."""
+    from dicgrl.jobs.change import ChangeOptions
+    from dicgrl.jobs.learn import task_of
+    from dicgrl.report.progress_bars import parts_bar, units
+
+    evaluate, keep, device = how
+    bar = parts_bar(f"{folder} {title}", 1, *units(task_of(folder)))
+    with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
+        outcome = change(ChangeOptions(device, keep, evaluate, on_epoch=on_epoch))
+    details = outcome.report.details
+    if unknown := details.get("unknown"):
+        warn(f"{counted(unknown, 'fact')} not known: nothing to forget of that")
+    if as_json:
+        show_json(outcome.results)
+        return
+    from dicgrl.report.part_table import part_table
+
+    show(_said(outcome))
+    if outcome.results["parts"][-1]["tests"]:
+        show(part_table(outcome.results))
+
+
+def _said(outcome: ChangeOutcome) -> str:
+    """What a change did, in a line."""
+    report = outcome.report
+    words = {"forgotten": "fact", "renamed": "label", "merged": "pair"}
+    told = [
+        f"{name} {counted(report.details[name], word)}"
+        for name, word in words.items()
+        if name in report.details
+    ]
+    if report.new_examples:
+        told.append(f"learned {counted(report.new_examples, 'example')}")
+    if report.epochs:
+        told.append(f"{sum(report.positives.values()):,} examples processed")
+    return f"{', '.join(told)} in {report.learn_seconds:.1f} s"

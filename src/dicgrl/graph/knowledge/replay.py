@@ -1,0 +1,82 @@
+"""The triples that a history of changes leaves, put together at the cost of all their rows."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.knowledge.facts import AGAIN, SETS, Facts
+from dicgrl.graph.knowledge.keys import triple_keys
+from dicgrl.graph.knowledge.part import KnowledgePart
+from dicgrl.graph.part import SPLITS
+from dicgrl.graph.survivors import Survivors
+
+_NO_ROWS: IntArray = np.empty((0, 3), np.int64)
+_COLUMNS = {"entities": [0, 2], "relations": [1]}
+
+
+class Replay:
+    """Takes changes in their order, in ids of the graph, and says what is left.
+
+    Attributes:
+        num_parts: Parts so far.
+    """
+
+    def __init__(self) -> None:
+        self.num_parts = 0
+        self._forgotten = [_NO_ROWS]
+        self._left = {name: Survivors(triple_keys, _NO_ROWS) for name in SETS}
+
+    @classmethod
+    def of(cls, facts: Facts) -> Self:
+        """What is left already."""
+        made = cls()
+        made.num_parts = facts.num_parts
+        for name, starts in facts.starts().items():
+            came_with = np.repeat(np.arange(facts.num_parts), np.diff(starts))
+            made._left[name].add(facts.rows(name), came_with)
+        return made
+
+    def learn(self, part: KnowledgePart) -> None:
+        """Take in a part; its training triples are not known at that time."""
+        for split in SPLITS:
+            self._left[split].add(getattr(part, split), self.num_parts)
+        self.num_parts += 1
+
+    def repeat(self, triples: IntArray) -> None:
+        """Note triples that arrived again with the newest part, or after it."""
+        self._left[AGAIN].add(triples, self.num_parts - 1)
+
+    def forget(self, triples: IntArray) -> None:
+        """Let triples leave."""
+        self._forgotten.append(triples)
+        for left in self._left.values():
+            left.forget(triples, self.num_parts)
+
+    def merge(self, vocabulary: str, pairs: IntArray) -> None:
+        """Put ids in the place of others; what would be learned twice then has arrived again."""
+        columns = _COLUMNS[vocabulary]
+
+        def renamed(rows: IntArray) -> IntArray:
+            rows = rows.copy()
+            for kept, gone in pairs:
+                rows[:, columns] = np.where(rows[:, columns] == gone, kept, rows[:, columns])
+            return rows
+
+        for name, left in self._left.items():
+            twice, parts = left.rewrite(renamed, once=name == "train")
+            if len(twice):
+                self._left[AGAIN].add(twice, parts)
+
+    def settled(self) -> tuple[dict[str, IntArray], dict[str, list[int]]]:
+        """The triples of each set that are left, and where each part begins in them."""
+        found = {name: left.settled(self.num_parts) for name, left in self._left.items()}
+        rows = {name: left for name, (left, _) in found.items()}
+        return rows, {name: starts for name, (_, starts) in found.items()}
+
+    @property
+    def forgotten(self) -> IntArray:
+        """All triples that were taken back, [n, 3]."""
+        return np.concatenate(self._forgotten)

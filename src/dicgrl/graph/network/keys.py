@@ -1,0 +1,18 @@
+"""One number for each edge, which never changes while the network grows."""
+
+from __future__ import annotations
+
+from dicgrl.graph.arrays import IntArray
+
+_NODE_BITS = 31
+
+
+def edge_keys(edges: IntArray) -> IntArray:
+    """One int64 per edge, [m].
+
+    Example:
+        >>> import numpy as np
+        >>> edge_keys(np.array([[0, 1], [1, 2]])).tolist()
+        [1, 2147483650]
+    """
+    return (edges[:, 0] << _NODE_BITS) | edges[:, 1]

@@ -1,0 +1,88 @@
+"""What a history of arrivals and retractions leaves, at the cost of one sort of all of it.
+
+A row that arrived is left unless a later change took it back. Nothing is indexed on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dicgrl.graph.arrays import IntArray
+
+_NO_IDS: IntArray = np.empty(0, np.int64)
+
+
+class Survivors:
+    """Rows that arrive with parts, and leave.
+
+    Args:
+        keys: Gives each row a number of its own, the same for equal rows.
+        none: No rows, of the right shape.
+
+    Example:
+        >>> nodes = Survivors(lambda rows: rows, np.empty(0, np.int64))
+        >>> nodes.add(np.array([5, 7]), part=0)
+        >>> nodes.forget(np.array([7]), before=1)
+        >>> nodes.add(np.array([8, 7]), part=1)
+        >>> nodes.settled(2)
+        (array([5, 8, 7]), [0, 1, 3])
+    """
+
+    def __init__(self, keys: Callable[[IntArray], IntArray], none: IntArray) -> None:
+        self._keys, self._none = keys, none
+        self._rows, self._parts = [none], [_NO_IDS]
+        self._forgotten, self._before = [none], [_NO_IDS]
+
+    def add(self, rows: IntArray, part: int | IntArray) -> None:
+        """Let rows arrive with a part, or each with its own."""
+        self._rows.append(rows)
+        self._parts.append(np.broadcast_to(part, len(rows)))
+
+    def forget(self, rows: IntArray, before: int) -> None:
+        """Let rows leave that came with a part before this one."""
+        self._forgotten.append(rows)
+        self._before.append(np.full(len(rows), before))
+
+    def rewrite(
+        self, change: Callable[[IntArray], IntArray], *, once: bool
+    ) -> tuple[IntArray, IntArray]:
+        """Let all rows so far be others.
+
+        Args:
+            change: Gives a row for each row.
+            once: Of rows that are the same then, only the first one stays.
+
+        Returns:
+            The rows that did not stay, and the parts that they came with.
+        """
+        rows, parts = self._settle()
+        rows = change(rows)
+        stays = np.ones(len(rows), np.bool_)
+        if once:
+            stays[:] = False
+            stays[np.unique(self._keys(rows), return_index=True)[1]] = True
+        self._rows, self._parts = [rows[stays]], [parts[stays]]
+        return rows[~stays], parts[~stays]
+
+    def settled(self, num_parts: int) -> tuple[IntArray, list[int]]:
+        """What is left, oldest first, and where each part begins in it; the end comes last."""
+        rows, parts = self._settle()
+        return rows, np.searchsorted(parts, np.arange(num_parts + 1)).tolist()
+
+    def _settle(self) -> tuple[IntArray, IntArray]:
+        rows, parts = np.concatenate(self._rows), np.concatenate(self._parts)
+        keys, before = self._keys(np.concatenate(self._forgotten)), np.concatenate(self._before)
+        if len(keys):
+            order = np.argsort(keys, kind="stable")  # of equal keys, the last one left last
+            own = self._keys(rows)
+            at = np.searchsorted(keys[order], own, side="right") - 1
+            left = (at < 0) | (keys[order][at] != own) | (parts >= before[order][at])
+            rows, parts = rows[left], parts[left]
+        if (np.diff(parts) < 0).any():  # some were added late
+            order = np.argsort(parts, kind="stable")
+            rows, parts = rows[order], parts[order]
+        self._rows, self._parts = [rows], [parts]
+        self._forgotten, self._before = [self._none], [_NO_IDS]
+        return rows, parts

@@ -1,0 +1,144 @@
+"""What was learned in a run is taken back, replaced, renamed or merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dicgrl.errors import unknown_name
+from dicgrl.evaluation.part_report import PartReport
+from dicgrl.jobs.learn import EVALUATE, about_stored, given_facts
+from dicgrl.jobs.results import results_of
+from dicgrl.jobs.stream import OnEpoch
+from dicgrl.learner import Learner
+from dicgrl.readers.pairs import read_pairs
+from dicgrl.readers.sources import open_file
+from dicgrl.relabel import Pair
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.writer import check_keep
+from dicgrl.training import EpochReport
+from dicgrl.training.loop import Monitor
+
+Step = Callable[[Learner, Monitor], PartReport]
+"""Lets a change happen to a learner."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOutcome:
+    """What became of a change.
+
+    Attributes:
+        results: The results of the run, as written to `results.json`.
+        report: What the change took.
+    """
+
+    results: dict[str, Any]
+    report: PartReport
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOptions:
+    """How a change is made.
+
+    Attributes:
+        device: auto, cpu or cuda.
+        keep: As for `run_stream`.
+        evaluate: As for `learn_facts`.
+        message: What to say of the version.
+        wait: Seconds to wait for another process that is writing to the run.
+        on_epoch: Told the part and the report of every epoch.
+    """
+
+    device: str = "auto"
+    keep: str | None = None
+    evaluate: str = "sample"
+    message: str = ""
+    wait: float = 0.0
+    on_epoch: OnEpoch | None = None
+
+
+USUAL = ChangeOptions()
+
+
+def forget_facts(out: Path, facts: Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
+    """Let a run forget the facts of a file; see `Learner.forget`.
+
+    Args:
+        out: The run folder.
+        facts: The facts, as `learn_facts` takes them; `-` for standard input. Of a network also a
+            file of lines of two: an edge, or a node and its class.
+        options: How.
+    """
+    return _change(
+        out, lambda ours, watch: ours.forget(given_facts(ours.task, facts), monitor=watch), options
+    )
+
+
+def replace_facts(out: Path, old: Path, new: Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
+    """Let a run forget the facts of one file and learn those of another; see `Learner.replace`."""
+
+    def replace(learner: Learner, watch: Monitor) -> PartReport:
+        old_facts, new_facts = (given_facts(learner.task, path) for path in (old, new))
+        return learner.replace(old_facts, new_facts, monitor=watch)
+
+    return _change(out, replace, options)
+
+
+def rename_labels(
+    out: Path, pairs: Iterable[Pair], of: str | None = None, options: ChangeOptions = USUAL
+) -> ChangeOutcome:
+    """Give what a run knows other labels; see `Learner.rename_many`."""
+    return _change(out, lambda learner, _: learner.rename_many(pairs, of=of), options)
+
+
+def merge_labels(
+    out: Path, pairs: Iterable[Pair], of: str | None = None, options: ChangeOptions = USUAL
+) -> ChangeOutcome:
+    """Make what a run knows as two one; see `Learner.merge_many`."""
+    return _change(
+        out, lambda learner, watch: learner.merge_many(pairs, of=of, monitor=watch), options
+    )
+
+
+def pairs_in(path: Path) -> list[tuple[str, str]]:
+    """Pairs of labels in a file of two columns; `-` for standard input."""
+    return read_pairs(open_file(path))
+
+
+def _change(out: Path, step: Step, options: ChangeOptions) -> ChangeOutcome:
+    """Change the run in a folder, measure, and write what is known then.
+
+    Raises:
+        BusyError: Another process is writing to the run folder.
+        UserError: There is a mistake in what is asked for; the run is as it was.
+    """
+    folder = RunFolder(out)
+    config = folder.config()
+    check_keep(options.keep)
+    if options.evaluate not in EVALUATE:
+        raise unknown_name("evaluate", options.evaluate, EVALUATE)
+    at_most = EVALUATE[options.evaluate]
+    trace: list[EpochReport] = []
+    with folder.locked(options.wait):
+        learner = Learner.load(out, device=options.device)
+        folder.clear_up()
+
+        def watch(report: EpochReport) -> None:
+            trace.append(report)
+            if options.on_epoch:
+                options.on_epoch(learner.num_parts, report)
+
+        report = step(learner, watch)
+        if at_most is not None:
+            learner.evaluate(at_most=at_most)
+        results = results_of(learner, about_stored(config, learner, out))
+        learner.save(
+            out,
+            keep=options.keep,
+            message=options.message,
+            results=results,
+            trace=[asdict(epoch) for epoch in trace],
+        )
+    return ChangeOutcome(results, report)

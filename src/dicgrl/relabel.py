@@ -1,0 +1,135 @@
+"""Labels that change or become one: what a user means by them, and the change that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from dicgrl.ask.names import Names
+from dicgrl.errors import UserError, shown, unknown_name
+from dicgrl.graph import Graph, Vocabulary
+from dicgrl.graph.change import MERGE, RENAME, Change
+from dicgrl.graph.labels import as_label, check_labels
+
+Pair = Sequence[str | int]
+
+
+def renaming(graph: Graph, names: Names, pairs: Iterable[Pair], of: str | None = None) -> Change:
+    """The change by which ids get other labels.
+
+    Args:
+        graph: Knows the labels.
+        names: Readable names.
+        pairs: An old and a new label each.
+        of: Which vocabulary they are of; the one that has the first unless given.
+
+    Raises:
+        UserError: An old label is not known, or a new one is.
+
+    Example:
+        >>> from dicgrl.graph import KnowledgeGraph, KnowledgeStream
+        >>> graph = KnowledgeGraph()
+        >>> part = graph.add(KnowledgeStream.from_labels("x", [[("Alein", "genre", "horror")]])[0])
+        >>> renaming(graph, Names(), [("Alein", "Alien")]).labels
+        {'vocabulary': 'entities', 'old': ['Alein'], 'new': ['Alien']}
+    """
+    given = _pairs(pairs)
+    name, vocabulary = _vocabulary(graph, names, given, of)
+    ids = [names.find(old, vocabulary) for old, _ in given]
+    taken = set()
+    for number, (old, new) in zip(ids, given, strict=True):
+        _check_own(vocabulary, number, old)
+        if not new:
+            raise UserError(f"{shown(old)}: a new label cannot be empty")
+        if new in vocabulary or new in taken:
+            raise UserError(
+                f"{vocabulary.kind} {shown(new)} is known already: merge the two instead"
+            )
+        taken.add(new)
+    if len(set(ids)) < len(ids):
+        raise UserError(f"a {vocabulary.kind} is renamed twice")
+    check_labels(taken)
+    labels = {"vocabulary": name, "old": vocabulary.labels(ids), "new": [new for _, new in given]}
+    return Change(RENAME, None, {"ids": np.array(ids, np.int64)}, labels)
+
+
+def merging(graph: Graph, names: Names, pairs: Iterable[Pair], of: str | None = None) -> Change:
+    """The change by which ids become one.
+
+    Args:
+        graph: Knows the labels.
+        names: Readable names.
+        pairs: The one that stays and the one that it takes in, each.
+        of: As of `renaming`.
+
+    Raises:
+        UserError: A label is not known, or the two are of different kinds or one already.
+
+    Example:
+        >>> from dicgrl.graph import KnowledgeGraph, KnowledgeStream
+        >>> graph = KnowledgeGraph()
+        >>> part = graph.add(KnowledgeStream.from_labels("x", [[("Alien", "genre", "horror")]])[0])
+        >>> merging(graph, Names(), [("Alien", "horror")]).arrays["ids"].tolist()
+        [[0, 1]]
+    """
+    given = _pairs(pairs)
+    name, vocabulary = _vocabulary(graph, names, given, of)
+    ids: list[tuple[int, int]] = []
+    gone: set[int] = set()
+    for pair in given:
+        kept, other = (names.find(label, vocabulary) for label in pair)
+        if kept == other:
+            raise UserError(f"{shown(pair[0])} and {shown(pair[1])} are one already")
+        if kept in gone or other in gone:
+            raise UserError(f"{shown(pair[0])} and {shown(pair[1])}: one of them is merged before")
+        gone.add(other)
+        ids.append((kept, other))
+    both = np.array(ids, np.int64)
+    columns = [vocabulary.labels(both[:, i]) for i in (0, 1)]
+    labels = {"vocabulary": name, "kept": columns[0], "gone": columns[1]}
+    return Change(MERGE, None, {"ids": both}, labels)
+
+
+def _pairs(pairs: Iterable[Pair]) -> list[tuple[str, str]]:
+    found = []
+    for pair in pairs:
+        labels = tuple(map(as_label, pair))
+        if len(labels) != 2:
+            raise UserError(f"expected pairs of labels, found {shown(str(pair))}")
+        found.append((labels[0], labels[1]))
+    if not found:
+        raise UserError("no labels were given")
+    return found
+
+
+def _vocabulary(
+    graph: Graph, names: Names, pairs: list[tuple[str, str]], of: str | None
+) -> tuple[str, Vocabulary]:
+    """The vocabulary that labels are of."""
+    known = graph.vocabularies()
+    if of is not None:
+        if of not in known:
+            raise unknown_name("kind of label", of, known)
+        return of, known[of]
+    first = pairs[0][0]
+    having = [name for name, labels in known.items() if first in labels]
+    having = having or [n for n in known if any(x in known[n] for x in names.called(first))]
+    if len(having) > 1:
+        either = " or ".join(f"of={name}" for name in having)
+        raise UserError(f"{shown(first)} is of several kinds: say which, {either}")
+    name = having[0] if having else next(iter(known))  # its message will name similar labels
+    for label in (label for pair in pairs for label in pair):
+        other = next((n for n in known if n != name and label in known[n]), None)
+        if other is not None and label not in known[name] and having:
+            raise UserError(
+                f"{shown(first)} is one of the {name}, {shown(label)} one of the {other}"
+            )
+    return name, known[name]
+
+
+def _check_own(vocabulary: Vocabulary, number: int, label: str) -> None:
+    """Refuse a label that only finds an id since another one was merged into it."""
+    if label in vocabulary.merged:
+        now = vocabulary.labels([number])[0]
+        raise UserError(f"{shown(label)} was merged into {shown(now)}: rename that one")

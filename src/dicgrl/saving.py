@@ -1,0 +1,261 @@
+"""A learner that is stored: save, load, refresh."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+
+from dicgrl.ask.names import Names
+from dicgrl.ask.questions import Questions
+from dicgrl.common.devices import pick_device
+from dicgrl.errors import UserError
+from dicgrl.evaluation.continual import Tested
+from dicgrl.evaluation.part_report import PartReport
+from dicgrl.settings import Settings
+from dicgrl.store.checkpoint import patch_model
+from dicgrl.store.content import changes_of
+from dicgrl.store.released import STRATEGY
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.state import Each, LearnerState
+from dicgrl.store.tensors import Delta, combined
+from dicgrl.store.update import Update
+from dicgrl.store.writer import Commit, Known
+
+if TYPE_CHECKING:
+    from dicgrl.strategies import Strategy
+    from dicgrl.trainers import Trainer
+
+
+class Saving(Questions):
+    """The part of a learner that writes it to a folder and reads it back.
+
+    Attributes:
+        identity: Tells the learner from every other one.
+        stored: What it knows of the folders that it was read from or written to.
+        version: The version that it was read from or written as last; 0 before that.
+    """
+
+    settings: Settings
+    seed: int
+    identity: str
+    stored: dict[Path, Known]
+    trainer: Trainer
+    strategy: Strategy
+    names: Names
+    reports: list[PartReport]
+    tests: list[list[Tested]]
+    before: list[float | None]
+    retention: list[float | None]
+    first_answers: torch.Tensor | None
+    version: int = 0
+
+    @abstractmethod
+    def check_usable(self) -> None:
+        """Refuse to go on while a part is learned, or after one that was learned by half.
+
+        Raises:
+            UserError: The last call of `learn` failed, or has not ended.
+        """
+
+    def save(
+        self,
+        folder: str | Path,
+        *,
+        keep: str | None = None,
+        about: Mapping[str, Any] | None = None,
+        message: str = "",
+        results: Mapping[str, Any] | None = None,
+        trace: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Write the learner to a folder, as a new version where it has learned since.
+
+        Args:
+            folder: Where to; a folder that holds this learner's earlier versions, or none.
+            keep: Whose models stay in the folder: of all versions ("all"), of the last ("last"), or
+                of so many ("10"); unless given, as the folder was begun, and all in a new one.
+            about: Further values for the configuration of a new folder, such as the dataset.
+            message: What to say of the version.
+            results: What `dicgrl.jobs.results` made of its evaluations.
+            trace: What was noted of each epoch of the newest part.
+
+        Raises:
+            BusyError: Another process is writing to the folder.
+            UserError: The folder holds another learner, folders of runs or a damaged run, or is a
+                file; or the last part was not learned to its end.
+        """
+        self.check_usable()
+        place = Path(folder).resolve()
+        known = self.stored.get(place, Known())
+        commit = Commit(about or {}, keep, message, results, trace, known)
+        self.stored[place] = RunFolder(folder).save(self.state(), commit)
+        self.version = self.stored[place].version
+
+    def state(self) -> LearnerState:
+        """All that there is to save, as plain values."""
+        return LearnerState(
+            identity=self.identity,
+            model_name=self.settings.model,
+            strategy_name=self.settings.strategy,
+            seed=self.seed,
+            settings=self.settings.as_dict(),
+            protocol=self.strategy.describe_protocol(self.trainer),
+            names=self.names,
+            history=self.trainer.history,
+            model=self.trainer.model if self.trainer.num_parts else None,
+            strategy=self.strategy.state(),
+            reports=Each(asdict, self.reports),
+            tests=self.tests,
+            before=self.before,
+            retention=self.retention,
+            first_answers=self.first_answers,
+        )
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        at: int | str | None = None,
+        device: str | torch.device = "auto",
+    ) -> Self:
+        """Read back a learner that was saved.
+
+        Args:
+            folder: Where it was saved.
+            at: A version, or its tag; the newest unless given.
+            device: auto, cpu or cuda.
+
+        Raises:
+            DataError: The folder is damaged or not a learner of this package.
+            UserError: There is no such version, or its model was not kept.
+        """
+        place = pick_device(device)  # a mistake there is not the folder's
+        run = RunFolder(folder)
+        config = run.config()
+        try:  # before anything large is read
+            settings = Settings.from_dict(config["settings"])
+            learner = cls(settings=settings, seed=config["seed"], device=place)  # type: ignore[call-arg]
+            learner.identity = config["identity"]
+        except (AttributeError, KeyError, OverflowError, TypeError, UserError) as error:
+            raise run.misfit(error) from error
+        state = run.load(place, learner.identity, at)
+        try:
+            learner._recall(state)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise run.damage(error) from error
+        except UserError as error:  # a part that does not fit the graph
+            raise run.damage(error) from error
+        learner.stored[Path(folder).resolve()] = Known(state.version, len(state.history))
+        return learner
+
+    def refresh(self, folder: str | Path | None = None) -> bool:
+        """Become the newest version of the folder that it was loaded from, or saved to.
+
+        Only what is new is read: facts that arrived, and rows of the model that changed. Where an
+        earlier version was restored, or the changed rows are not kept any more, all of it is read.
+
+        Args:
+            folder: The folder; needed only where the learner knows several.
+
+        Returns:
+            Whether there was a newer version.
+
+        Raises:
+            UserError: The learner has learned something that is not saved, or knows no folder.
+            DataError: The folder is damaged.
+
+        Example:
+            >>> import tempfile
+            >>> from dicgrl import Learner
+            >>> learner = Learner("transe", "lower", dim=4, epochs=1, device="cpu")
+            >>> report = learner.learn([("Alien", "genre", "horror")])
+            >>> place = tempfile.mkdtemp()
+            >>> learner.save(place)
+            >>> reader = Learner.load(place, device="cpu")
+            >>> report = learner.learn([("Brazil", "genre", "satire")])
+            >>> learner.save(place)
+            >>> reader.refresh(), reader.num_entities, reader.refresh()
+            (True, 4, False)
+        """
+        self.check_usable()
+        place = self._home(folder)
+        known = self.stored[place]
+        if len(self.trainer.history) != known.changes:
+            raise UserError("this learner has learned what is not saved; save it, or load another")
+        run = RunFolder(place)
+        newest, update = run.news(known.version, self.identity)
+        if newest == known.version:
+            return False
+        if update is None or not known.version or not self.trainer.model.tables():
+            self._become(self.load(place, device=self.trainer.device))
+            return True
+        try:
+            self._take_in(update)
+        except (IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise run.damage(error) from error
+        self.version = newest
+        self.stored[place] = Known(newest, len(self.trainer.history))
+        return True
+
+    def _home(self, folder: str | Path | None) -> Path:
+        if folder is not None and Path(folder).resolve() in self.stored:
+            return Path(folder).resolve()
+        if folder is not None or len(self.stored) != 1:
+            raise UserError(
+                "say which folder to take newer versions from: one that it is stored in"
+            )
+        return next(iter(self.stored))
+
+    def _take_in(self, update: Update) -> None:
+        """Become newer by what changed."""
+        trainer = self.trainer
+        vocabularies = {name: v.copy() for name, v in trainer.graph.vocabularies().items()}
+        kinds = [version.kind for version in update.versions]
+        changes = changes_of(
+            self.settings.task.part_type,
+            list(zip(kinds, update.contents, strict=True)),
+            vocabularies,
+            trainer.num_parts,
+        )
+        before = {STRATEGY + name: kept.cpu() for name, kept in self.strategy.state().items()}
+        strategy = combined([Delta(before, []), *update.of_strategy()])
+        for delta in update.deltas:
+            patch_model(trainer.model, delta)
+        trainer.follow(changes)
+        self.strategy.restore(
+            {name.removeprefix(STRATEGY): t.to(trainer.device) for name, t in strategy.items()}
+        )
+        for version in update.versions:
+            self.reports.append(PartReport(**version.report))
+            self.tests.append(list(version.tests))
+            self.before.append(version.before)
+            self.retention.append(version.retention)
+        self.names = Names(update.names)
+
+    def _become(self, other: Self) -> None:
+        """Be as another learner of the same run is."""
+        self.stored = other.stored
+        self.trainer, self.strategy = other.trainer, other.strategy
+        self.names, self.version = other.names, other.version
+        self.reports, self.tests = other.reports, other.tests
+        self.before, self.retention = other.before, other.retention
+        self.first_answers = other.first_answers
+
+    def _recall(self, state: LearnerState) -> None:
+        """Become what was saved."""
+        self.names = Names(state.names)
+        if state.model is None:
+            return
+        self.trainer.recall(state.history, state.model)
+        self.reports = [PartReport(**report) for report in state.reports]
+        self.tests = list(state.tests)
+        self.before = list(state.before)
+        self.retention = list(state.retention)
+        self.first_answers = state.first_answers
+        self.strategy.restore(dict(state.strategy))
+        self.version = state.version

@@ -1,0 +1,259 @@
+"""The database of a run, store.sqlite: every row carries the checksum of itself and of the run.
+
+A reader sees the database as it was when it began, whatever a writer does meanwhile (WAL); a commit
+is synced before it counts. Nothing of a foreign database is trusted: it must have exactly our
+tables, and a row counts only with its checksum.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dicgrl.errors import BusyError, DataError
+
+FORMAT = "dicgrl-store-1"
+PIECE = 1 << 26  # bytes of an array in one row
+_LONGEST = 1 << 28  # bytes of a value that is read at all
+_FAILURES = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_READONLY: errno.EROFS,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+}
+_PATIENCE = 30.0  # seconds that a commit of somebody else may take
+TABLES = {
+    "about": "config TEXT NOT NULL",
+    "versions": (
+        "number INTEGER PRIMARY KEY, parent INTEGER NOT NULL, kind TEXT NOT NULL, "
+        "time TEXT NOT NULL, message TEXT NOT NULL, content TEXT NOT NULL, report TEXT NOT NULL, "
+        "tests TEXT NOT NULL, results TEXT"
+    ),
+    "arrays": (
+        "version INTEGER NOT NULL, name TEXT NOT NULL, piece INTEGER NOT NULL, data BLOB NOT NULL"
+    ),
+    "names": "version INTEGER NOT NULL, names TEXT NOT NULL",
+    "models": "version INTEGER PRIMARY KEY, source INTEGER NOT NULL, configuration TEXT NOT NULL",
+    "files": (
+        "name TEXT PRIMARY KEY, version INTEGER NOT NULL, parent INTEGER NOT NULL, "
+        "bytes INTEGER NOT NULL, content TEXT NOT NULL"
+    ),
+    "tags": "name TEXT PRIMARY KEY, version INTEGER NOT NULL",
+    "trace": "version INTEGER PRIMARY KEY, epochs TEXT NOT NULL",
+}
+_SCHEMA = [
+    f"CREATE TABLE {name} ({columns}, sha256 TEXT NOT NULL)" for name, columns in TABLES.items()
+]
+_SCHEMA.append("CREATE INDEX arrays_of ON arrays (version, name, piece)")
+
+
+class Database:
+    """An open connection; use `opened` or `created` to get one.
+
+    Args:
+        path: The file.
+        connection: The connection.
+        identity: That of the run; empty until `about` was read.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, identity: str = "") -> None:
+        self.path = path
+        self.connection = connection
+        self.identity = identity
+
+    def insert(self, table: str, **values: Any) -> None:
+        """Add a row with its checksum; one of the same key is replaced."""
+        columns = ", ".join([*values, "sha256"])
+        places = ", ".join("?" * (len(values) + 1))
+        row = [*values.values(), self._checksum(table, values)]
+        self.connection.execute(
+            f"INSERT OR REPLACE INTO {table} ({columns}) VALUES ({places})", row
+        )
+
+    def rows(
+        self, table: str, rest: str = "", given: tuple[Any, ...] = ()
+    ) -> Iterator[dict[str, Any]]:
+        """Rows as dictionaries, each checked.
+
+        Raises:
+            DataError: A row is damaged or of another run.
+        """
+        found = self.connection.execute(f"SELECT * FROM {table} {rest}", given)
+        columns = [column[0] for column in found.description]
+        for values in found:
+            row = dict(zip(columns, values, strict=True))
+            expected = row.pop("sha256")
+            if self._checksum(table, row) != expected:
+                raise self.damaged(f"a row of {table} has another checksum than was written")
+            yield row
+
+    def config(self) -> dict[str, Any]:
+        """What the run is; from then on the rows of other runs are refused.
+
+        Raises:
+            DataError: It is missing, damaged or of a version that is not known.
+        """
+        found = self.connection.execute("SELECT config FROM about").fetchall()
+        if len(found) != 1:
+            raise self.damaged("it does not say what run it is of")
+        config = parsed(found[0][0])
+        if not isinstance(config, dict) or config.get("format") != FORMAT:
+            raise DataError(self.path, f"not a run of this version (expected format {FORMAT!r})")
+        self.identity = str(config.get("identity"))
+        for _ in self.rows("about"):
+            pass
+        return config
+
+    def set_config(self, config: Mapping[str, Any]) -> None:
+        """Replace what the run is."""
+        self.identity = str(config["identity"])
+        self.connection.execute("DELETE FROM about")
+        self.insert("about", config=as_text(config))
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is written inside is there afterwards, or nothing of it."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self.connection.execute("ROLLBACK")
+            raise
+
+    def damaged(self, what: object) -> DataError:
+        """The error for a database that does not say what it should."""
+        return DataError(self.path, f"damaged run ({what})")
+
+    def _checksum(self, table: str, values: Mapping[str, Any]) -> str:
+        digest = hashlib.sha256(f"{self.identity} {table}".encode())
+        for name, value in values.items():
+            content = value if isinstance(value, bytes) else repr(value).encode()
+            digest.update(f" {name} {type(value).__name__} {len(content)} ".encode())
+            digest.update(content)
+        return digest.hexdigest()
+
+
+def as_text(content: Any) -> str:
+    """JSON in one line."""
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+
+def parsed(text: Any) -> Any:
+    """What `as_text` wrote.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+    try:
+        return json.loads(text)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"no JSON: {error}") from error
+
+
+def create(path: Path, config: Mapping[str, Any]) -> None:
+    """Make a database without versions; the file must not be there."""
+    with _failures(path, write=True), contextlib.closing(_connected(path, "rwc")) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        database = Database(path, connection)
+        with database.transaction():
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            database.set_config({**config, "format": FORMAT, "versions": 0})
+
+
+@contextlib.contextmanager
+def opened(path: Path, *, write: bool = False) -> Iterator[Database]:
+    """Open a database; reading sees it as it is now until the block ends.
+
+    Raises:
+        DataError: It is missing, damaged or not a database of ours.
+    """
+    check_regular(path)
+    with _failures(path, write=write), contextlib.ExitStack() as stack:
+        connection = stack.enter_context(contextlib.closing(_open(path, write, stack)))
+        _check_schema(path, connection)
+        if write:
+            connection.execute("PRAGMA synchronous = FULL")
+        else:
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("BEGIN")
+        yield Database(path, connection)
+
+
+@contextlib.contextmanager
+def _failures(path: Path, *, write: bool) -> Iterator[None]:
+    """What SQLite complains of, in our words."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_BUSY:
+            raise BusyError(f"{path.parent}: another process is writing here") from error
+        if code in _FAILURES and write:  # nobody's mistake: a disk that is full or broken
+            raise OSError(_FAILURES[code], str(error), str(path)) from error
+        raise DataError(path, f"damaged run ({error})") from error
+
+
+def _open(path: Path, write: bool, stack: contextlib.ExitStack) -> sqlite3.Connection:
+    """A connection that works, also in a folder that cannot be written to."""
+    try:
+        # Readers open it for writing, too: then the last one to go clears the log away.
+        connection = _connected(path, "rw")
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+    except sqlite3.OperationalError:
+        if write or os.access(path.parent, os.W_OK):
+            raise
+    log = path.with_name(path.name + "-wal")
+    if not log.exists():
+        return _connected(path, "ro&immutable=1")
+    place = Path(stack.enter_context(tempfile.TemporaryDirectory()))  # with its log, to be read
+    for file in (path, log):
+        shutil.copyfile(file, place / file.name)
+    return _connected(place / path.name, "rw")
+
+
+def _connected(path: Path, mode: str) -> sqlite3.Connection:
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    connection = sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _check_schema(path: Path, connection: sqlite3.Connection) -> None:
+    found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    if sorted(sql for (sql,) in found) != sorted(_SCHEMA):
+        raise DataError(path, "not a run of this version (it has other tables)")
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what is no plain file: a link, a pipe, a device.
+
+    Raises:
+        DataError: It is missing or something else.
+    """
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        raise DataError(path, "damaged run: this file is missing") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise DataError(path, "damaged run: expected a plain file")

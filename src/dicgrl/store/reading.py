@@ -1,0 +1,84 @@
+"""A stored run as the state of a learner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dicgrl.errors import UserError
+from dicgrl.store.checkpoint import built_model
+from dicgrl.store.content import changes_of
+from dicgrl.store.released import STRATEGY
+from dicgrl.store.state import LearnerState
+from dicgrl.store.version import Source, chosen, lineage
+from dicgrl.tasks import task_of_model
+
+
+def described(config: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a `LearnerState` that a configuration gives.
+
+    Raises:
+        KeyError: Something is missing in the configuration.
+    """
+    return {
+        "identity": config["identity"],
+        "model_name": config["model"],
+        "strategy_name": config["strategy"],
+        "seed": config["seed"],
+        "settings": config["settings"],
+        "protocol": config.get("protocol", {}),
+    }
+
+
+def read_state(source: Source, device: torch.device, at: int | str | None) -> LearnerState:
+    """Read a learner as it was at a version.
+
+    Args:
+        source: The stored run.
+        device: Where the model and the strategy's tensors go.
+        at: The version, or a tag; the newest unless given.
+
+    Raises:
+        DataError: A file is missing or damaged.
+        UserError: There is no such version, or its model was not kept.
+    """
+    config, versions = source.config, source.versions()
+    number = chosen(at, versions, source.tags())
+    names = source.names(number)
+    if not number:
+        return LearnerState(**described(config), names=names)
+    line = lineage(versions, number)
+    stored = source.model(number)
+    if stored is None:
+        if number == len(versions):
+            raise ValueError("no model beside the newest version")
+        keep = config.get("keep")
+        raise UserError(f"the model of version {number} was not kept (keep={keep})")
+    kinds = [version.kind for version in line]
+    contents = list(zip(kinds, source.contents(line), strict=True))
+    tensors = {name: t for name, t in stored.tensors.items() if not name.startswith(STRATEGY)}
+    strategy = {
+        name.removeprefix(STRATEGY): tensor.to(device)
+        for name, tensor in stored.tensors.items()
+        if name.startswith(STRATEGY)
+    }
+    return LearnerState(
+        **described(config),
+        names=names,
+        history=changes_of(task_of_model(config["model"]).part_type, contents),
+        model=built_model(stored.configuration, tensors, device),
+        strategy=strategy,
+        reports=[version.report for version in line],
+        tests=[list(version.tests) for version in line],
+        before=[version.before for version in line],
+        retention=[version.retention for version in line],
+        first_answers=_answers(line[0].answers),
+        version=number,
+    )
+
+
+def _answers(signs: str | None) -> Tensor | None:
+    """Which questions of the first part were answered at first, bool [questions]."""
+    return None if signs is None else torch.tensor([sign == "1" for sign in signs])

@@ -1,0 +1,131 @@
+"""A version of a run: one change, what it brought, and what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from torch import Tensor
+
+from dicgrl.errors import UserError, shown
+from dicgrl.store.content import Content
+
+RESTORE = "restore"  # a version without a change of its own: it is what an earlier one was
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What is known of a version besides facts and tensors.
+
+    Attributes:
+        number: Counted from 1.
+        parent: The version that it was made from; 0 for the first.
+        kind: What was done, as `Change.kind`.
+        time: When, ISO 8601 in UTC; empty where an earlier format did not say.
+        message: What its author says of it.
+        counts: How much it brought, by name.
+        data: Checksum of its arrays and labels; equal where these are.
+        report: What learning it took.
+        before: The metric of its test set before it was learned, above chance.
+        retention: How much of the first part was still answered after it.
+        answers: Which questions of the first part were answered at first, a sign each.
+        tests: What was measured on the test sets after it.
+        results: What results.json says of it: `summary` of the run then, and `entry` of the part
+            without its tests; None where nobody wrote any.
+    """
+
+    number: int
+    parent: int
+    kind: str
+    time: str = ""
+    message: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    data: str = ""
+    report: Mapping[str, Any] = field(default_factory=dict)
+    before: float | None = None
+    retention: float | None = None
+    answers: str | None = None
+    tests: Sequence[dict[str, Any]] = ()
+    results: Mapping[str, Any] | None = None
+
+
+class ModelTensors(NamedTuple):
+    """The model of a version.
+
+    Attributes:
+        configuration: The arguments that make an empty model like it.
+        tensors: All its tensors, and those that the strategy keeps, by name.
+    """
+
+    configuration: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+
+class Source(Protocol):
+    """A stored run, of whatever format, at the moment at which it was opened."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What the run is."""
+
+    def versions(self) -> list[Version]:
+        """All versions, oldest first."""
+
+    def content(self, version: Version) -> Content:
+        """Arrays and labels that a version brought."""
+
+    def contents(self, versions: Sequence[Version]) -> list[Content]:
+        """The same of several versions, oldest first."""
+
+    def names(self, at: int) -> dict[str, str]:
+        """Readable names by label, as of a version."""
+
+    def tags(self) -> dict[str, int]:
+        """Versions by their tags."""
+
+    def models(self) -> Mapping[int, int]:
+        """The versions whose model is kept, each with the version that has its tensors."""
+
+    def model(self, number: int) -> ModelTensors | None:
+        """The model of a version; None where it was not kept."""
+
+
+def lineage(versions: Sequence[Version], number: int) -> list[Version]:
+    """The versions whose changes, in order, make a version; restored ones have none of their own.
+
+    Example:
+        >>> made = [Version(1, 0, "learn"), Version(2, 1, "learn"), Version(3, 1, RESTORE)]
+        >>> [version.number for version in lineage([*made, Version(4, 3, "learn")], 4)]
+        [1, 4]
+    """
+    found = []
+    while number:
+        version = versions[number - 1]
+        if version.kind != RESTORE:
+            found.append(version)
+        if version.parent >= number:
+            raise ValueError(f"version {number} comes before its own parent")
+        number = version.parent
+    return found[::-1]
+
+
+def chosen(at: int | str | None, versions: Sequence[Version], tags: Mapping[str, int]) -> int:
+    """The number of the version that is asked for: the newest for None, a number or a tag.
+
+    Raises:
+        UserError: There is no such version.
+    """
+    if at is None:
+        return len(versions)
+    if isinstance(at, str) and at in tags:
+        return tags[at]
+    try:
+        number = int(at)
+    except ValueError:
+        known = f"; tags: {', '.join(sorted(tags))}" if tags else ""
+        raise UserError(f"{shown(str(at))}: no version and no tag{known}") from None
+    if not 1 <= number <= len(versions):
+        have = f"1 to {len(versions)}" if versions else "none"
+        raise UserError(f"there is no version {number}; the run has {have}")
+    return number

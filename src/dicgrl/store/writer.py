@@ -1,0 +1,304 @@
+"""What a commit writes: versions, facts, names and tensors; and which models stay.
+
+Tensors are written and synced first, then one transaction makes the version exist. A file that no
+version names is garbage, which the next writer removes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from dicgrl.common.atomic import make_folder
+from dicgrl.errors import UserError, unknown_name
+from dicgrl.graph.change import Change
+from dicgrl.store.checkpoint import model_tensors
+from dicgrl.store.content import change_content
+from dicgrl.store.database import Database, as_text
+from dicgrl.store.records import (
+    StoredRun,
+    chain_of,
+    chains_of,
+    digest_of,
+    insert_content,
+    insert_names,
+    insert_version,
+)
+from dicgrl.store.released import STRATEGY
+from dicgrl.store.state import LearnerState
+from dicgrl.store.tensors import Delta, TensorFile, delta_of, size_of, write_file
+from dicgrl.store.version import RESTORE, ModelTensors, Version, lineage
+
+KEEP = ("all", "last")
+LONGEST_CHAIN = 16  # deltas that a load may have to apply
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a learner knows of a folder, since it read from it or wrote to it.
+
+    Attributes:
+        version: The version that it is.
+        changes: How many changes that are.
+    """
+
+    version: int = 0
+    changes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What is written besides the learner.
+
+    Attributes:
+        about: Further values for the configuration of a new run.
+        keep: Whose models stay in the folder: of `all` versions, of the `last`, or of so many;
+            unless given, as the run was begun, and all in a new one.
+        message: What its author says of the version.
+        results: What results.json says; None where nothing was measured.
+        trace: What was noted of each epoch of the newest change.
+        known: What the learner knows of the folder; that is not looked at again.
+    """
+
+    about: Mapping[str, Any] = field(default_factory=dict)
+    keep: str | None = None
+    message: str = ""
+    results: Mapping[str, Any] | None = None
+    trace: Sequence[Mapping[str, Any]] = ()
+    known: Known = field(default_factory=Known)
+
+
+def check_keep(keep: str | None) -> None:
+    """Refuse what is given and neither one of `KEEP` nor a number of versions.
+
+    Raises:
+        UserError: It is not.
+    """
+    number = keep is not None and str(keep).isdecimal() and int(keep) > 0
+    if keep is not None and keep not in KEEP and not number:
+        raise unknown_name("keep", str(keep), (*KEEP, "a number of versions"))
+
+
+def configuration(state: LearnerState, commit: Commit) -> dict[str, Any]:
+    """What a new run is."""
+    return {
+        **commit.about,
+        "identity": state.identity,
+        "model": state.model_name,
+        "strategy": state.strategy_name,
+        "seed": state.seed,
+        "settings": state.settings,
+        "protocol": state.protocol,
+        "keep": str(commit.keep or "all"),
+    }
+
+
+def append(run: StoredRun, state: LearnerState, commit: Commit) -> Known:
+    """Write what a learner has done since the newest version, as versions of their own.
+
+    Returns:
+        What the learner knows of the folder then.
+
+    Raises:
+        UserError: The learner is not one that the newest version has become.
+    """
+    database, newest = run.database, int(run.config["versions"])
+    stored = _stored_changes(run, state, commit.known, newest)
+    new = [_described(state, number) for number in range(stored, len(state.history))]
+    last = newest + len(new)
+    if not new and stored > len(state.history):  # the folder is ahead of the learner
+        return commit.known
+    files: list[TensorFile] = []
+    if new:
+        assert state.model is not None
+        tensors = ModelTensors(state.model.configuration(), all_tensors(state))
+        files = write_tensor_files(run, tensors, last, newest)
+    with database.transaction():
+        for number, version in enumerate(new, newest + 1):
+            content = change_content(state.history[stored + number - newest - 1])
+            version = replace(
+                version,
+                number=number,
+                parent=number - 1,
+                time=now(),
+                message=commit.message if number == last else "",
+                data=digest_of(content),
+            )
+            insert_content(database, number, content)
+            insert_version(database, version)
+        if new:
+            assert state.model is not None
+            insert_model(database, last, last, state.model.configuration(), files)
+            if commit.trace:
+                database.insert("trace", version=last, epochs=as_text(list(commit.trace)))
+            database.set_config({**run.config, "versions": last})
+        if newest and stored == len(state.history) - len(new):  # it may be measured since
+            _update_report(StoredRun(database), state, stored - 1, newest)
+        if last:
+            _update_results(StoredRun(database), commit, last)
+        insert_names(database, last, run.names(last), state.names)
+        prune(StoredRun(database), str(commit.keep or run.config.get("keep", "all")))
+    return Known(last, len(state.history))
+
+
+def now() -> str:
+    """The time, as a version has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def all_tensors(state: LearnerState) -> dict[str, Tensor]:
+    """Tensors of the model and of the strategy, by name."""
+    kept = {STRATEGY + name: values.cpu().contiguous() for name, values in state.strategy.items()}
+    return model_tensors(state.model) | kept
+
+
+def insert_model(
+    database: Database,
+    version: int,
+    source: int,
+    configuration: Mapping[str, Any],
+    files: Sequence[TensorFile],
+) -> None:
+    """Write that a version has a model, and which files were written for it."""
+    database.insert("models", version=version, source=source, configuration=as_text(configuration))
+    for file in files:
+        database.insert("files", **file._asdict())
+
+
+def write_tensor_files(
+    run: StoredRun, model: ModelTensors, version: int, parent: int
+) -> list[TensorFile]:
+    """Write the tensors of a version: what changed, and all where that has become too much.
+
+    With a base the changes are written as well, where they are few: whoever has the version before
+    takes in only them.
+    """
+    make_folder(run.folder)
+    identity, tensors = run.database.identity, model.tensors
+    source = run.models().get(parent)
+    chain = [] if source is None else chain_of(run.files(), source)
+    written = []
+    base = not chain
+    if chain:
+        assert source is not None
+        before = run.model(parent)
+        assert before is not None
+        delta = delta_of(before.tensors, tensors)
+        of_deltas = sum(file.bytes for file in chain[1:]) + delta.bytes
+        base = of_deltas > chain[0].bytes or len(chain) > LONGEST_CHAIN
+        if not base or delta.bytes < size_of(tensors) / 2:
+            written.append(write_file(run.folder, delta, version, source, identity))
+    if base:
+        written.append(write_file(run.folder, Delta(tensors, []), version, 0, identity))
+    return written
+
+
+def prune(run: StoredRun, keep: str) -> None:
+    """Forget models that need not stay: those of tags and of as many versions as asked for do."""
+    sources, files = run.models(), run.files()
+    if not sources:
+        return
+    newest = max(sources)
+    most = {"all": len(sources), "last": 1}.get(keep) or int(keep)
+    kept = set(sorted(sources)[-most:]) | set(run.tags().values())
+    needed = {file.name for file in files if file.version == newest and file.parent}
+    for chain in chains_of(files, [sources[version] for version in kept & sources.keys()]):
+        needed |= {file.name for file in chain}
+    connection = run.database.connection
+    for version in sources.keys() - kept:
+        connection.execute("DELETE FROM models WHERE version = ?", (version,))
+    for name in {file.name for file in files} - needed:
+        connection.execute("DELETE FROM files WHERE name = ?", (name,))
+
+
+def remove_garbage(folder: Path, files: Sequence[TensorFile]) -> None:
+    """Remove files of tensors that no version names."""
+    named = {file.name for file in files}
+    for path in folder.glob("*"):
+        if path.name not in named:
+            path.unlink(missing_ok=True)
+    for path in folder.glob(".*"):
+        path.unlink(missing_ok=True)
+
+
+def _stored_changes(run: StoredRun, state: LearnerState, known: Known, newest: int) -> int:
+    """How many changes of a learner are stored; those that are must be its own."""
+    if known.version == newest:
+        return known.changes
+    line = lineage(run.versions(), newest)
+    for number, (version, change) in enumerate(zip(line, state.history, strict=False)):
+        if version.number > known.version and not _same(version, change):
+            raise _gone_other_ways(run, f"another part {number} was learned")
+    if len(line) < known.changes:
+        raise _gone_other_ways(run, "an earlier version was restored")
+    return len(line)
+
+
+def _gone_other_ways(run: StoredRun, how: str) -> UserError:
+    return UserError(
+        f"{run.database.path.parent}: {how} and saved here; choose another folder, or load the "
+        "newest version"
+    )
+
+
+def _same(version: Version, change: Change) -> bool:
+    return version.kind == change.kind and version.data == digest_of(change_content(change))
+
+
+def _described(state: LearnerState, number: int) -> Version:
+    """What is known of a change that is to be stored."""
+    change = state.history[number]
+    counts: dict[str, int] = {}
+    if change.part is not None:
+        counts |= {"facts": change.part.facts}
+        counts |= {f"new_{kind}": count for kind, count in change.part.arrived().items()}
+    counts |= {name: len(array) for name, array in change.arrays.items()}
+    return Version(0, 0, change.kind, counts=counts, **_measured(state, number))
+
+
+def _measured(state: LearnerState, number: int) -> dict[str, Any]:
+    answers = state.first_answers if number == 0 else None
+    return {
+        "report": state.reports[number],
+        "before": state.before[number],
+        "retention": state.retention[number],
+        "answers": None if answers is None else "".join(map(str, answers.int().tolist())),
+        "tests": state.tests[number],
+    }
+
+
+def _update_report(run: StoredRun, state: LearnerState, place: int, number: int) -> None:
+    """Write what was measured after a version since it was written."""
+    version = run.version(number)
+    measured = replace(version, **_measured(state, place))
+    if version.kind != RESTORE and measured != version:
+        insert_version(run.database, measured)
+
+
+def _update_results(run: StoredRun, commit: Commit, last: int) -> None:
+    """Write the results of the newest version, and of those that have none."""
+    entries = (commit.results or {}).get("parts", [])
+    if not entries:
+        return
+    summary = {key: value for key, value in (commit.results or {}).items() if key != "parts"}
+    newest = run.version(last)
+    if newest.kind != RESTORE:
+        results = {"summary": summary, "entry": _without_tests(entries[-1])}
+        insert_version(run.database, replace(newest, results=results))
+    if not run.lacks_results(max(1, last - len(entries)), last):
+        return
+    line = lineage(run.versions(), last)[-len(entries) :]
+    for version, entry in zip(line, entries, strict=True):
+        if version.results is None:  # saved from Python
+            results = {"summary": summary, "entry": _without_tests(entry)}
+            insert_version(run.database, replace(version, results=results))
+
+
+def _without_tests(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry of results.json without what the version has anyway."""
+    return {key: value for key, value in entry.items() if key != "tests"}

@@ -1,0 +1,164 @@
+"""Repair: what a model has learned from facts that were taken back is unlearned near them.
+
+Every pass learns examples around what changed and others of everything, drawn anew as `fresh` draws
+them. The facts that are gone are no longer among them, but a model that knows them by heart would
+keep them for long. So the first passes also push each of them down, in the same steps, until its
+score is what its ends have beside others that they never met (`Trainer.unlearning`), and no
+further: a fact that was taken back is unknown, not false. What the rest of the graph says about it
+is learned again by the passes that follow.
+
+How much is processed follows the facts that are gone, and never exceeds a share of what retraining
+would process. It is the same for all strategies, models and tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from dicgrl.graph.arrays import IntArray
+from dicgrl.strategies.effort import usual_positives
+from dicgrl.strategies.freezing import pace_of, slow_others, unfreeze
+from dicgrl.trainers import Trainer
+from dicgrl.training import FitReport, TrainingSet
+from dicgrl.training.loop import Monitor
+from dicgrl.training.stepper import Objective
+
+_PASSES = 10
+_PUSHES = 6  # passes that push down what is gone, at most
+_PUSHED = 0.12  # share of all that is processed that these may take
+_PUSH = 0.7  # weight of that, where an example that is learned has 1
+_RATE = 0.7  # of the usual learning rate
+_STEPS = 64  # at least: a few facts are not unlearned in three
+_SMALLEST = 32  # of a batch
+_NEAR = 0.7  # share of a pass that is drawn around what changed
+_NODE_BATCH = 512  # nodes of a step where the settings name no number
+
+
+class Repair(NamedTuple):
+    """What a repair did.
+
+    Attributes:
+        fits: Reports of the training that it took.
+        replayed: Examples that were learned again, each counted once.
+        pushed: Examples that are gone, each counted as often as it was pushed down.
+    """
+
+    fits: list[FitReport]
+    replayed: int = 0
+    pushed: int = 0
+
+
+class Gone(NamedTuple):
+    """Examples that are not known any more.
+
+    Attributes:
+        examples: The examples.
+        pushes: How many passes, the first ones, push them down.
+    """
+
+    examples: Tensor
+    pushes: int
+
+
+def repair(trainer: Trainer, monitor: Monitor | None = None) -> Repair:
+    """Make good what the newest change left."""
+    change = trainer.history[-1]
+    near, gone = trainer.around(change), trainer.gone(change)
+    changed = max((len(rows) for rows in change.arrays.values()), default=0)
+    if not len(near) or not changed:
+        return Repair([])
+    least = min(_STEPS * _SMALLEST, usual_positives(trainer, trainer.count("train")))
+    total = max(usual_positives(trainer, changed), least)
+    pushes = max(min(_PUSHES, round(_PUSHED * total / max(len(gone), 1))), 1)
+    total = max(total - pushes * len(gone), _PASSES)
+    usual = trainer.schedule.batch or _NODE_BATCH
+    batch = max(min(usual // 2, total // _STEPS), min(usual, _SMALLEST))
+    training_set = Repaired(trainer, near, Gone(gone, pushes), total // _PASSES, batch)
+    schedule = replace(
+        trainer.schedule,
+        epochs=_PASSES,
+        batch=batch,
+        lr=_RATE * trainer.schedule.lr,
+        decay=1.0,
+        halve_every=0,
+    )
+    slow_others(trainer, trainer.rows_of(change), pace_of(trainer, changed))
+    try:
+        fit = trainer.fit(training_set, monitor, schedule)
+    finally:
+        unfreeze(trainer)
+    return Repair([fit], training_set.replayed, pushes * len(gone))
+
+
+class Repaired(TrainingSet):
+    """Examples around a change and others of everything, both drawn anew in each pass.
+
+    Args:
+        trainer: The change has happened to it.
+        near: Positions of the examples around it.
+        gone: What is not known any more.
+        draws: Examples of each pass.
+        batch: Examples of a step.
+
+    Attributes:
+        replayed: Different examples that are drawn in all.
+    """
+
+    def __init__(
+        self, trainer: Trainer, near: IntArray, gone: Gone, draws: int, batch: int
+    ) -> None:
+        self._near = min(round(_NEAR * draws), len(near))
+        self._far = min(draws - self._near, trainer.count("train"))
+        most = min(_PASSES * self._near, len(near))
+        close = trainer.choices.choice(near, most, replace=False)
+        chosen = np.concatenate([close, trainer.draw(_PASSES * self._far)])
+        self._close, self.replayed = len(close), len(np.unique(chosen))
+        self._gone, self._pushes = len(gone.examples), gone.pushes
+        self._push = trainer.unlearning(gone.examples) if self._gone else None
+        self._capturable = trainer.has_rows and not self._gone
+        examples = trainer.old_examples(chosen)
+        objective = trainer.objective_around(examples, batch)
+        super().__init__(objective, examples, trainer.weights(examples), self._near + self._far)
+
+    @property
+    @override
+    def capturable(self) -> bool:
+        return self._capturable
+
+    @override
+    def batches(
+        self, epoch: int, size: int, generator: torch.Generator
+    ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
+        near = _drawn(self._close, self._near, generator)
+        far = _drawn(len(self.examples) - self._close, self._far, generator) + self._close
+        chosen = torch.cat([near, far])
+        chosen = chosen[_drawn(len(chosen), len(chosen), generator)]
+        # Steps of one size: a last one of a few examples would count as much as the others.
+        steps = chosen.tensor_split(max(-(-len(chosen) // size), 1))
+        gone = _drawn(self._gone, self._gone, generator).tensor_split(len(steps))
+        for some, pushed in zip(steps, gone, strict=True):
+            objective = self.objective
+            if epoch <= self._pushes and len(pushed) and self._push is not None:
+                objective = _both(objective, self._push, pushed)
+            yield objective, self.examples[some], self.weight[some]
+
+
+def _drawn(count: int, most: int, generator: torch.Generator) -> Tensor:
+    return torch.randperm(count, generator=generator, device=generator.device)[:most]
+
+
+def _both(learn: Objective, push: Objective, rows: Tensor) -> Objective:
+    """The loss of a batch, and beside it how far examples that are gone stand out."""
+
+    def objective(examples: Tensor, weight: Tensor) -> Tensor:
+        pushed = push(rows, torch.ones(len(rows), device=rows.device))
+        return learn(examples, weight) + _PUSH * len(rows) / len(examples) * pushed
+
+    return objective

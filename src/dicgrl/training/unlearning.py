@@ -1,0 +1,48 @@
+"""How far triples that are not known any more stand out from others that never were."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from dicgrl.models.knowledge import KnowledgeModel
+from dicgrl.training.known import HEAD, RELATION, TAIL
+from dicgrl.training.losses import weighted_mean
+
+
+class UnlearnedLinks:
+    """What the scores of triples exceed those that their ends have beside others by.
+
+    The others are usual for the relation: heads and tails of training triples, one for each triple,
+    drawn once. A triple that scores no higher than the mean of the two is left alone: it was taken
+    back, which makes it unknown and not false.
+
+    Args:
+        model: Scores triples.
+        gone: The triples, [n, 3].
+        known: Training triples, [m, 3].
+        generator: Draws; on their device.
+    """
+
+    def __init__(
+        self, model: KnowledgeModel, gone: Tensor, known: Tensor, generator: torch.Generator
+    ) -> None:
+        self._model, self._gone = model, gone
+        by_relation = known[known[:, RELATION].argsort(stable=True)]
+        of_known, asked = by_relation[:, RELATION].contiguous(), gone[:, RELATION].contiguous()
+        first = torch.searchsorted(of_known, asked)
+        count = torch.searchsorted(of_known, asked, right=True) - first
+        # A relation without triples has any ends.
+        first, count = torch.where(count > 0, first, 0), torch.where(count > 0, count, len(known))
+        share = torch.rand(2, len(gone), generator=generator, device=gone.device)
+        drawn = by_relation[(first + (share * count).long()).clamp(max=len(known) - 1)]
+        self._heads, self._tails = drawn[0, :, HEAD], drawn[1, :, TAIL]
+
+    def __call__(self, rows: Tensor, weight: Tensor) -> Tensor:
+        """The mean over some of the triples, by their positions [b], with weights [b]."""
+        head, relation, tail = self._gone[rows].unbind(1)
+        with torch.no_grad():
+            level = self._model.score(self._heads[rows], relation, tail)
+            level = (level + self._model.score(head, relation, self._tails[rows])) / 2
+        excess = (self._model.score(head, relation, tail) - level).relu()
+        return weighted_mean(excess, weight)
