@@ -42,6 +42,18 @@ def distinct(*values: IntArray) -> IntArray:
     return ordered[_first_of_each(ordered)]
 
 
+def is_first(values: IntArray) -> BoolArray:
+    """Where a value stands for the first time, [n].
+
+    Example:
+        >>> is_first(np.array([3, 1, 3]))
+        array([ True,  True, False])
+    """
+    first = np.zeros(len(values), dtype=np.bool_)
+    first[np.unique(values, return_index=True)[1]] = True
+    return first
+
+
 def count_in(values: IntArray, queries: IntArray) -> IntArray:
     """How often each query stands among sorted values."""
     last, first = (np.searchsorted(values, queries, side) for side in ("right", "left"))

@@ -395,4 +395,6 @@ class KnowledgeModel(nn.Module):
 
 
 def _all_rows(ids: Tensor, count: int) -> Tensor:
+    if count == 1:
+        return ids
     return (ids[:, None] * count + torch.arange(count, device=ids.device)).flatten()

@@ -26,7 +26,7 @@ from dicgrl.models.scorer import ScorerSettings
 from dicgrl.trainers.blending import blend_rows
 from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
-from dicgrl.training.known import HEAD, RELATION, TAIL
+from dicgrl.training.known import HEAD, RELATION, TAIL, times_asked
 from dicgrl.training.losses import LossSettings
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 from dicgrl.training.stepper import Objective
@@ -314,7 +314,7 @@ class LinkTrainer(Trainer):
             each = 1 + np.log(count) if weighting == "count" else 1 / np.sqrt(self.num_parts - last)
             return self.on_device((each / each.mean()).astype(np.float32))
         if len(examples) == self.count("train"):  # all there are: counted where they lie
-            asked = _times_asked(examples, self.model.num_relations)
+            asked = times_asked(examples, self.model.num_relations)
         else:
             asked = self.on_device(self.graph.times_asked(examples.cpu().numpy()))
         weight = (4.0 + asked).rsqrt()
@@ -397,13 +397,3 @@ class LinkTrainer(Trainer):
     def on_device(self, rows: npt.NDArray[Any]) -> Tensor:
         """An array as a tensor there."""
         return torch.from_numpy(np.array(rows)).to(self.device)  # a copy: views are read-only
-
-
-def _times_asked(triples: Tensor, num_relations: int) -> Tensor:
-    """As `KnowledgeGraph.times_asked`, where the triples are all there are."""
-    asked = torch.zeros(len(triples), dtype=torch.long, device=triples.device)
-    for given in (HEAD, TAIL):
-        question = triples[:, given] * num_relations + triples[:, RELATION]
-        _, group, counts = torch.unique(question, return_inverse=True, return_counts=True)
-        asked += counts[group]
-    return asked

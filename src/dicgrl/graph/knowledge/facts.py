@@ -22,6 +22,8 @@ from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.knowledge.keys import question_keys, question_of, triple_keys
 from dicgrl.graph.part import SPLITS
 
+_LOOPS = 0.05  # share of self loops that a reflexive relation has more of
+_SURE = 1.645  # standard deviations: one-sided, 95 %
 AGAIN = "again"  # training triples each time that they arrive once more
 SETS = (*SPLITS, AGAIN)
 Rows = Mapping[str, IntArray]
@@ -70,9 +72,12 @@ class Facts:
         """How many training triples each relation has."""
         return _of(self._relation_counts, ids)
 
-    def loops_of(self, ids: IntArray) -> IntArray:
-        """How many of these have the same entity at both ends."""
-        return _of(self._loop_counts, ids)
+    def reflexive(self, ids: IntArray) -> BoolArray:
+        """Which relations have significantly many self loops; see `KnowledgeGraph.is_reflexive`."""
+        facts, loops = _of(self._relation_counts, ids), _of(self._loop_counts, ids)
+        usual = facts * _LOOPS + _SURE * np.sqrt(facts * _LOOPS * (1 - _LOOPS))
+        found: BoolArray = loops > usual
+        return found
 
     def append(self, rows: Rows) -> None:
         """Take in the triples of the next part; those of `train` are not known."""

@@ -16,6 +16,7 @@ from dicgrl.graph.arrays import (
     count_in,
     distinct,
     ids_in,
+    is_first,
     mentions,
 )
 from dicgrl.graph.change import MERGE, RENAME, Change
@@ -28,8 +29,6 @@ from dicgrl.graph.part import SPLITS, Part
 from dicgrl.graph.vocabulary import Vocabulary
 
 _GLANCE = 64  # triples that are looked at first
-_LOOPS = 0.05  # share of self loops that a reflexive relation has more of
-_SURE = 1.645  # standard deviations: one-sided, 95 %
 
 
 class KnowledgeGraph(Graph[KnowledgePart]):
@@ -115,14 +114,13 @@ class KnowledgeGraph(Graph[KnowledgePart]):
     @override
     def known_in(self, part: KnowledgePart) -> tuple[dict[str, IntArray], int]:
         given = np.concatenate([getattr(part, split) for split in SPLITS])
-        given = given[np.sort(np.unique(triple_keys(given), return_index=True)[1])]
+        given = given[is_first(triple_keys(given))]
         rows = self._ours(part, given)
         rows = rows[(rows >= 0).all(axis=1)]
         keys = triple_keys(rows)
         known = self._facts.by_triple.contains(keys) | self._facts.held_out.contains(keys)
-        first = np.zeros(len(keys), np.bool_)  # labels of two that were merged are one
-        first[np.unique(keys, return_index=True)[1]] = True
-        return {"triples": rows[known & first]}, len(given)
+        # Labels of two that were merged are one.
+        return {"triples": rows[known & is_first(keys)]}, len(given)
 
     @override
     def left_without(self, facts: Mapping[str, IntArray]) -> int:
@@ -200,9 +198,7 @@ class KnowledgeGraph(Graph[KnowledgePart]):
         if added is None or not len(added.train):
             return rows
         keys = triple_keys(rows)
-        first = np.zeros(len(rows), np.bool_)
-        first[np.unique(keys, return_index=True)[1]] = True
-        return rows[~(first & np.isin(keys, triple_keys(added.train)))]
+        return rows[~(is_first(keys) & np.isin(keys, triple_keys(added.train)))]
 
     def repeat(self, triples: IntArray) -> None:
         """Note training triples that arrived again with the newest part, or after it."""
@@ -298,10 +294,7 @@ class KnowledgeGraph(Graph[KnowledgePart]):
         more than one in twenty: s > n / 20 + 1.645 sqrt(n / 20 * 19 / 20), a one-sided score test
         at 5 %. A loop among a handful of triples counts, one among hundreds is noise.
         """
-        facts, loops = self._facts.of_relations(relations), self._facts.loops_of(relations)
-        usual = facts * _LOOPS + _SURE * np.sqrt(facts * _LOOPS * (1 - _LOOPS))
-        reflexive: BoolArray = loops > usual
-        return reflexive
+        return self._facts.reflexive(relations)
 
     def seen(self, relation: int, side: str) -> IntArray:
         """Entities that stand at that end of a training triple of the relation, rising.
@@ -406,6 +399,4 @@ class KnowledgeGraph(Graph[KnowledgePart]):
 
     def _unseen(self, triples: IntArray) -> IntArray:
         keys = triple_keys(triples)
-        first = np.zeros(len(keys), dtype=np.bool_)
-        first[np.unique(keys, return_index=True)[1]] = True
-        return triples[first & ~self._facts.by_triple.contains(keys)]
+        return triples[is_first(keys) & ~self._facts.by_triple.contains(keys)]

@@ -18,6 +18,7 @@ from dicgrl.graph.arrays import (
     distinct,
     ids_in,
     in_order_of_parts,
+    is_first,
 )
 from dicgrl.graph.change import FORGET, MERGE, RENAME, REPLACE, REVISE, Change
 from dicgrl.graph.growing import Graph
@@ -359,6 +360,4 @@ class NetworkGraph(Graph[NetworkPart]):
     def _unseen(self, edges: IntArray) -> IntArray:
         edges = np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1)
         keys = edge_keys(edges)
-        first = np.zeros(len(keys), dtype=np.bool_)
-        first[np.unique(keys, return_index=True)[1]] = True
-        return edges[first & ~self._by_edge.contains(keys)]
+        return edges[is_first(keys) & ~self._by_edge.contains(keys)]
