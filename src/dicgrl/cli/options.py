@@ -30,7 +30,10 @@ Changes = Annotated[
 ]
 Model = Annotated[
     str | None,
-    typer.Option(help="transe, rotate, complex, distmult, convkb for links; gat, sage for nodes."),
+    typer.Option(
+        help="transe, rotate, complex, distmult, convkb for links, or auto: the winner of a short "
+        "race; gat, sage for nodes."
+    ),
 ]
 Merged = Annotated[
     bool,

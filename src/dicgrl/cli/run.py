@@ -77,7 +77,16 @@ def run(
             "measured looks better than it is"
         )
     from dicgrl.jobs.plan import plan_runs
+    from dicgrl.jobs.race import AUTO, begun_with, race
 
+    if model == AUTO:
+        model = begun_with(out, resume=resume)
+        if model is None:
+            found = race(
+                stream, source, recipe=recipe, changes=changes or [], seed=seed, device=device
+            )
+            typer.echo(str(found), err=True)
+            model = found.winner
     plan = plan_runs(
         stream,
         source,

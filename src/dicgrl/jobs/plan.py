@@ -13,6 +13,7 @@ from dicgrl.errors import UserError
 from dicgrl.graph import Stream
 from dicgrl.jobs.choose import Changes, check_changes, chosen_recipe, chosen_strategies
 from dicgrl.jobs.merged import run_merged
+from dicgrl.jobs.race import AUTO, begun_with, race
 from dicgrl.jobs.stream import OnEpoch, OnPart, run_stream
 from dicgrl.recipes import Recipe
 from dicgrl.store.run_folder import RunFolder
@@ -225,8 +226,8 @@ def run(
             default recipe.
         strategy: How later parts are learned, or a list of strategies to compare; fresh unless
             given.
-        model: transe, rotate, complex, distmult or convkb for knowledge graphs, gat or sage for
-            networks.
+        model: transe, rotate, complex, distmult or convkb for knowledge graphs, or auto for the
+            winner of a short race (`dicgrl.jobs.race`); gat or sage for networks.
         recipe: Named settings: best, paper, or the path of a recipe file (.toml).
         disentangled: Divide vectors into components; as the strategy needs it unless given.
         merged: Learn all parts at once instead, without a strategy.
@@ -262,6 +263,13 @@ def run(
     else:
         stream = load_stream(source, valid=valid, test=test, seed=seed)
         name = registered(source)
+    place = None if out is None else Path(out)
+    if model == AUTO:
+        model = begun_with(place, resume=resume)
+        model = (
+            model
+            or race(stream, name, recipe=recipe, changes=settings, seed=seed, device=device).winner
+        )
     plan = plan_runs(
         stream,
         name,
@@ -271,7 +279,7 @@ def run(
         disentangled=disentangled,
         changes=settings,
         merged=merged,
-        out=None if out is None else Path(out),
+        out=place,
         resume=resume,
         keep=keep,
         seed=seed,
