@@ -106,9 +106,10 @@ def test_it_is_resumed(folder: Path) -> None:
     keep = read_json(folder / "config.json")["keep"]
     whole = run(stream_of(kind), recipe_of(kind, strategy), out=folder, resume=True)
     assert len(whole["parts"]) == 3
-    learned = [{"kind": "learn", **part} for part in before["parts"]]
-    assert json.loads(json.dumps(whole["parts"][:2])) == learned
-    assert read_json(folder / "results.json") == json.loads(json.dumps(whole))
+    for mine, theirs in zip(whole["parts"], before["parts"], strict=False):
+        assert {key: mine[key] for key in theirs} == theirs
+    told = read_json(folder / "results.json")["parts"]
+    assert told == json.loads(json.dumps(whole["parts"]))
     assert (folder / "trace.jsonl").read_text().startswith(trace)
     assert kept(folder) == ([3] if keep == "last" else [1, 2, 3])
 
