@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types unit format clean
+.PHONY: demo test lint types unit torture format clean
 
 demo: $(VENV)/.runtime
 	rm -rf runs/demo
@@ -27,6 +27,9 @@ types: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n 2 --dist worksteal  # neighbours stay together, and share what they trained
+
+torture: $(VENV)/.dev  # a thousand kills and disk faults while a run is written
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import signal
 import sys
+import traceback
 from functools import cache
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
@@ -35,15 +36,18 @@ def context() -> ForkServerContext:
     return server
 
 
-def start(output: Path, *words: str, fault: Fault | None = None) -> ForkServerProcess:
+def start(
+    output: Path, *words: str, fault: Fault | None = None, pictures: bool = True
+) -> ForkServerProcess:
     """Begin `dicgrl` with the words; what it prints goes to a file.
 
     Args:
         output: The file.
         words: The command line.
         fault: What goes wrong when it writes.
+        pictures: Whether curves are drawn, which takes half a second.
     """
-    child = context().Process(target=_main, args=(str(output), words, fault))
+    child = context().Process(target=_main, args=(str(output), words, fault, pictures))
     child.start()
     return child
 
@@ -55,9 +59,12 @@ def ended(child: ForkServerProcess) -> int:
     return child.exitcode
 
 
-def _main(output: str, words: tuple[str, ...], fault: Fault | None) -> None:
+def _main(output: str, words: tuple[str, ...], fault: Fault | None, pictures: bool) -> None:
     from dicgrl.cli import main
+    from dicgrl.report import curves
 
+    if not pictures:
+        curves.draw_curves = lambda *_: None
     if fault is not None:
         inject(fault)
     # Who starts the tests in the background lets them ignore Ctrl-C.
@@ -68,4 +75,8 @@ def _main(output: str, words: tuple[str, ...], fault: Fault | None) -> None:
         contextlib.redirect_stdout(file),
         contextlib.redirect_stderr(file),
     ):
-        main()
+        try:
+            main()
+        except Exception:  # for the log: the process prints it elsewhere
+            traceback.print_exc(file=file)
+            sys.exit(1)

@@ -1,5 +1,7 @@
 """Faults where a process writes: it is killed, or the disk is full or broken, at the n-th step.
 
+A process is killed right at a step, or a moment later, wherever it is then.
+
 A step is what can leave something by half: a sync, a new name, a removal, a file of tensors, a
 text, a statement that changes the database, and the moments before and after a commit of SQLite.
 """
@@ -8,13 +10,17 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import signal
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-KINDS = ("kill", "enospc", "eio")
+KINDS = ("kill", "moment", "enospc", "eio")
+ENDS = {"kill": (-signal.SIGKILL,), "moment": (-signal.SIGALRM, 0), "enospc": (0, 1), "eio": (0, 1)}
+"""How a process may end; a step of clearing up may fail when all is there."""
+_LATEST = 4e-3  # seconds after a step at which a process is killed at a moment
 _CODES = {"enospc": errno.ENOSPC, "eio": errno.EIO}
 _SQLITE = {"enospc": sqlite3.SQLITE_FULL, "eio": sqlite3.SQLITE_IOERR}
 
@@ -43,9 +49,15 @@ class _Steps:
         self.steps += 1
         if self.fault.count:
             Path(self.fault.count).write_bytes(b"." * self.steps)
-        if self.steps == self.fault.at and self.fault.kind == "kill":
+        if self.steps != self.fault.at:
+            return False
+        if self.fault.kind == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
-        return self.steps == self.fault.at
+        if self.fault.kind == "moment":  # wherever it is then, in SQLite's writes and syncs, too
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, _LATEST))
+            return False
+        return True
 
     def error(self) -> OSError:
         code = _CODES[self.fault.kind]
@@ -75,7 +87,7 @@ def inject(fault: Fault) -> None:
             if steps.reached():
                 raise steps.of_sqlite()
             found = super().execute(sql, *given)
-            if sql.startswith("COMMIT") and fault.kind == "kill":
+            if sql.startswith("COMMIT") and fault.kind in ("kill", "moment"):
                 steps.reached()
             return found
 

@@ -32,7 +32,7 @@ from dicgrl.graph import (
     Vocabulary,
     describe,
 )
-from dicgrl.readers import NetworkFacts, read_stream, write_stream
+from dicgrl.readers import NetworkFacts, Reading, read_stream, write_stream
 
 if TYPE_CHECKING:
     from dicgrl.ask.explain import Explanation
@@ -65,6 +65,7 @@ __all__ = [
     "Part",
     "PartReport",
     "Prediction",
+    "Reading",
     "Settings",
     "Stream",
     "Task",

@@ -15,7 +15,7 @@ from dicgrl.errors import DataWarning, UserError, shown
 from dicgrl.graph import SPLITS, Graph, Part, Stream
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import Triples
-from dicgrl.readers import NetworkFacts
+from dicgrl.readers import NetworkFacts, Reading
 from dicgrl.tasks import Task
 
 Facts = Part | Triples | NetworkFacts | str | Path
@@ -66,7 +66,9 @@ class Intake:
             warnings.warn(f"new, though they are the names of others: {some}", stacklevel=3)
 
 
-def take_in(task: Task, graph: Graph | None, names: Names, facts: Any) -> Intake:
+def take_in(
+    task: Task, graph: Graph | None, names: Names, facts: Any, reading: Reading | None = None
+) -> Intake:
     """Check facts against what a learner knows; nothing is learned.
 
     Args:
@@ -74,12 +76,13 @@ def take_in(task: Task, graph: Graph | None, names: Names, facts: Any) -> Intake
         graph: The graph so far; None, or an empty one, before the first part.
         names: Readable names so far.
         facts: What arrived; see `Facts`.
+        reading: How files are to be read, where they do not say it themselves.
 
     Raises:
         UserError: It is neither a part, nor facts of the task, nor a file of one part.
     """
     begun = graph is not None and graph.num_parts > 0
-    part, found = _as_part(task, graph, facts)
+    part, found = _as_part(task, graph, facts, reading)
     given = part.facts
     ours = isinstance(part, task.part_type)  # else the trainer will refuse it
     if isinstance(facts, Part):
@@ -142,7 +145,7 @@ def find_facts(task: Task, graph: Graph, facts: Any) -> Retraction:
     """
     found = task.known_facts(facts, graph)
     if found is None:
-        part, _ = _as_part(task, graph, facts)
+        part, _ = _as_part(task, graph, facts, None)
         if not isinstance(part, task.part_type):
             raise UserError(f"these are no facts of a {task.graph_is}")
         found = graph.known_in(part.checked())
@@ -154,7 +157,9 @@ def find_facts(task: Task, graph: Graph, facts: Any) -> Retraction:
     return Retraction(arrays, given, known)
 
 
-def _as_part(task: Task, graph: Graph | None, facts: Any) -> tuple[Part, Mapping[str, str]]:
+def _as_part(
+    task: Task, graph: Graph | None, facts: Any, reading: Reading | None
+) -> tuple[Part, Mapping[str, str]]:
     """The part that facts make, and the readable names beside them."""
     if isinstance(facts, Part):
         return facts, {}
@@ -163,7 +168,7 @@ def _as_part(task: Task, graph: Graph | None, facts: Any) -> tuple[Part, Mapping
     if (library := type(facts).__module__.partition(".")[0]) in _CONVERTERS:
         raise UserError(f"dicgrl.interop.{_CONVERTERS[library]} makes a stream of it, to learn")
     if isinstance(facts, str | Path):
-        return task.read(facts, graph)
+        return task.read(facts, graph, reading)
     return task.facts(facts, graph), {}
 
 

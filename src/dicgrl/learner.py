@@ -22,6 +22,7 @@ from dicgrl.evaluation.part_report import PartReport
 from dicgrl.graph.change import LEARN, Change
 from dicgrl.intake import Facts, Intake, take_in
 from dicgrl.lifecycle import Lifecycle
+from dicgrl.readers import Reading
 from dicgrl.recipes import chosen_settings
 from dicgrl.saving import Saving
 from dicgrl.settings import Settings
@@ -121,20 +122,25 @@ class Learner(Lifecycle, Saving):
         graph = self.trainer.graph
         return 0 if graph is None else len(graph.vocabularies()[kind])
 
-    def intake(self, facts: Facts) -> Intake:
+    def intake(self, facts: Facts, *, reading: Reading | None = None) -> Intake:
         """What `learn` would make of facts: what is new in them; nothing is learned.
+
+        Args:
+            facts: What arrived.
+            reading: How files are to be read, where they do not say it themselves.
 
         Raises:
             UserError: It is neither a part, nor triples or facts, nor a file of one part.
         """
         self.check_usable()
-        return take_in(self.task, self.trainer.graph, self.names, facts)
+        return take_in(self.task, self.trainer.graph, self.names, facts, reading)
 
     def learn(
         self,
         facts: Facts | Intake,
         *,
         names: Mapping[str, str] | None = None,
+        reading: Reading | None = None,
         probe: bool = False,
         probe_at_most: int = 0,
         monitor: Monitor | None = None,
@@ -147,6 +153,7 @@ class Learner(Lifecycle, Saving):
                 `NetworkFacts` or files; or what `intake` made of either. Labels are text or whole
                 numbers. Entities, relations and classes may be new, and edges may name old nodes.
             names: Readable names of what arrived, besides those in a `labels.tsv` beside the files.
+            reading: How files are to be read, where they do not say it themselves.
             probe: Measure the part's test set before it is learned, for the forward transfer.
             probe_at_most: As `at_most` of `evaluate`; the part takes its share.
             monitor: Told about every epoch.
@@ -160,7 +167,7 @@ class Learner(Lifecycle, Saving):
             arrived = facts
             self.check_usable()
         else:
-            arrived = self.intake(facts)
+            arrived = self.intake(facts, reading=reading)
             arrived.warn(self.num_parts)
         named = Names(arrived.names) | Names(names)
         if arrived.is_empty and self.trainer.weighs_repeats:
@@ -177,6 +184,14 @@ class Learner(Lifecycle, Saving):
 
         change = Change(LEARN, arrived.part)
         return self.undergo(change, learn, named, before, arrived.given_part)
+
+    @override
+    def undergo(self, *given: Any, **named: Any) -> PartReport:
+        self._at_work = threading.get_ident()
+        try:
+            return super().undergo(*given, **named)
+        finally:
+            self._at_work = None
 
     def evaluate(self, *, at_most: int = 0) -> Evaluation:
         """Measure on the test sets of all parts so far.

@@ -17,8 +17,13 @@ from dicgrl.errors import UserError
 from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.part_report import PartReport
 from dicgrl.settings import Settings
+from dicgrl.store.checkpoint import patch_model
+from dicgrl.store.content import changes_of
+from dicgrl.store.released import STRATEGY
 from dicgrl.store.run_folder import RunFolder
-from dicgrl.store.state import LearnerState
+from dicgrl.store.state import Each, LearnerState
+from dicgrl.store.tensors import Delta, combined
+from dicgrl.store.update import Update
 from dicgrl.store.writer import Commit, Known
 
 if TYPE_CHECKING:
@@ -103,7 +108,7 @@ class Saving(Questions):
             history=self.trainer.history,
             model=self.trainer.model if self.trainer.num_parts else None,
             strategy=self.strategy.state(),
-            reports=[asdict(report) for report in self.reports],
+            reports=Each(asdict, self.reports),
             tests=self.tests,
             before=self.before,
             retention=self.retention,
@@ -147,6 +152,99 @@ class Saving(Questions):
             raise run.damage(error) from error
         learner.stored[Path(folder).resolve()] = Known(state.version, len(state.history))
         return learner
+
+    def refresh(self, folder: str | Path | None = None) -> bool:
+        """Become the newest version of the folder that it was loaded from, or saved to.
+
+        Only what is new is read: facts that arrived, and rows of the model that changed. Where an
+        earlier version was restored, or the changed rows are not kept any more, all of it is read.
+
+        Args:
+            folder: The folder; needed only where the learner knows several.
+
+        Returns:
+            Whether there was a newer version.
+
+        Raises:
+            UserError: The learner has learned something that is not saved, or knows no folder.
+            DataError: The folder is damaged.
+
+        Example:
+            >>> import tempfile
+            >>> from dicgrl import Learner
+            >>> learner = Learner("transe", "lower", dim=4, epochs=1, device="cpu")
+            >>> report = learner.learn([("Alien", "genre", "horror")])
+            >>> place = tempfile.mkdtemp()
+            >>> learner.save(place)
+            >>> reader = Learner.load(place, device="cpu")
+            >>> report = learner.learn([("Brazil", "genre", "satire")])
+            >>> learner.save(place)
+            >>> reader.refresh(), reader.num_entities, reader.refresh()
+            (True, 4, False)
+        """
+        self.check_usable()
+        place = self._home(folder)
+        known = self.stored[place]
+        if len(self.trainer.history) != known.changes:
+            raise UserError("this learner has learned what is not saved; save it, or load another")
+        run = RunFolder(place)
+        newest, update = run.news(known.version, self.identity)
+        if newest == known.version:
+            return False
+        if update is None or not known.version or not self.trainer.model.tables():
+            self._become(self.load(place, device=self.trainer.device))
+            return True
+        try:
+            self._take_in(update)
+        except (IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise run.damage(error) from error
+        self.version = newest
+        self.stored[place] = Known(newest, len(self.trainer.history))
+        return True
+
+    def _home(self, folder: str | Path | None) -> Path:
+        if folder is not None and Path(folder).resolve() in self.stored:
+            return Path(folder).resolve()
+        if folder is not None or len(self.stored) != 1:
+            raise UserError(
+                "say which folder to take newer versions from: one that it is stored in"
+            )
+        return next(iter(self.stored))
+
+    def _take_in(self, update: Update) -> None:
+        """Become newer by what changed."""
+        trainer = self.trainer
+        vocabularies = {name: v.copy() for name, v in trainer.graph.vocabularies().items()}
+        kinds = [version.kind for version in update.versions]
+        changes = changes_of(
+            self.settings.task.part_type,
+            list(zip(kinds, update.contents, strict=True)),
+            vocabularies,
+            trainer.num_parts,
+        )
+        before = {STRATEGY + name: kept.cpu() for name, kept in self.strategy.state().items()}
+        strategy = combined([Delta(before, []), *update.of_strategy()])
+        for delta in update.deltas:
+            patch_model(trainer.model, delta)
+        trainer.follow(changes)
+        self.strategy.restore(
+            {name.removeprefix(STRATEGY): t.to(trainer.device) for name, t in strategy.items()}
+        )
+        for version in update.versions:
+            self.reports.append(PartReport(**version.report))
+            self.tests.append(list(version.tests))
+            self.before.append(version.before)
+            self.retention.append(version.retention)
+        self.names = Names(update.names)
+
+    def _become(self, other: Self) -> None:
+        """Be as another learner of the same run is."""
+        self.stored = other.stored
+        self.trainer, self.strategy = other.trainer, other.strategy
+        self.names, self.version = other.names, other.version
+        self.reports, self.tests = other.reports, other.tests
+        self.before, self.retention = other.before, other.retention
+        self.first_answers = other.first_answers
 
     def _recall(self, state: LearnerState) -> None:
         """Become what was saved."""

@@ -95,7 +95,7 @@ def test_a_data_frame_teaches_what_its_rows_say() -> None:
     for learner, facts in zip(learners, (frame, FILMS), strict=True):
         learner.learn(facts)
     assert_same(*learners)
-    with pytest.raises(UserError, match=r"triples\[0\]: expected \(head, relation, tail\)"):
+    with pytest.raises(UserError, match=r"the columns film, what: call three of them head"):
         learners[0].learn(frame[["film", "what"]])
     frame.loc[2, "what"] = None
     with pytest.raises(UserError, match=r"triples\[2\]: .* is no label"):

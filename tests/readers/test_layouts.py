@@ -200,7 +200,9 @@ def test_the_message_lists_every_layout(tmp_path: Path) -> None:
     assert sum(line.startswith("  a network:") for line in lines) == 1
     unknown = tmp_path / "films.docx"
     unknown.touch()
-    with pytest.raises(UserError, match=r"the ending tells no format\. Expected one of:") as raised:
+    with pytest.raises(
+        UserError, match=r"the ending tells no format; say --format\. Expected one of:"
+    ) as raised:
         read_stream(unknown)
     assert str(raised.value).endswith(list_layouts())
 
@@ -212,9 +214,10 @@ def test_the_built_in_layouts_are_listed_as_users_know_them() -> None:
         == """Expected one of:
   a knowledge graph (head TAB relation TAB tail):
     0/, 1/, ... each with train.txt, valid.txt, test.txt
-    0.tsv, 1.tsv, ... (or .csv, .txt), one file per part
+    0.tsv, 1.tsv, ... (or of another format), one file per part
     train.txt, valid.txt, test.txt, one part
-    one file .tsv, .csv or .txt, one part
+    a tree of .parquet files, one part
+    one file .tsv, .csv, .txt, .jsonl, .parquet, .arrow, .nt, .ttl, .rdf, .db, one part
   a network:
     features.txt, labels.txt and 0/, 1/, ... with edgelist.txt, train.txt, valid.txt, test.txt
     edges.csv and nodes.csv (columns node, class, part, split, and features)

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import pytest
 
-from dicgrl import DataWarning, KnowledgeStream
-from dicgrl.readers import text
+from dicgrl import DataError, DataWarning, KnowledgeStream
+from dicgrl.readers import Reading, read_stream, text
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.triples import triple_rows
 from tests.readers.small_graph import (
@@ -65,15 +65,24 @@ FIRST = ["head,tail,tail", "head,tail,year", "h,relations,tail", "entity1,Relati
 
 @pytest.mark.parametrize("first", FIRST)
 @pytest.mark.parametrize("ending", [".csv", ".tsv"])
-def test_a_first_line_that_names_not_all_columns_is_a_fact(
-    tmp_path: Path, first: str, ending: str
-) -> None:
-    rows = f"{first}\na,r,b\n".replace(",", "," if ending == ".csv" else "\t")
-    put(tmp_path / f"x{ending}", rows)
-    said = rf"x{ending}:1: '{first.replace(',', ' ')}' is taken for a fact; if it is a header"
-    with pytest.warns(DataWarning, match=said):
-        facts = labelled(read_knowledge(tmp_path / f"x{ending}"))[0]["train"]
-    assert facts == [tuple(first.split(",")), ("a", "r", "b")]
+def test_a_header_in_other_words_is_never_learned(tmp_path: Path, first: str, ending: str) -> None:
+    place = tmp_path / f"x{ending}"
+    put(place, f"{first}\na,r,b\n".replace(",", "," if ending == ".csv" else "\t"))
+    said = rf"x{ending}:1: '{first.replace(',', ' ')}' looks like a header; .*--columns {first}"
+    with pytest.raises(DataError, match=said):
+        read_knowledge(place)
+    taken = read_stream(place, reading=Reading(columns="1,2,3"))  # the owner knows better
+    assert labelled(taken)[0]["train"] == [tuple(first.split(",")), ("a", "r", "b")]
+    if len(set(first.split(","))) == 3:
+        named = read_stream(place, reading=Reading(columns=first))
+        assert labelled(named)[0]["train"] == [("a", "r", "b")]
+
+
+def test_a_word_that_may_be_a_relation_is_a_fact_with_a_warning(tmp_path: Path) -> None:
+    put(tmp_path / "x.tsv", "Alien\ttype\tfilm\nBrazil\tyear\t1985\n")
+    with pytest.warns(DataWarning, match="'Alien type film' is taken for a fact"):
+        facts = labelled(read_knowledge(tmp_path / "x.tsv"))[0]["train"]
+    assert facts[0] == ("Alien", "type", "film")
 
 
 @pytest.mark.filterwarnings("error::dicgrl.DataWarning")

@@ -12,7 +12,7 @@ from dicgrl.ask.asking import Answered, Asking
 from dicgrl.ask.links import LinkAsking
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.graph.arrays import IntArray
-from dicgrl.readers.sources import given_file
+from dicgrl.readers.sources import open_file
 from dicgrl.readers.triples import triple_rows
 
 
@@ -44,7 +44,7 @@ def read_lines(asking: LinkAsking, path: Path, *, skip: bool = False) -> Lines:
     """
     fields: list[tuple[str, str, str]] = []
     found, unknown = [], 0
-    file = given_file(path)
+    file = open_file(path)
     for rows in triple_rows(file):
         for number, line in enumerate(zip(*rows.columns, strict=True)):
             try:
@@ -82,7 +82,7 @@ def answered(
     Raises:
         DataError: A line is no question, or names an unknown label.
     """
-    return asking.answer_lines(given_file(path), k, new, on_unknown)
+    return asking.answer_lines(open_file(path), k, new, on_unknown)
 
 
 def scored(asking: LinkAsking, lines: Lines) -> Iterator[str]:

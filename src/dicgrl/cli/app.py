@@ -21,6 +21,7 @@ from dicgrl.cli.plugins import load_plugin
 from dicgrl.cli.research import reproduce
 from dicgrl.cli.run import run
 from dicgrl.cli.sweep import sweep
+from dicgrl.cli.versions import backup, compact, diff, log, restore, tag, verify
 from dicgrl.errors import BusyError, DicgrlError, UserError
 
 app = typer.Typer(
@@ -44,6 +45,13 @@ app.command()(evaluate)
 app.command()(export)
 app.command()(explain)
 app.command()(info)
+app.command()(log)
+app.command()(diff)
+app.command()(tag)
+app.command()(restore)
+app.command()(verify)
+app.command()(compact)
+app.command()(backup)
 app.command()(compare)
 app.command()(reproduce)
 app.command()(sweep)

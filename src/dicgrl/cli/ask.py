@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dicgrl.cli.console import show, show_json, warn_of_unknown
-from dicgrl.cli.options import Count, Device, Json, RunFolder, SkipUnknown, TripleFile
+from dicgrl.cli.options import At, Count, Device, Json, RunFolder, SkipUnknown, TripleFile
 from dicgrl.errors import UserError
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
@@ -38,13 +38,14 @@ def predict(
         ),
     ] = None,
     skip_unknown: SkipUnknown = False,
+    at: At = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
     """Answer a question: leave out what you ask for, head, relation or tail."""
     from dicgrl.report.answers_table import answers_table
 
-    learner = _loaded(folder, device)
+    learner = _loaded(folder, device, at)
     question = {"head": head, "relation": relation, "tail": tail, "node": node, **_about(about)}
     if file is not None:
         if any(text is not None for text in question.values()):
@@ -96,13 +97,14 @@ def similar(
     component: Annotated[
         int | None, typer.Option(min=0, help="Compare this component alone, from 0.")
     ] = None,
+    at: At = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
     """What has a similar vector: the cosine of the angle between the two."""
     from dicgrl.report.answers_table import answers_table
 
-    found = _loaded(folder, device).similar(entity, k=k, component=component)
+    found = _loaded(folder, device, at).similar(entity, k=k, component=component)
     if as_json:
         show_json([{"label": x.label, "name": x.name, "cosine": x.score} for x in found])
     else:
@@ -113,12 +115,13 @@ def score(
     folder: RunFolder,
     file: TripleFile,
     skip_unknown: SkipUnknown = False,
+    at: At = None,
     device: Device = "auto",
 ) -> None:
     """Score labelled triples: the same lines with a score, to standard output."""
     from dicgrl.ask.lines import read_lines, scored
 
-    asking = _loaded(folder, device).ask.for_links("score")
+    asking = _loaded(folder, device, at).ask.for_links("score")
     lines = read_lines(asking, file, skip=skip_unknown)
     warn_of_unknown(lines.unknown)
     for line in scored(asking, lines):
@@ -132,6 +135,7 @@ def evaluate(
         bool, typer.Option("--by-relation", help="Each relation and side on its own, too.")
     ] = False,
     skip_unknown: SkipUnknown = False,
+    at: At = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -139,7 +143,7 @@ def evaluate(
     from dicgrl.ask.lines import read_lines
     from dicgrl.report.evaluation_table import evaluation_table
 
-    asking = _loaded(folder, device).ask.for_links("evaluate")
+    asking = _loaded(folder, device, at).ask.for_links("evaluate")
     lines = read_lines(asking, file, skip=skip_unknown)
     found = asking.measure_rows(lines.ids, by_relation=by_relation) | {"unknown": lines.unknown}
     if as_json:
@@ -151,9 +155,21 @@ def evaluate(
 def export(
     folder: RunFolder,
     to: Annotated[Path, typer.Option(help="Folder to write.")],
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION", help="Only rows that changed since that version, ready to upsert."
+        ),
+    ] = None,
+    at: At = None,
 ) -> None:
     """Write the vectors as safetensors and NumPy arrays, the labels as TSV."""
-    names = _loaded(folder, "cpu").export(to)
+    if since is None:
+        names = _loaded(folder, "cpu", at).export(to)
+    else:
+        from dicgrl.jobs.versions import export_since
+
+        names = export_since(folder, to, since, at)
     show(f"{to}: {', '.join(names)}")
 
 
@@ -163,12 +179,13 @@ def explain(
         tuple[str, str, str], typer.Option(metavar="HEAD RELATION TAIL", help="The triple.")
     ],
     k: Count = 10,
+    at: At = None,
     as_json: Json = False,
 ) -> None:
     """The components that a triple uses, and the old triples that it would activate and why."""
     from dicgrl.report.explanation_table import explanation_tables
 
-    found = _loaded(folder, "cpu").explain(*triple, k=k)
+    found = _loaded(folder, "cpu", at).explain(*triple, k=k)
     if as_json:
         show_json(asdict(found))
         return
@@ -176,7 +193,7 @@ def explain(
         show(table)
 
 
-def _loaded(folder: Path, device: str) -> Learner:
+def _loaded(folder: Path, device: str, at: str | None) -> Learner:
     from dicgrl.learner import Learner
 
-    return Learner.load(folder, device=device)
+    return Learner.load(folder, at=at, device=device)

@@ -1,4 +1,4 @@
-"""`dicgrl datasets`: list, show, fetch, split."""
+"""`dicgrl datasets`: list, show, fetch, split, convert."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ import typer
 
 from dicgrl.cli.console import show as print_out
 from dicgrl.cli.console import show_json
-from dicgrl.cli.options import Json, Seed, Source, Test, Valid
+from dicgrl.cli.options import (
+    Columns,
+    FormatName,
+    Json,
+    Literals,
+    Query,
+    Seed,
+    Separator,
+    Source,
+    Test,
+    Valid,
+)
 from dicgrl.datasets import load_stream, paper_dataset
 from dicgrl.datasets.fetch import fetch as fetch_dataset
 from dicgrl.errors import UserError
 from dicgrl.graph import describe
-from dicgrl.readers import read_timed, write_stream
+from dicgrl.graph.periods import PERIODS
+from dicgrl.readers import Reading, read_timed, write_stream
 from dicgrl.report.datasets_table import dataset_rows, datasets_table, statistics_tables
 from dicgrl.report.download_bar import download_bar
 
-datasets_app = typer.Typer(help="Datasets: list, show, fetch, split.")
+datasets_app = typer.Typer(help="Datasets: list, show, fetch, split, convert.")
 
 _GIVEN_UP = "Share of what a part learns from that is set aside for"
 MoreValid = Annotated[
@@ -48,9 +60,16 @@ def show(
     valid: Valid = 0.0,
     test: Test = 0.0,
     seed: Seed = 0,
+    columns: Columns = "",
+    sep: Separator = "",
+    file_format: FormatName = "",
+    query: Query = "",
+    literals: Literals = "drop",
 ) -> None:
     """The statistics of a stream, part by part, as in the paper's appendix C."""
-    description = describe(load_stream(source, valid=valid, test=test, seed=seed))
+    reading = Reading(columns, sep, file_format, query, literals)
+    stream = load_stream(source, valid=valid, test=test, seed=seed, reading=reading)
+    description = describe(stream)
     if as_json:
         show_json(description)
         return
@@ -76,8 +95,8 @@ def split(
     by: Annotated[
         str,
         typer.Option(
-            help="arrival, time (fourth column of a file), order, nightly; knowledge graphs: "
-            "entities, relations, facts, hybrid; networks: class."
+            help="arrival, order, nightly; time, day, week, month, year (a column of times); "
+            "knowledge graphs: entities, relations, facts, hybrid; networks: class."
         ),
     ] = "arrival",
     ratios: Annotated[
@@ -94,18 +113,63 @@ def split(
     first: Annotated[
         float | None, typer.Option(help="Share of the first part; the others are equal.")
     ] = None,
+    cuts: Annotated[
+        str | None,
+        typer.Option(help="With --by time: when parts begin, as in 2019-01-01,2020-01-01."),
+    ] = None,
     valid: MoreValid = 0.0,
     test: MoreTest = 0.0,
     seed: Seed = 0,
+    columns: Columns = "",
+    sep: Separator = "",
+    file_format: FormatName = "",
+    query: Query = "",
+    literals: Literals = "drop",
+    time_format: Annotated[
+        str, typer.Option(help="How times are written, as in %d.%m.%Y, if not as ISO dates.")
+    ] = "",
 ) -> None:
     """Make a stream of several parts out of a static graph."""
     try:
         shares = None if ratios is None else [float(share) for share in ratios.split(",")]
     except ValueError:
         raise UserError(f"--ratios {ratios!r}: expected numbers such as 0.8,0.1,0.1") from None
-    stream, times = read_timed(source) if by == "time" else (load_stream(source), None)
+    reading = Reading(columns, sep, file_format, query, literals, time_format)
+    stream, times = (
+        read_timed(source, reading=reading)
+        if by in ("time", *PERIODS)
+        else (load_stream(source, reading=reading), None)
+    )
     made = stream.split(
-        by, shares, parts=parts, first=first, times=times, valid=valid, test=test, seed=seed
+        by,
+        shares,
+        parts=parts,
+        first=first,
+        times=times,
+        cuts=None if cuts is None else [cut.strip() for cut in cuts.split(",")],
+        valid=valid,
+        test=test,
+        seed=seed,
     )
     write_stream(made, out)
     print_out(f"{out}: {len(made)} parts. Next: dicgrl datasets show {out}")
+
+
+@datasets_app.command()
+def convert(
+    source: Source,
+    out: Annotated[Path, typer.Option(help="Folder to write.")],
+    to: Annotated[
+        str, typer.Option(help="tsv, csv, jsonl, parquet, arrow, feather, nt, nq, ttl or rdf.")
+    ] = "tsv",
+    columns: Columns = "",
+    sep: Separator = "",
+    file_format: FormatName = "",
+    query: Query = "",
+    literals: Literals = "drop",
+) -> None:
+    """Write the triples of a stream in another format; the parts stay as they are."""
+    reading = Reading(columns, sep, file_format, query, literals)
+    stream = load_stream(source, reading=reading)
+    write_stream(stream, out, format=to)
+    print_out(f"{out}: {len(stream)} parts. Next: dicgrl datasets show {out}")

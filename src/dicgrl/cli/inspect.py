@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 
 from dicgrl.cli.console import show, show_json, warn
-from dicgrl.cli.options import Json, RunFolder
+from dicgrl.cli.options import At, Json, RunFolder
 from dicgrl.errors import UserError
 
 
-def info(folder: RunFolder, as_json: Json = False) -> None:
+def info(folder: RunFolder, at: At = None, as_json: Json = False) -> None:
     """What a run is, and what each of its parts brought, cost and led to."""
     from dicgrl.report.overview_table import overview_table
     from dicgrl.store.run_folder import RunFolder as Folder
 
-    found = Folder(folder).overview()
+    found = Folder(folder).overview(at)
     if as_json:
         show_json(found)
     else:

@@ -8,8 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dicgrl.cli.console import interruptible, show, show_json, warn
-from dicgrl.cli.options import Device, Json, Keep, RunFolder
+from dicgrl.cli.options import (
+    Columns,
+    Device,
+    FormatName,
+    Json,
+    Keep,
+    Literals,
+    Message,
+    Query,
+    RunFolder,
+    Separator,
+    Wait,
+)
 from dicgrl.errors import shown
+from dicgrl.readers import Reading
 from dicgrl.report.terminal import counted
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
@@ -33,7 +46,14 @@ def learn(
             "none."
         ),
     ] = "sample",
+    message: Message = "",
+    columns: Columns = "",
+    sep: Separator = "",
+    file_format: FormatName = "",
+    query: Query = "",
+    literals: Literals = "drop",
     keep: Keep = None,
+    wait: Wait = 0.0,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -43,6 +63,7 @@ def learn(
     from dicgrl.report.progress_bars import parts_bar, units
     from dicgrl.store.run_folder import RunFolder as Folder
 
+    reading = Reading(columns, sep, file_format, query, literals)
     if would_fine_tune(folder):
         warn(
             "this plain model of --merged is of an older version: it is fine-tuned, and forgets; "
@@ -51,7 +72,15 @@ def learn(
     bar = parts_bar(f"{folder} {facts.name}", 1, *units(task_of(folder)))
     with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
         outcome = learn_facts(
-            folder, facts, device=device, keep=keep, evaluate=evaluate, on_epoch=on_epoch
+            folder,
+            facts,
+            device=device,
+            keep=keep,
+            evaluate=evaluate,
+            message=message,
+            wait=wait,
+            reading=reading,
+            on_epoch=on_epoch,
         )
     if Folder(folder).curves_file.exists() and not outcome.intake.is_empty:
         draw_curves([outcome.results], Folder(folder).curves_file)

@@ -10,19 +10,25 @@ import typer
 from dicgrl.cli.console import interruptible, show, show_json, warn
 from dicgrl.cli.options import (
     Changes,
+    Columns,
     Device,
     Disentangled,
+    FormatName,
     Json,
     Keep,
+    Literals,
     Merged,
     Model,
+    Query,
     RecipeName,
     Seed,
+    Separator,
     Source,
     Test,
     Valid,
 )
 from dicgrl.datasets import load_stream
+from dicgrl.readers import Reading
 from dicgrl.report.terminal import counted
 from dicgrl.tasks import DEFAULT_STRATEGY, task_named
 
@@ -54,10 +60,16 @@ def run(
     keep: Keep = None,
     valid: Valid = 0.0,
     test: Test = 0.0,
+    columns: Columns = "",
+    sep: Separator = "",
+    file_format: FormatName = "",
+    query: Query = "",
+    literals: Literals = "drop",
     as_json: Json = False,
 ) -> None:
     """Learn a stream part by part and measure what is known after each."""
-    stream = load_stream(source, valid=valid, test=test, seed=seed)
+    reading = Reading(columns, sep, file_format, query, literals)
+    stream = load_stream(source, valid=valid, test=test, seed=seed, reading=reading)
     taught, tests = stream.taught_tests()
     if taught:
         warn(

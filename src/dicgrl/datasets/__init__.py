@@ -14,7 +14,7 @@ from dicgrl.datasets.paper import PAPER_DATASETS, PaperDataset
 from dicgrl.errors import UserError, unknown_name
 from dicgrl.graph import SPLITS, KnowledgeStream, NetworkStream, Stream
 from dicgrl.graph.holdout import check_shares
-from dicgrl.readers import read_stream
+from dicgrl.readers import Reading, read_stream
 from dicgrl.readers.names_file import read_names_file
 
 __all__ = [
@@ -151,6 +151,7 @@ def load_stream(
     test: float = 0.0,
     seed: int = 0,
     labels: str | Path | None = None,
+    reading: Reading | None = None,
 ) -> Stream:
     """Load a stream by the name of a dataset or from the user's own data.
 
@@ -162,6 +163,7 @@ def load_stream(
         test: Share to hold out for testing likewise.
         seed: Seed of that division.
         labels: File of readable names (id TAB name), instead of `labels.tsv` beside the data.
+        reading: How files of triples of one's own are to be read.
 
     Example:
         >>> len(load_stream("films"))
@@ -170,8 +172,10 @@ def load_stream(
     check_shares(valid, test)
     read = partial(read_stream, valid=valid, test=test, seed=seed, labels=labels)
     if not isinstance(source, str | Path):
-        return read(source)
+        return read(source, reading=reading)
     name = registered(source)
+    if name and reading not in (None, Reading()):
+        raise UserError(f"{name} is known: how it is read is known, too")
     if name in _BUILT_IN:
         with as_file(files("dicgrl.datasets") / "builtin" / _BUILT_IN[name][0]) as path:
             return read(path, name=name)
@@ -186,7 +190,7 @@ def load_stream(
         names = find_names(name) if labels is None else None
         return replace(stream, names=read_names_file(names)) if names else stream
     if str(source) and Path(source).exists():  # "" would be the working directory
-        return read(source)
+        return read(source, reading=reading)
     if _looks_like_path(source):
         raise UserError(f"{source}: no such file or folder")
     raise unknown_name("dataset", str(source), _names())

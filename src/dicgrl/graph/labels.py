@@ -108,7 +108,8 @@ def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
     """Labelled triples from a list, an array, a data frame (pandas, polars), or the like.
 
     The columns of a data frame are head, relation and tail, in this order unless their names tell
-    another one (`named_columns`).
+    another one (`named_columns`); then there may be others, which are not read. So it is with the
+    keys of dicts.
 
     Raises:
         UserError: There is something else among them; the message says where.
@@ -139,11 +140,20 @@ def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
 def _by_name(frame: Any, rows: Iterable[Any]) -> Iterable[Any]:
     """The rows of a data frame of three columns, in the order that the names of these tell."""
     names = list(getattr(frame, "columns", ()))
-    order = named_columns(names) if len(names) == 3 else None
+    order = named_columns(names)
+    if order is None and len(names) != 3:
+        raise UserError(
+            f"a data frame with the columns {', '.join(map(str, names))}: call three of them head, "
+            "relation and tail"
+        )
     return rows if order is None else (tuple(row[column] for column in order) for row in rows)
 
 
 def _as_triple(triple: Any) -> tuple[str, str, str]:
+    if isinstance(triple, Mapping):
+        keys = list(triple)
+        order = named_columns(keys)
+        triple = [triple[keys[at]] for at in order] if order else triple
     apart = isinstance(triple, Iterable) and not isinstance(
         triple, str | bytes | Mapping | AbstractSet
     )

@@ -13,9 +13,10 @@ from dicgrl.graph.arrays import IntArray
 
 Shares = npt.NDArray[np.float64]
 
-NETWORK_WAYS = ("arrival", "class", "nightly", "order", "time")
+NETWORK_WAYS = ("arrival", "class", "nightly", "order", "time")  # and periods, which are times
 GROWTH = ("entities", "relations", "facts", "hybrid", "nightly")
 KNOWLEDGE_WAYS = ("arrival", *GROWTH, "order", "time")
+_NEAR = 0.02  # how far from 1 the sum of ratios may be: 0.33, 0.33, 0.33
 _PARTS, _FIRST = 5, 0.8  # the paper's partitions
 _NIGHTLY_PARTS, _NIGHTLY_FIRST = 41, 0.75
 
@@ -62,8 +63,11 @@ def part_shares(
             raise UserError("ratios together with parts or first: give the one or the other")
         shares = np.asarray(ratios, dtype=np.float64)
         # Written so that nan fails.
-        if shares.ndim != 1 or not ((shares > 0).all() and abs(shares.sum() - 1) <= 1e-6):
-            raise UserError(f"ratios {list(ratios)}: they must be above 0 and sum to 1")
+        if shares.ndim != 1 or not ((shares > 0).all() and abs(shares.sum() - 1) <= _NEAR):
+            hint = "; these are per cent: divide them by 100" if abs(shares.sum() - 100) < 1 else ""
+            raise UserError(f"ratios {list(ratios)}: they must be above 0 and sum to 1{hint}")
+        if abs(shares.sum() - 1) > 1e-6:
+            shares /= shares.sum()
         return shares
     usual = (_NIGHTLY_PARTS, _NIGHTLY_FIRST) if by == "nightly" else (_PARTS, _FIRST)
     if first is None and (parts is None or (by == "nightly" and parts > 1)):

@@ -88,6 +88,7 @@ class Stream(ABC, Generic[PartT_co]):
         parts: int | None = None,
         first: float | None = None,
         times: npt.ArrayLike | None = None,
+        cuts: Sequence[object] | None = None,
         valid: float = 0.0,
         test: float = 0.0,
         seed: int = 0,
@@ -101,6 +102,7 @@ class Stream(ABC, Generic[PartT_co]):
             first: Share of the first part; the others are equal. With none of the three there are
                 five parts, the first of 80 %.
             times: For a division by time, one value for each thing that arrives.
+            cuts: For a division by time: when parts begin, all but the first.
             valid: Share of what each part learns from to hold out for validation.
             test: Share of what each part learns from to hold out for testing.
             seed: Seed of every random choice.

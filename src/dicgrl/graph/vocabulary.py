@@ -47,6 +47,14 @@ class Vocabulary:
         self._merged: dict[str, int] = {}  # labels that find another id than the one they had
         self.add(labels)
 
+    def copy(self) -> Vocabulary:
+        """The same labels, in a vocabulary that grows on its own."""
+        made = Vocabulary(kind=self.kind)
+        made._index.update(self._index)
+        made._labels = list(self._labels)
+        made._first, made._merged = dict(self._first), dict(self._merged)
+        return made
+
     def add(self, labels: Iterable[str]) -> IntArray:
         """Ids of the labels, in their order; unseen labels get the next ids."""
         before = len(self._labels)  # not of the index: an iterable that failed may have left keys

@@ -14,7 +14,7 @@ from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch
 from dicgrl.learner import Learner
 from dicgrl.readers.pairs import read_pairs
-from dicgrl.readers.sources import given_file
+from dicgrl.readers.sources import open_file
 from dicgrl.relabel import Pair
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import check_keep
@@ -104,7 +104,7 @@ def merge_labels(
 
 def pairs_in(path: Path) -> list[tuple[str, str]]:
     """Pairs of labels in a file of two columns; `-` for standard input."""
-    return read_pairs(given_file(path))
+    return read_pairs(open_file(path))
 
 
 def _change(out: Path, step: Step, options: ChangeOptions) -> ChangeOutcome:
@@ -123,7 +123,7 @@ def _change(out: Path, step: Step, options: ChangeOptions) -> ChangeOutcome:
     trace: list[EpochReport] = []
     with folder.locked(options.wait):
         learner = Learner.load(out, device=options.device)
-        folder.remove_leftovers()
+        folder.clear_up()
 
         def watch(report: EpochReport) -> None:
             trace.append(report)

@@ -12,7 +12,8 @@ from dicgrl.intake import Facts, Intake
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch, learn_part
 from dicgrl.learner import Learner
-from dicgrl.readers.sources import given_file
+from dicgrl.readers import Reading
+from dicgrl.readers.sources import open_file
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import check_keep
 from dicgrl.tasks import Task, task_of_model
@@ -43,6 +44,7 @@ def learn_facts(
     evaluate: str = "sample",
     message: str = "",
     wait: float = 0.0,
+    reading: Reading | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> LearnOutcome:
     """Learn what arrived after a run, and write it to the run's folder as its next part.
@@ -61,6 +63,7 @@ def learn_facts(
             `all` of them or `none`.
         message: What to say of the version.
         wait: Seconds to wait for another process that is writing to the run.
+        reading: How files are to be read, where they do not say it themselves.
         on_epoch: Told the part and the report of every epoch.
 
     Raises:
@@ -75,9 +78,11 @@ def learn_facts(
     at_most = EVALUATE[evaluate]
     with folder.locked(wait):
         learner = Learner.load(out, device=device)
-        folder.remove_leftovers()
+        folder.clear_up()
         about = about_stored(config, learner, out)
-        intake = learner.intake(given_facts(learner.task, facts))
+        told = reading is not None and bool(reading.format)  # of standard input: else it is lines
+        given = facts if told else given_facts(learner.task, facts)
+        intake = learner.intake(given, reading=reading)
         if not intake.is_empty or learner.trainer.weighs_repeats:
             results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most, message)
             return LearnOutcome(results, intake)
@@ -102,7 +107,7 @@ def about_stored(config: Mapping[str, Any], learner: Learner, out: Path) -> dict
 
 def given_facts(task: Task, path: Path) -> Facts:
     """The facts that a command is given: a path, or the lines of standard input for `-`."""
-    return task.lines(given_file(path)) if str(path) == "-" else path
+    return task.lines(open_file(path)) if str(path) == "-" else path
 
 
 def task_of(folder: Path) -> Task:

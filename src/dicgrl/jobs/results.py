@@ -8,6 +8,7 @@ from dicgrl.common.devices import device_name, peak_memory
 from dicgrl.graph import Stream
 from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
+from dicgrl.store.results import MOST_PARTS, earlier
 
 
 def about_run(stream: Stream, recipe: Recipe) -> dict[str, Any]:
@@ -21,13 +22,13 @@ def about_run(stream: Stream, recipe: Recipe) -> dict[str, Any]:
 
 
 def results_of(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
-    """What results.json says.
+    """What results.json says: of the newest parts, so that it does not grow for ever.
 
     Args:
         learner: A learner that was evaluated after each part.
         about: What `about_run` says.
     """
-    found = learner.evaluations()
+    found = learner.evaluations()[-MOST_PARTS:]
     last = found[-1]
     return {
         **about,
@@ -37,8 +38,10 @@ def results_of(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
         "device": device_name(learner.trainer.device),
         "settings": learner.settings.as_dict(),
         "protocol": learner.strategy.describe_protocol(learner.trainer),
+        **earlier(len(learner.reports)),
         "parts": [
-            report.results(after) for report, after in zip(learner.reports, found, strict=True)
+            report.results(after)
+            for report, after in zip(learner.reports[-MOST_PARTS:], found, strict=True)
         ],
         "forgetting": last.forgetting,
         "backward_transfer": last.backward_transfer,

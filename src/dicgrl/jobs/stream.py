@@ -75,7 +75,7 @@ def run_stream(
         if learner.trainer.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(learner.trainer.device)
         if folder is not None:
-            folder.remove_leftovers()
+            folder.clear_up()
             if learner.num_parts and not folder.exists():
                 learner.save(folder.path, keep=keep, about=about)
         found = None

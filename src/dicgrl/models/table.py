@@ -84,6 +84,16 @@ class Table:
         self._length = len(rows)
         self._buffers = {**buffers, "gradient": torch.zeros_like(rows)}
 
+    def patch(self, name: str, ids: Tensor | None, values: Tensor) -> None:
+        """Put values into some rows of a buffer, or into all for None; rows are made as needed."""
+        self.clear()
+        needed = len(values) if ids is None else int(ids.max()) + 1 if len(ids) else 0
+        if needed > self._length:
+            self.grow(self.rows.new_zeros(needed - self._length, self.width))
+        place = self.rows.device
+        rows = slice(None) if ids is None else ids.to(place)
+        self.state(name, values.shape[1])[rows] = values.to(place)
+
     def restrict(self, ids: Tensor | None, pace: Tensor | None = None) -> None:
         """Let only some rows change; the others keep their bits whatever gradient they are given.
 

@@ -17,13 +17,15 @@ from dicgrl.readers import knowledge, network  # they register their layouts, in
 from dicgrl.readers.facts import NetworkFacts
 from dicgrl.readers.layouts import Layout, find_layout, list_layouts, register_layout
 from dicgrl.readers.names_file import names_beside, read_names_file
-from dicgrl.readers.sources import ARCHIVE_ENDINGS, SourceFile, open_folder
+from dicgrl.readers.reading import Reading
+from dicgrl.readers.sources import ARCHIVE_ENDINGS, SourceFile, open_file, open_folder
 from dicgrl.readers.triples import read_timed_triples
 from dicgrl.readers.writer import write_stream
 
 __all__ = [
     "Layout",
     "NetworkFacts",
+    "Reading",
     "knowledge",
     "network",
     "read_part",
@@ -42,6 +44,7 @@ def read_stream(
     test: float = 0.0,
     seed: int = 0,
     labels: str | Path | None = None,
+    reading: Reading | None = None,
 ) -> Stream:
     """Read a stream from a folder, an archive, a file, or a list of files (one part each).
 
@@ -52,6 +55,7 @@ def read_stream(
         test: Share to hold out for testing likewise.
         seed: Seed of that division.
         labels: File of readable names (id TAB name), instead of `labels.tsv` beside the data.
+        reading: How files of triples are to be read, where they do not say it themselves.
 
     Raises:
         DataError: The data is not what the layout says; the message names file, line and value.
@@ -63,22 +67,25 @@ def read_stream(
         raise UserError(f"{labels}: no such file of readable names")
     if isinstance(path, str | Path):
         paths = [Path(path)]
-        stream, layout = _read_path(paths[0], name, hold_out)
+        stream, layout = _read_path(paths[0], name, hold_out, reading=reading)
     else:
         paths = [Path(p) for p in path]
-        stream, layout = _read_list(paths, name, hold_out)
+        stream, layout = _read_list(paths, name, hold_out, reading)
     if labels is not None:
         return replace(stream, names=read_names_file(SourceFile.on_disk(Path(labels))))
     return replace(stream, names=layout.names_beside(paths, stream))
 
 
-def read_part(path: str | Path, graph: Graph | None = None) -> tuple[Part, Mapping[str, str]]:
+def read_part(
+    path: str | Path, graph: Graph | None = None, reading: Reading | None = None
+) -> tuple[Part, Mapping[str, str]]:
     """Read what arrives next: data in any layout of `read_stream`, of one part.
 
     Args:
         path: Where the data lies.
         graph: The graph that it arrives in, if there is one. In a network, nodes are listed when
             they are new, and edges may also name old ones.
+        reading: As of `read_stream`.
 
     Returns:
         The part, and readable names beside it.
@@ -87,18 +94,20 @@ def read_part(path: str | Path, graph: Graph | None = None) -> tuple[Part, Mappi
         DataError: As of `read_stream`; or a node is listed that the network knows.
         UserError: As of `read_stream`; or there is more than one part.
     """
-    stream, layout = _read_path(Path(path), graph=graph)
+    stream, layout = _read_path(Path(path), graph=graph, reading=reading)
     if len(stream) != 1:
         raise UserError(f"{path}: {len(stream)} parts; learn takes one at a time")
     return stream[0], layout.names_beside([Path(path)], stream)
 
 
-def _read_list(paths: Sequence[Path], name: str | None, hold_out: HoldOut) -> tuple[Stream, Layout]:
+def _read_list(
+    paths: Sequence[Path], name: str | None, hold_out: HoldOut, reading: Reading | None
+) -> tuple[Stream, Layout]:
     for missing in (p for p in paths if not p.is_file()):
         raise UserError(f"{missing}: no such file")
     if not paths:
         raise UserError("no files given: a stream needs at least one part")
-    files = tuple(SourceFile.on_disk(p) for p in paths)
+    files = tuple(SourceFile.on_disk(p, reading) for p in paths)
     layout = find_layout(files)
     if layout is None:
         raise UserError(f"{paths[0]}: no layout reads a list of such files. {list_layouts()}")
@@ -110,29 +119,33 @@ def _read_path(
     name: str | None = None,
     hold_out: HoldOut = NOTHING,
     graph: Graph | None = None,
+    reading: Reading | None = None,
 ) -> tuple[Stream, Layout]:
-    is_file = path.is_file() and not path.name.lower().endswith(ARCHIVE_ENDINGS)
-    source = SourceFile.on_disk(path) if is_file else open_folder(path)
+    packed = path.is_dir() or path.name.lower().endswith(ARCHIVE_ENDINGS)
+    there = str(path) == "-" or (path.exists() and not packed)
+    source = open_file(path, reading) if there else open_folder(path, reading)
     layout = find_layout(source, graph)
     if layout is not None:
         return layout.read(source, name or _stem(path), hold_out, graph), layout
     if isinstance(source, SourceFile):
-        raise UserError(f"{path}: the ending tells no format. {list_layouts()}")
+        if str(path) == "-":
+            raise UserError("standard input: say what it is, as in --format tsv")
+        raise UserError(f"{path}: the ending tells no format; say --format. {list_layouts()}")
     listing = ", ".join(source.names()[:8]) or "nothing"
     raise UserError(f"{source.label}: not a stream; it holds {listing}. {list_layouts()}")
 
 
 def read_timed(
-    path: str | Path, *, name: str | None = None
+    path: str | Path, *, name: str | None = None, reading: Reading | None = None
 ) -> tuple[KnowledgeStream, npt.NDArray[Any]]:
-    """Read one file of triples with a time as fourth column: a static graph and the times."""
+    """Read one file of triples with a column of times: a static graph and the times."""
     path = Path(path)
     if not path.is_file():
         raise UserError(
             f"{path}: no such file; times are read from one file of triples, as its fourth column"
         )
-    stream, times = read_timed_triples(SourceFile.on_disk(path), name or _stem(path))
-    return replace(stream, names=names_beside([path], stream)), times
+    stream, times = read_timed_triples(SourceFile.on_disk(path, reading), name or _stem(path))
+    return replace(stream, names={**stream.names, **names_beside([path], stream)}), times
 
 
 def _stem(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Layouts of knowledge graphs: the authors', numbered folders, numbered files, single files.
 
-- Numbered folders `0`, `1`, ... each hold `train`, `valid` and `test` (`.txt`, `.tsv`, `.csv`,
-  plain or `.gz`; valid and test may be left out). In the authors' layout each also holds
+- Numbered folders `0`, `1`, ... each hold `train`, `valid` and `test` (of any `Format`, plain or
+  `.gz`; valid and test may be left out). In the authors' layout each also holds
   `entity2id.txt` and `relation2id.txt`, which list everything known by that part; without them an
   entity arrives when it is first mentioned.
 - Numbered files `0.tsv`, `1.tsv`, ... are one part each.
@@ -31,16 +31,16 @@ from dicgrl.graph import (
 )
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.holdout import HoldOut
+from dicgrl.readers.formats import Format
+from dicgrl.readers.formats.columnar import partitioned_rows
 from dicgrl.readers.layouts import FolderLayout, Layout, Source, register_layout
 from dicgrl.readers.names_file import NAMES_FILE, names_beside, read_names
-from dicgrl.readers.sources import Folder, SourceFile, by_number, numbered, part_folders
+from dicgrl.readers.sources import DiskFolder, Folder, SourceFile, by_number, numbered, part_folders
 from dicgrl.readers.strays import strays_beside_parts, strays_of_part, warn_of_strays
 from dicgrl.readers.text import read_rows
 from dicgrl.readers.triples import read_triples
 
-ENDINGS = (".txt", ".tsv", ".csv")
 _DATA = "a knowledge graph (head TAB relation TAB tail)"
-_NUMBERED_FILE = re.compile(r"([0-9]+)\.(?:tsv|csv|txt)(?:\.gz)?", re.IGNORECASE)
 
 
 @register_layout
@@ -84,7 +84,7 @@ class NumberedFiles(FolderLayout):
 
     name = "numbered files of triples"
     data = _DATA
-    files = "0.tsv, 1.tsv, ... (or .csv, .txt), one file per part"
+    files = "0.tsv, 1.tsv, ... (or of another format), one file per part"
 
     @override
     def fits(self, folder: Folder, graph: Graph | None) -> bool:
@@ -97,7 +97,8 @@ class NumberedFiles(FolderLayout):
         children = numbered(folder, part_files(folder), "file")
         warn_of_strays(folder, strays_beside_parts(folder, [*children, *_names_beside(folder)]))
         files = [file for child in children if (file := folder.file(child))]
-        return replace(read_files(files, name, hold_out), names=read_names(folder))
+        stream = read_files(files, name, hold_out)
+        return replace(stream, names={**stream.names, **read_names(folder)})
 
 
 @register_layout
@@ -121,17 +122,46 @@ class SplitFolder(FolderLayout):
 
 
 @register_layout
+class PartitionedFolder(FolderLayout):
+    """Parquet files in a tree of folders, as databases write them: one part.
+
+    A folder `key=value` gives its files a column of that name.
+    """
+
+    name = "partitioned Parquet"
+    data = _DATA
+    files = "a tree of .parquet files, one part"
+
+    @override
+    def fits(self, folder: Folder, graph: Graph | None) -> bool:
+        return isinstance(folder, DiskFolder) and any(folder.path.rglob("*.parquet"))
+
+    @override
+    def read_folder(
+        self, folder: Folder, name: str, hold_out: HoldOut, graph: Graph | None
+    ) -> KnowledgeStream:
+        assert isinstance(folder, DiskFolder)
+        builder = KnowledgeStreamBuilder(name)
+        rows = [builder.rows(*block.columns) for block in partitioned_rows(folder)]
+        shares = hold_out.where_missing(False, False)
+        every = np.concatenate(rows)
+        builder.add_held_out(every, shares.valid, shares.test, shares.generator(0))
+        return builder.build(read_names(folder))
+
+
+@register_layout
 class TripleFiles(Layout):
     """One file of triples, or a list of such files, whatever their endings: one part each."""
 
     name = "files of triples"
     data = _DATA
-    files = "one file .tsv, .csv or .txt, one part"
+    files = "one file .tsv, .csv, .txt, .jsonl, .parquet, .arrow, .nt, .ttl, .rdf, .db, one part"
 
     @override
     def reads(self, source: Source, graph: Graph | None = None) -> bool:
         return isinstance(source, tuple) or (
-            isinstance(source, SourceFile) and source.ending in ENDINGS
+            isinstance(source, SourceFile)
+            and (bool(source.reading.format) or source.ending in Format.registry)
         )
 
     @override
@@ -143,8 +173,8 @@ class TripleFiles(Layout):
 
     @override
     def names_beside(self, paths: Sequence[Path], stream: Stream) -> Mapping[str, str]:
-        if all(SourceFile.on_disk(path).ending in ENDINGS for path in paths):
-            return names_beside(paths, stream)
+        if all(SourceFile.on_disk(path).ending in Format.registry for path in paths):
+            return {**stream.names, **names_beside(paths, stream)}
         return stream.names
 
 
@@ -170,12 +200,13 @@ def read_files(files: Sequence[SourceFile], name: str, hold_out: HoldOut) -> Kno
 
 def part_files(folder: Folder) -> dict[int, str]:
     """Files `0.tsv`, `1.csv.gz`, ... by number."""
-    return by_number(folder, _NUMBERED_FILE)
+    endings = "|".join(ending.removeprefix(".") for ending in Format.registry)
+    return by_number(folder, re.compile(rf"([0-9]+)\.(?:{endings})(?:\.gz)?", re.IGNORECASE))
 
 
 def split_file(folder: Folder, split: str) -> SourceFile | None:
     """The file of one split inside a part's folder."""
-    found = [file for ending in ENDINGS if (file := folder.file(split + ending))]
+    found = [file for ending in Format.registry if (file := folder.file(split + ending))]
     if len(found) > 1:
         raise DataError(folder.label, f"{' and '.join(file.label for file in found)} clash")
     return found[0] if found else None
@@ -210,7 +241,7 @@ class _PartFiles:
         read = [file.name for file in (*ids, *sets.values()) if file]
         strays = strays_of_part(folder, [*read, *beside], sets)
         if "train" not in sets:
-            raise DataError(folder.label, "no train.txt (or .tsv, .csv, with or without .gz)")
+            raise DataError(folder.label, "no train.txt (or .tsv, .csv, ..., with or without .gz)")
         return cls(ids[0], ids[1], sets, strays)
 
     @property

@@ -12,7 +12,7 @@ import tarfile
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import BinaryIO, cast
@@ -20,6 +20,7 @@ from typing import BinaryIO, cast
 from typing_extensions import override
 
 from dicgrl.errors import DataError, UserError
+from dicgrl.readers.reading import Reading
 
 ARCHIVE_ENDINGS = (".tar.gz", ".tgz", ".tar.xz", ".tar")
 _DAMAGED = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError, tarfile.TarError)
@@ -32,15 +33,17 @@ class SourceFile:
     Attributes:
         label: How messages call it.
         opener: Opens it for reading as it is stored.
+        reading: How it is to be read, where it does not say so itself.
     """
 
     label: str
     opener: Callable[[], BinaryIO]
+    reading: Reading = field(default_factory=Reading)
 
     @classmethod
-    def on_disk(cls, path: Path) -> SourceFile:
+    def on_disk(cls, path: Path, reading: Reading | None = None) -> SourceFile:
         """A file of the file system."""
-        return cls(str(path), lambda: path.open("rb"))
+        return cls(str(path), lambda: path.open("rb"), reading or Reading())
 
     @property
     def name(self) -> str:
@@ -103,11 +106,13 @@ class DiskFolder(Folder):
 
     Args:
         path: Where it lies.
+        reading: How its files are to be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, reading: Reading | None = None) -> None:
         self.path = path
         self.label = str(path)
+        self.reading = reading or Reading()
 
     @override
     def names(self) -> list[str]:
@@ -117,13 +122,13 @@ class DiskFolder(Folder):
     def file(self, name: str) -> SourceFile | None:
         for candidate in _candidates(name, self):
             if (self.path / candidate).is_file():
-                return SourceFile.on_disk(self.path / candidate)
+                return SourceFile.on_disk(self.path / candidate, self.reading)
         return None
 
     @override
     def folder(self, name: str) -> Folder | None:
         child = self.path / name
-        return DiskFolder(child) if child.is_dir() else None
+        return DiskFolder(child, self.reading) if child.is_dir() else None
 
 
 class ArchiveFolder(Folder):
@@ -132,14 +137,18 @@ class ArchiveFolder(Folder):
     Args:
         label: How messages call it.
         members: Contents by path relative to this folder.
+        reading: How its files are to be read.
     """
 
-    def __init__(self, label: str, members: dict[str, bytes]) -> None:
+    def __init__(
+        self, label: str, members: dict[str, bytes], reading: Reading | None = None
+    ) -> None:
         self.label = label
+        self.reading = reading or Reading()
         self._members = members
 
     @classmethod
-    def open(cls, path: Path) -> Folder:
+    def open(cls, path: Path, reading: Reading | None = None) -> Folder:
         """Read an archive; its only top-level folder, where there is just one, is the folder."""
         members: dict[str, bytes] = {}
         try:
@@ -151,7 +160,7 @@ class ArchiveFolder(Folder):
                 _check_end(archive)
         except (*_DAMAGED, OSError) as error:
             raise DataError(path, f"damaged archive ({error})") from error
-        root: Folder = cls(str(path), members)
+        root: Folder = cls(str(path), members, reading)
         names = root.names()
         inner = root.folder(names[0]) if len(names) == 1 else None
         return inner or root
@@ -165,7 +174,7 @@ class ArchiveFolder(Folder):
         for candidate in _candidates(name, self):
             if candidate in self._members:
                 content = partial(io.BytesIO, self._members[candidate])
-                return SourceFile(f"{self.label}/{candidate}", content)
+                return SourceFile(f"{self.label}/{candidate}", content, self.reading)
         return None
 
     @override
@@ -174,7 +183,7 @@ class ArchiveFolder(Folder):
         inside = {
             k.removeprefix(prefix): v for k, v in self._members.items() if k.startswith(prefix)
         }
-        return ArchiveFolder(f"{self.label}/{name}", inside) if inside else None
+        return ArchiveFolder(f"{self.label}/{name}", inside, self.reading) if inside else None
 
 
 def _candidates(name: str, folder: Folder) -> Iterator[str]:
@@ -196,30 +205,33 @@ def _check_end(archive: tarfile.TarFile) -> None:
         pass
 
 
-def given_file(path: Path) -> SourceFile:
-    """The file that a command is given, `-` for standard input.
+def open_file(path: Path, reading: Reading | None = None) -> SourceFile:
+    """A file by its path: on disk, a pipe, or `-` for standard input; these are read once, now.
 
     Raises:
-        UserError: There is none, or it is a folder.
+        UserError: There is no file.
     """
     if str(path) == "-":
-        return SourceFile("standard input", lambda: io.BytesIO(sys.stdin.buffer.read()))
+        return _held("standard input", sys.stdin.buffer.read(), reading)
     if path.is_dir():
-        raise UserError(f"{path}: is a folder; expected a file of triples")
+        raise UserError(f"{path}: is a folder; expected a file")
     if not path.exists():
         raise UserError(f"{path}: no such file")
     if path.is_file():
-        return SourceFile.on_disk(path)
-    content = path.read_bytes()  # a pipe, which can be read only once
-    return SourceFile(str(path), lambda: cast(BinaryIO, io.BytesIO(content)))
+        return SourceFile.on_disk(path, reading)
+    return _held(str(path), path.read_bytes(), reading)
 
 
-def open_folder(path: Path) -> Folder:
+def _held(label: str, content: bytes, reading: Reading | None) -> SourceFile:
+    return SourceFile(label, partial(io.BytesIO, content), reading or Reading())
+
+
+def open_folder(path: Path, reading: Reading | None = None) -> Folder:
     """The folder at a path, be it a directory or an archive."""
     if path.is_dir():
-        return DiskFolder(path)
+        return DiskFolder(path, reading)
     if path.is_file() and path.name.lower().endswith(ARCHIVE_ENDINGS):
-        return ArchiveFolder.open(path)
+        return ArchiveFolder.open(path, reading)
     raise UserError(f"{path}: no such file, folder or archive")
 
 

@@ -17,7 +17,11 @@ from dicgrl.errors import DataError, DataWarning, shown
 from dicgrl.graph import SPLITS
 from dicgrl.readers.sources import Folder
 
-_TABLE = re.compile(r"(.+)\.(?:txt|tsv|csv)(?:\.(?:gz|bz2|xz|zip|zst))?", re.IGNORECASE)
+_TABLE = re.compile(
+    r"(.+)\.(?:txt|tsv|csv|jsonl|ndjson|parquet|arrow|feather|nt|nq|ttl)"
+    r"(?:\.(?:gz|bz2|xz|zip|zst))?",
+    re.IGNORECASE,
+)
 _HARMLESS = re.compile(
     r"\..*|(?:read.?me|licen[cs]e|copying|notice|authors|citation|change|requirements).*|.*2id",
     re.IGNORECASE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import numpy as np
@@ -18,6 +18,8 @@ from dicgrl.readers.sources import SourceFile
 _BLOCK_BYTES = 8 << 20
 _CSV_ROWS = 100_000
 _BOM = b"\xef\xbb\xbf"
+_LONGEST_FIRST = 1 << 20  # bytes of a first line that are looked at
+_SIGNS = {",": "comma", " ": "space"}
 #: Spaces before a comma or the end of a line; a field in quotes is the group, which is kept.
 _TRAILING = re.compile(r'((?:^|(?<=,)) *"(?:[^"]|"")*")|(?<! ) ++(?=,|\r?\n?\Z)')
 _INDEX_HINT = (
@@ -34,15 +36,22 @@ class Rows:
 
     Attributes:
         first_line: Line of the first row, counted from 1.
-        columns: One list of fields for each column.
+        columns: The fields of each column.
+        names: Readable names of labels that the format gives beside the rows.
     """
 
     first_line: int
-    columns: list[list[str]]
+    columns: Sequence[Sequence[str]]
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_rows(
-    file: SourceFile, columns: int, hint: Hint | None = None, strip: bool = True
+    file: SourceFile,
+    columns: int,
+    hint: Hint | None = None,
+    strip: bool = True,
+    sep: str = "",
+    filled: Sequence[int] | None = None,
 ) -> Iterator[Rows]:
     """Rows of a table with a fixed number of columns.
 
@@ -54,22 +63,49 @@ def read_rows(
         columns: How many fields a line has.
         hint: What is said of a first line with more fields than that.
         strip: Whether spaces around a field do not count; those inside quotes always do.
+        sep: What separates the fields, where it is neither of these; they may be quoted then.
+        filled: Columns that must not be empty; all of them unless given.
 
     Raises:
         DataError: The file is empty, is not UTF-8, or has a line with the wrong number of fields,
             an empty field or a control character.
     """
-    read = csv_rows if file.ending == ".csv" else _tab_rows
     empty = True
-    for rows in read(file, columns, hint, strip):
+    if _has_tabs(file, sep):
+        blocks = _tab_rows(file, columns, hint, strip)
+    else:
+        blocks = csv_rows(file, columns, hint, strip, sep or ",")
+    for rows in blocks:
         empty = False
         for number, column in enumerate(rows.columns):
-            if "" in column:
+            if "" in column and (filled is None or number in filled):
                 line = rows.first_line + column.index("")
                 raise DataError(file.label, f"field {number + 1} of {columns} is empty", line)
         yield rows
     if empty:
         raise DataError(file.label, "the file is empty")
+
+
+def first_fields(file: SourceFile, sep: str = "") -> list[str]:
+    """Fields of the first line, without spaces around them; none of a file that has no text there.
+
+    Whatever is wrong with the line is found when it is read.
+    """
+    with file.open() as stream:
+        line = stream.readline(_LONGEST_FIRST).removeprefix(_BOM).decode("utf-8", "replace")
+    text = line.rstrip("\r\n")
+    if _has_tabs(file, sep):
+        return [part.strip(" ") for part in text.split("\t")] if text else []
+    try:
+        fields = next(csv.reader([text], delimiter=sep or ",", skipinitialspace=True), [])
+    except csv.Error:
+        return []
+    return [part.strip(" ") for part in fields]
+
+
+def _has_tabs(file: SourceFile, sep: str) -> bool:
+    is_csv = file.reading.format == "csv" or (not file.reading.format and file.ending == ".csv")
+    return sep == "\t" or (not sep and not is_csv)
 
 
 def _tab_rows(file: SourceFile, columns: int, hint: Hint | None, strip: bool) -> Iterator[Rows]:
@@ -107,17 +143,21 @@ def _said(hint: Hint | None, fields: list[str], columns: int) -> str:
 
 
 def csv_rows(
-    file: SourceFile, columns: int | None = None, hint: Hint | None = None, strip: bool = True
+    file: SourceFile,
+    columns: int | None = None,
+    hint: Hint | None = None,
+    strip: bool = True,
+    sep: str = ",",
 ) -> Iterator[Rows]:
     """Rows of a CSV file; without `columns`, the first row says how many there are.
 
-    For `hint` and `strip` see `read_rows`.
+    For `hint`, `strip` and `sep` see `read_rows`.
     """
     with file.open() as stream:
         lines = _decoded_lines(file, stream)
-        if strip:
+        if strip and sep == ",":
             lines = map(_without_trailing_spaces, lines)
-        reader = csv.reader(lines, strict=True, skipinitialspace=strip)
+        reader = csv.reader(lines, delimiter=sep, strict=True, skipinitialspace=strip)
         rows: list[list[str]] = []
         first_line = 1
         blank = 0  # the first of the blank lines that may turn out to be the end of the file
@@ -127,11 +167,14 @@ def csv_rows(
                     blank = blank or reader.line_num
                     continue
                 columns = columns or len(row)
+                if strip and sep != ",":
+                    row = [part.strip(" ") for part in row]
                 if len(row) != columns or blank:
+                    sign = _SIGNS.get(sep, repr(sep))
                     raise DataError(
                         file.label,
-                        f"expected {columns} fields separated by comma, found "
-                        + ("a blank line" if blank else f"{len(row)}: {shown(','.join(row))}")
+                        f"expected {columns} fields separated by {sign}, found "
+                        + ("a blank line" if blank else f"{len(row)}: {shown(sep.join(row))}")
                         + (_said(hint, row, columns) if reader.line_num == 1 else ""),
                         blank or reader.line_num,
                     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,25 @@ def parse_as(times: Sequence[str], kind: str) -> npt.NDArray[Any] | None:
     return None if np.isnan(parsed).any() else parsed  # NaT counts as well
 
 
+def parse_written(times: Sequence[str], written: str) -> npt.NDArray[Any] | None:
+    """Times that are written in one way, as `strptime` describes it, [n]; None if one is not.
+
+    Example:
+        >>> parse_written(["25.05.1979"], "%d.%m.%Y")
+        array(['1979-05-25T00:00:00.000000'], dtype='datetime64[us]')
+    """
+    found: dict[str, datetime] = {}  # few are different
+    try:
+        for time in times:
+            if time not in found:
+                read = datetime.strptime(time, written)
+                zone = read.tzinfo
+                found[time] = read.astimezone(UTC).replace(tzinfo=None) if zone else read
+    except (ValueError, OverflowError):
+        return None
+    return np.array([found[time] for time in times], dtype=TIME_TYPES[1])
+
+
 def is_time(field: str) -> bool:
     """Whether a field is a time.
 
@@ -51,8 +71,10 @@ def is_time(field: str) -> bool:
     return parse_times([field]) is not None
 
 
-def odd_time(times: Sequence[str]) -> str:
-    """The first time that is not of the kind that most are."""
+def odd_time(times: Sequence[str], written: str = "") -> str:
+    """The first time that is not of the kind that most are, or not written as it should be."""
+    if written:
+        return next(time for time in times if parse_written([time], written) is None)
     wrong = [[t for t in times if parse_as([t], kind) is None] for kind in TIME_TYPES]
     return min(wrong, key=len)[0]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from itertools import chain
 from pathlib import Path
@@ -13,15 +13,23 @@ import numpy.typing as npt
 from dicgrl.common.atomic import new_folder, replacing_file
 from dicgrl.errors import UserError, shown
 from dicgrl.graph import SPLITS, KnowledgeStream, NetworkStream, Stream, Vocabulary
+from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import FORBIDDEN
+from dicgrl.readers.formats import Format, Triple, format_named
 
+_BLOCK = 1 << 16  # triples at a time
 _PADDED = 1 << 20  # characters that a list may take because its labels differ in length
 
 
-def write_stream(stream: Stream, path: str | Path) -> None:
+def write_stream(stream: Stream, path: str | Path, *, format: str = "txt") -> None:  # noqa: A002
     """Write a knowledge graph as a folder in the authors' layout, a network as an NPZ file.
 
     The target appears whole or not at all.
+
+    Args:
+        stream: The stream.
+        path: Where to.
+        format: Format of a knowledge graph's triples, such as parquet or nt (docs/data.md).
 
     Raises:
         UserError: The target exists already, has the wrong ending, or the layout cannot express the
@@ -31,7 +39,12 @@ def write_stream(stream: Stream, path: str | Path) -> None:
     path = Path(path)
     if path.exists():
         raise UserError(f"{path} exists already")
-    write_to(stream, path)
+    if format == "txt":
+        write_to(stream, path)
+        return
+    if not isinstance(stream, KnowledgeStream):
+        raise UserError("formats are of triples: a network is written as .npz")
+    _write_knowledge(stream, path, format)
 
 
 @singledispatch
@@ -46,10 +59,11 @@ def write_to(stream: Stream, path: Path) -> None:
 
 
 @write_to.register
-def _write_knowledge(stream: KnowledgeStream, path: Path) -> None:
+def _write_knowledge(stream: KnowledgeStream, path: Path, ending: str = "txt") -> None:
     _check_knowledge(stream)
+    written = format_named(ending)
     with new_folder(path) as folder:
-        _write_folder(stream, folder)
+        _write_folder(stream, folder, written, ending.lower().removeprefix("."))
 
 
 @write_to.register
@@ -96,9 +110,15 @@ def _check_network(stream: NetworkStream) -> None:
                 )
 
 
-def _write_folder(stream: KnowledgeStream, folder: Path) -> None:
+def _write_folder(stream: KnowledgeStream, folder: Path, written: Format, ending: str) -> None:
     entities = np.array(list(stream.entities), dtype=object)
     relations = np.array(list(stream.relations), dtype=object)
+
+    def blocks(rows: IntArray) -> Iterator[list[Triple]]:
+        for first in range(0, len(rows), _BLOCK):
+            heads, kinds, tails = rows[first : first + _BLOCK].T
+            yield list(zip(entities[heads], relations[kinds], entities[tails], strict=True))
+
     for part in stream:
         inner = folder / str(part.index)
         inner.mkdir()
@@ -107,8 +127,7 @@ def _write_folder(stream: KnowledgeStream, folder: Path) -> None:
         for split in SPLITS:
             rows = getattr(part, split)
             if len(rows):
-                columns = (entities[rows[:, 0]], relations[rows[:, 1]], entities[rows[:, 2]])
-                _write_lines(inner / f"{split}.txt", map("\t".join, zip(*columns, strict=True)))
+                written.write(inner / f"{split}.{ending}", blocks(rows))
     if stream.names:
         _write_lines(folder / "labels.tsv", (f"{k}\t{v}" for k, v in stream.names.items()))
 

@@ -17,6 +17,7 @@ from dicgrl.common.atomic import replacing_file, write_json
 from dicgrl.common.tensors import write_tensors
 from dicgrl.errors import DataError, UserError
 from dicgrl.store.sealed import checksum, read_json
+from dicgrl.store.tensors import ROWS, VALUES, Delta
 from dicgrl.tasks import task_of_model
 
 FORMAT = "dicgrl-checkpoint-1"
@@ -55,6 +56,32 @@ def built_model(
     model.generator.set_state(tensors["generator"])
     model.eval()
     return model
+
+
+@torch.no_grad()
+def patch_model(model: Any, delta: Delta) -> None:
+    """Let a model become that of the next version; tables take the rows that changed."""
+    tables, parameters = model.tables(), dict(model.named_parameters())
+    for name in delta.removed:
+        if name.startswith("table/"):
+            _, table, buffer = name.split("/", 2)
+            tables[table].state(buffer).zero_()
+    for key, values in delta.tensors.items():
+        if key.endswith(ROWS) or key.startswith("strategy/"):
+            continue
+        name = key.removesuffix(VALUES)
+        rows = delta.tensors[name + ROWS] if key.endswith(VALUES) else None
+        ids: Any = slice(None) if rows is None else rows
+        if name == "generator":
+            state = model.generator.get_state()
+            state[ids] = values
+            model.generator.set_state(state)
+        elif name.startswith("table/"):
+            _, table, buffer = name.split("/", 2)
+            tables[table].patch(buffer, rows, values)
+        else:
+            parameter = parameters[name.removeprefix("parameter/")]
+            parameter[ids] = values.to(parameter.device)
 
 
 def save_model(model: Any, folder: Path, meta: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,17 +40,33 @@ def part_content(part: Part) -> Content:
     return arrays, part.new_labels()
 
 
-def parts_of(kind: type[Part], contents: Iterable[Content]) -> Iterator[Part]:
-    """The parts again, in the order in which they arrived; they share their vocabularies."""
-    vocabularies: dict[str, Vocabulary] = {name: _Arrivals() for name in kind.vocabularies}
-    for number, (tensors, labels) in enumerate(contents):
+def parts_of(
+    kind: type[Part],
+    contents: Iterable[Content],
+    known: Mapping[str, Vocabulary] | None = None,
+    first: int = 0,
+) -> Iterator[Part]:
+    """The parts again, in the order in which they arrived; they share their vocabularies.
+
+    Args:
+        kind: What they are.
+        contents: What `part_content` gave of each.
+        known: The labels that were known before the first of them; none unless given.
+        first: Number of the first of them.
+    """
+    vocabularies = known or {name: _Arrivals() for name in kind.vocabularies}
+    for number, (tensors, labels) in enumerate(contents, first):
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        ranges = {}
-        for name, vocabulary in vocabularies.items():
-            known = len(vocabulary)
-            vocabulary.add(labels[name])
-            ranges[name] = range(known, len(vocabulary))
+        ranges = {
+            name: _arrived(vocabulary, labels[name]) for name, vocabulary in vocabularies.items()
+        }
         yield kind.from_arrays(number, vocabularies, ranges, arrays)
+
+
+def _arrived(vocabulary: Vocabulary, labels: list[str]) -> range:
+    """Ids of labels that were new when they arrived."""
+    ids = vocabulary.add(labels)
+    return range(len(vocabulary) - len(ids), len(vocabulary))
 
 
 def change_content(change: Change) -> Content:
@@ -61,17 +77,23 @@ def change_content(change: Change) -> Content:
     return arrays, {"part": labels, "change": dict(change.labels)}
 
 
-def changes_of(kind: type[Part], contents: Iterable[tuple[str, Content]]) -> list[Change]:
+def changes_of(
+    kind: type[Part],
+    contents: Iterable[tuple[str, Content]],
+    known: Mapping[str, Vocabulary] | None = None,
+    first: int = 0,
+) -> list[Change]:
     """The changes again, in the order in which they were made.
 
     Args:
         kind: What arrives with a change.
         contents: The kind of each change, and what `change_content` gave.
+        known: As of `parts_of`.
+        first: As of `parts_of`.
     """
     found = list(contents)
-    parts = parts_of(
-        kind, ((_plain(arrays), labels["part"]) for _, (arrays, labels) in found if labels["part"])
-    )
+    arrived = [(_plain(arrays), labels["part"]) for _, (arrays, labels) in found if labels["part"]]
+    parts = parts_of(kind, arrived, known, first)
     return [
         Change(
             name,

@@ -164,8 +164,7 @@ def parsed(text: Any) -> Any:
 
 def create(path: Path, config: Mapping[str, Any]) -> None:
     """Make a database without versions; the file must not be there."""
-    connection = _connected(path, "rwc")
-    with contextlib.closing(connection):
+    with _failures(path, write=True), contextlib.closing(_connected(path, "rwc")) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         database = Database(path, connection)
@@ -183,23 +182,29 @@ def opened(path: Path, *, write: bool = False) -> Iterator[Database]:
         DataError: It is missing, damaged or not a database of ours.
     """
     check_regular(path)
-    with contextlib.ExitStack() as stack:
-        try:
-            connection = stack.enter_context(contextlib.closing(_open(path, write, stack)))
-            _check_schema(path, connection)
-            if write:
-                connection.execute("PRAGMA synchronous = FULL")
-            else:
-                connection.execute("PRAGMA query_only = ON")
-                connection.execute("BEGIN")
-            yield Database(path, connection)
-        except sqlite3.DatabaseError as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code == sqlite3.SQLITE_BUSY:
-                raise BusyError(f"{path.parent}: another process is writing here") from error
-            if code in _FAILURES and write:  # nobody's mistake: a disk that is full or broken
-                raise OSError(_FAILURES[code], str(error), str(path)) from error
-            raise DataError(path, f"damaged run ({error})") from error
+    with _failures(path, write=write), contextlib.ExitStack() as stack:
+        connection = stack.enter_context(contextlib.closing(_open(path, write, stack)))
+        _check_schema(path, connection)
+        if write:
+            connection.execute("PRAGMA synchronous = FULL")
+        else:
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("BEGIN")
+        yield Database(path, connection)
+
+
+@contextlib.contextmanager
+def _failures(path: Path, *, write: bool) -> Iterator[None]:
+    """What SQLite complains of, in our words."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_BUSY:
+            raise BusyError(f"{path.parent}: another process is writing here") from error
+        if code in _FAILURES and write:  # nobody's mistake: a disk that is full or broken
+            raise OSError(_FAILURES[code], str(error), str(path)) from error
+        raise DataError(path, f"damaged run ({error})") from error
 
 
 def _open(path: Path, write: bool, stack: contextlib.ExitStack) -> sqlite3.Connection:

@@ -56,7 +56,8 @@ def read_state(source: Source, device: torch.device, at: int | str | None) -> Le
             raise ValueError("no model beside the newest version")
         keep = config.get("keep")
         raise UserError(f"the model of version {number} was not kept (keep={keep})")
-    contents = [(version.kind, source.content(version)) for version in line]
+    kinds = [version.kind for version in line]
+    contents = list(zip(kinds, source.contents(line), strict=True))
     tensors = {name: t for name, t in stored.tensors.items() if not name.startswith(STRATEGY)}
     strategy = {
         name.removeprefix(STRATEGY): tensor.to(device)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -69,10 +68,11 @@ class StoredRun:
             return _version(row)
         raise self.database.damaged(f"version {number} is missing")
 
-    def lacks_results(self, before: int) -> bool:
-        """Whether a version before another has no results."""
-        query = "SELECT 1 FROM versions WHERE number < ? AND results IS NULL AND kind <> ? LIMIT 1"
-        return self.database.connection.execute(query, (before, RESTORE)).fetchone() is not None
+    def lacks_results(self, first: int, last: int) -> bool:
+        """Whether one of the versions [first, last) has no results."""
+        query = "SELECT kind FROM versions WHERE number BETWEEN ? AND ? AND results IS NULL"
+        found = self.database.connection.execute(query, (first, last - 1))
+        return any(kind != RESTORE for (kind,) in found)
 
     def content(self, version: Version) -> Content:
         """Arrays and labels that a version brought.
@@ -80,25 +80,38 @@ class StoredRun:
         Raises:
             DataError: Something is missing or damaged.
         """
-        blobs: dict[str, list[bytes]] = {}
-        rows = self.database.rows(
-            "arrays", "WHERE version = ? ORDER BY name, piece", (version.number,)
+        return self.contents([version])[0]
+
+    def contents(self, versions: Sequence[Version]) -> list[Content]:
+        """The same of several versions, oldest first; read at once.
+
+        A version knows the checksum of all that it brought: those of the rows need not be looked
+        at.
+        """
+        blobs: dict[int, dict[str, list[bytes]]] = {version.number: {} for version in versions}
+        first, last = (versions[0].number, versions[-1].number) if versions else (0, 0)
+        query = (
+            "SELECT version, name, piece, data FROM arrays WHERE version BETWEEN ? AND ? "
+            "ORDER BY version, name, piece"
         )
-        for row in rows:
-            pieces = blobs.setdefault(row["name"], [])
-            if row["piece"] != len(pieces):
-                raise self.database.damaged(f"an array of version {version.number} has a gap")
-            pieces.append(row["data"])
+        for number, name, piece, data in self.database.connection.execute(query, (first, last)):
+            if number not in blobs:
+                continue
+            pieces = blobs[number].setdefault(name, [])
+            if piece != len(pieces) or not isinstance(data, bytes):
+                raise self.database.damaged(f"an array of version {number} has a gap")
+            pieces.append(data)
+        return [self._content(version, blobs[version.number]) for version in versions]
+
+    def _content(self, version: Version, blobs: dict[str, list[bytes]]) -> Content:
+        joined = {n: p[0] if len(p) == 1 else b"".join(p) for n, p in blobs.items()}
+        if _digest(joined) != version.data:
+            raise self.database.damaged(f"version {version.number} has another checksum")
         try:
-            described = parsed(b"".join(blobs.pop(_ARRAYS)))
-            labels = parsed(b"".join(blobs.pop(_LABELS)))
-            arrays = {n: _array(about, blobs.pop(n)) for n, about in described.items()}
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            described, labels = parsed(joined[_ARRAYS]), parsed(joined[_LABELS])
+            return {n: _array(about, joined[n]) for n, about in described.items()}, labels
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise self.database.damaged(f"version {version.number}: {error}") from error
-        content = arrays, labels
-        if digest_of(content) != version.data:
-            raise self.database.damaged(f"version {version.number} has other facts than written")
-        return content
 
     def names(self, at: int) -> dict[str, str]:
         """Readable names by label, as of a version."""
@@ -145,15 +158,11 @@ class StoredRun:
             raise self.database.damaged(f"no tensors of version {number}")
         return ModelTensors(parsed(found["configuration"]), self._combined(steps, number))
 
-    def step(self, number: int, parent: int) -> tuple[dict[str, Any], Delta] | None:
+    def step(self, number: int, parent: int) -> Delta | None:
         """What changed from the tensors of one version to those of the next; None if not kept."""
-        sources = self.models()
-        before, after = sources.get(parent, parent), sources.get(number)
-        for file in self.files():
-            if after is not None and (file.version, file.parent) == (after, before):
-                row = next(self.database.rows("models", "WHERE version = ?", (number,)))
-                delta = read_file(self.folder, file, self.database.identity)
-                return parsed(row["configuration"]), delta
+        rows = self.database.rows("files", "WHERE version = ? AND parent = ?", (number, parent))
+        for row in rows:
+            return read_file(self.folder, TensorFile(**row), self.database.identity)
         return None
 
     def _combined(self, steps: list[Delta], number: int) -> dict[str, Tensor]:
@@ -205,18 +214,22 @@ def insert_version(database: Database, version: Version) -> None:
 
 def insert_content(database: Database, number: int, content: Content) -> None:
     """Write arrays and labels of a version, in pieces of a bounded size."""
-    arrays, labels = content
-    described = {}
-    blobs: dict[str, memoryview] = {_LABELS: memoryview(as_text(labels).encode())}
-    for name, tensor in arrays.items():
-        array = np.ascontiguousarray(tensor.numpy())
-        described[name] = str(array.dtype), list(array.shape)
-        blobs[name] = array.reshape(-1).view(np.uint8).data
-    blobs[_ARRAYS] = memoryview(as_text(described).encode())
-    for name, data in blobs.items():
+    for name, data in _blobs(content).items():
         for piece in range(max(1, math.ceil(len(data) / PIECE))):
             part = bytes(data[piece * PIECE : (piece + 1) * PIECE])
             database.insert("arrays", version=number, name=name, piece=piece, data=part)
+
+
+def _blobs(content: Content) -> dict[str, Any]:
+    """Arrays and labels as bytes, with the types and shapes of the arrays."""
+    arrays, labels = content
+    held = {name: np.ascontiguousarray(tensor.numpy()) for name, tensor in arrays.items()}
+    described = {name: (str(array.dtype), list(array.shape)) for name, array in held.items()}
+    blobs: dict[str, Any] = {
+        name: array.reshape(-1).view(np.uint8).data for name, array in held.items()
+    }
+    texts = {_ARRAYS: described, _LABELS: labels}
+    return blobs | {name: as_text(text).encode() for name, text in texts.items()}
 
 
 def insert_names(
@@ -233,13 +246,14 @@ def insert_names(
 
 def digest_of(content: Content) -> str:
     """Checksum of arrays and labels; equal where they are."""
-    arrays, labels = content
+    return _digest(_blobs(content))
+
+
+def _digest(blobs: Mapping[str, Any]) -> str:
     digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name].numpy())
-        digest.update(f"{name} {array.dtype} {array.shape} ".encode())
-        digest.update(array.reshape(-1).view(np.uint8).data)
-    digest.update(json.dumps(labels, sort_keys=True).encode())
+    for name in sorted(blobs):
+        digest.update(f"{name} {len(blobs[name])} ".encode())
+        digest.update(blobs[name])
     return digest.hexdigest()
 
 
@@ -253,10 +267,8 @@ def _version(row: dict[str, Any]) -> Version:
         raise ValueError(f"version {row.get('number')}: {error}") from error
 
 
-def _array(about: Any, pieces: list[bytes]) -> Tensor:
+def _array(about: Any, data: bytes) -> Tensor:
     dtype, shape = about
-    data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
     if dtype not in _DTYPES or math.prod(shape) * np.dtype(dtype).itemsize != len(data):
         raise ValueError(f"an array of {shape} {dtype} where there are {len(data)} bytes")
-    array = np.frombuffer(bytearray(data), dtype).reshape(shape)
-    return torch.from_numpy(array)
+    return torch.from_numpy(np.frombuffer(bytearray(data), dtype).reshape(shape))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,10 @@ class ReleasedRun:
         arrays, labels = self._part_content(version.number - 1)
         return arrays, {"part": labels, "change": {}}
 
+    def contents(self, versions: Sequence[Version]) -> list[Content]:
+        """The same of several versions, oldest first."""
+        return [self.content(version) for version in versions]
+
     def names(self, at: int) -> dict[str, str]:
         """Readable names by label; there is only one state of them."""
         del at
@@ -126,6 +130,12 @@ class ReleasedRun:
     def tags(self) -> dict[str, int]:
         """Versions by their tags: there were none."""
         return {}
+
+    def models(self) -> dict[int, int]:
+        """The versions whose model was kept."""
+        places = {n: p for p in self.folder.glob("part-*") if (n := _number(p)) is not None}
+        kept = [n for n, place in places.items() if _MODEL[0] in self._index(place)["files"]]
+        return {number + 1: number + 1 for number in kept}
 
     def model(self, number: int) -> ModelTensors | None:
         """The model after a part; None where it was not kept.

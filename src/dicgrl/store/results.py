@@ -15,24 +15,25 @@ from dicgrl.common.atomic import append_to_file, replacing_file, write_json
 from dicgrl.errors import DataError
 from dicgrl.store.version import Version
 
-MOST_TESTS = 64  # parts up to which results.json has the tests after each of them
+MOST_PARTS = 64  # the newest parts that results.json has
 _LONGEST_LINE = 1 << 16  # bytes of a trace that are read to find its last line
 
 
 def results_of(line: Sequence[Version]) -> dict[str, Any]:
-    """What results.json says of versions; empty where nothing was measured after the newest.
-
-    Beyond `MOST_TESTS` versions only the newest has its tests, so that the file stays small.
-    """
+    """What results.json says of versions; empty where nothing was measured after the newest."""
     if not line or line[-1].results is None:
         return {}
-    parts = []
-    for version in line:
-        entry = dict((version.results or {}).get("entry", {}))
-        if len(line) <= MOST_TESTS or version is line[-1]:
-            entry["tests"] = list(version.tests)
-        parts.append(entry)
-    return {**line[-1].results["summary"], "parts": parts}
+    shown = line[-MOST_PARTS:]
+    parts = [
+        {**(version.results or {}).get("entry", {}), "tests": list(version.tests)}
+        for version in shown
+    ]
+    return {**line[-1].results["summary"], **earlier(len(line)), "parts": parts}
+
+
+def earlier(parts: int) -> dict[str, int]:
+    """How many parts came before those that results.json has; nothing where it has all of them."""
+    return {"earlier_parts": parts - MOST_PARTS} if parts > MOST_PARTS else {}
 
 
 def checked_results(
@@ -51,6 +52,7 @@ def checked_results(
                 "facts are known",
             )
         raise DataError(folder, "this run has no results yet; --resume goes on with it")
+    every, line = line, line[-MOST_PARTS:]
     measured = [version for version in line if version.results is not None]
     if len(measured) < len(line):
         raise DataError(
@@ -58,7 +60,7 @@ def checked_results(
             f"results of {len(measured)} parts where the run has {len(line)}; `learn` or --resume"
             " writes them anew",
         )
-    results = results_of(line)
+    results = results_of(every)
     if results.get("setting") == "whole":
         raise DataError(folder, "a run of --whole; this needs one that learned part by part")
     return results
@@ -68,6 +70,17 @@ def write_results(path: Path, results: Mapping[str, Any]) -> None:
     """Write results.json, for people and scripts."""
     if results:
         write_json(path, results)
+
+
+def is_written(path: Path, results: Mapping[str, Any]) -> bool:
+    """Whether results.json says so already."""
+    if not path.is_file():
+        return False
+    try:
+        written = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return bool(written == json.loads(json.dumps(results)))
 
 
 def write_trace(

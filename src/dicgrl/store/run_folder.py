@@ -16,37 +16,54 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
-from dicgrl.common.atomic import check_place, hidden_name, make_folder, remove_leftovers, sync
-from dicgrl.common.locks import locked
+from dicgrl.common.atomic import (
+    check_place,
+    hidden_name,
+    make_folder,
+    new_folder,
+    sync,
+)
 from dicgrl.errors import DataError, UserError
 from dicgrl.graph import Part
+from dicgrl.store.backup import backup
 from dicgrl.store.checkpoint import save_model
 from dicgrl.store.content import changes_of
 from dicgrl.store.convert import convert, remove_released
 from dicgrl.store.database import create, opened
+from dicgrl.store.manage import compact, log, restore, tag, untag
 from dicgrl.store.overview import overview
+from dicgrl.store.place import RunPlace
 from dicgrl.store.reading import read_state
 from dicgrl.store.records import StoredRun
-from dicgrl.store.released import ReleasedRun, has_parts, is_of_release, is_released
-from dicgrl.store.results import checked_results, results_of, write_results, write_trace
+from dicgrl.store.released import ReleasedRun, is_released
+from dicgrl.store.results import (
+    MOST_PARTS,
+    checked_results,
+    is_written,
+    results_of,
+    write_results,
+    write_trace,
+)
 from dicgrl.store.state import LearnerState
 from dicgrl.store.tensors import MissingError
+from dicgrl.store.update import Update, update_since
+from dicgrl.store.verify import Findings, verify
 from dicgrl.store.version import Source, Version, chosen, lineage
 from dicgrl.store.writer import Commit, Known, append, check_keep, configuration, remove_garbage
 from dicgrl.tasks import task_of_model
 
 _TRIES = 20
-T = TypeVar("T")
 
 
-class RunFolder:
+class RunFolder(RunPlace):
     """The folder of a run, or a place for one.
 
     Args:
@@ -57,94 +74,6 @@ class RunFolder:
         Traceback (most recent call last):
         dicgrl.errors.DataError: no such run: no run here (store.sqlite is missing)
     """
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self._database = self.path / "store.sqlite"
-        self._results = self.path / "results.json"
-        self._trace = self.path / "trace.jsonl"
-
-    @property
-    def curves_file(self) -> Path:
-        """Where the picture of the learning curves goes."""
-        return self.path / "curves.png"
-
-    def exists(self) -> bool:
-        """Whether a run was begun here."""
-        return os.path.lexists(self._database) or is_released(self.path)
-
-    def runs_inside(self) -> list[str]:
-        """Names of the folders in this one that hold runs."""
-        stored = {place.parent for place in self.path.glob(f"*/{self._database.name}")}
-        released = {place.parent for place in self.path.glob("*/config.json")}
-        of_release = {folder for folder in released if is_of_release(folder)}
-        return sorted(folder.name for folder in stored | of_release)
-
-    def locked(self, wait: float = 0.0) -> AbstractContextManager[None]:
-        """Have the folder to oneself; see `dicgrl.common.locks`.
-
-        Raises:
-            BusyError: Another process is writing to the folder.
-            UserError: It cannot be written to.
-        """
-        if self.path.is_dir() and not os.access(self.path, os.W_OK):
-            raise UserError(f"{self.path}: cannot be written to")
-        return locked(self.path, wait)
-
-    def remove_leftovers(self) -> None:
-        """Remove what a killed process left under temporary names."""
-        remove_leftovers(self.path)
-
-    # What may be written here
-
-    def check_new(self, *, resume: bool = False, resumable: bool = True) -> bool:
-        """Whether there is a run to resume; if there is one, that must be what was asked for.
-
-        Args:
-            resume: Whether a run that is there is to be resumed.
-            resumable: Whether it could be; the message says so.
-
-        Raises:
-            UserError: The folder holds a run and nobody asked to resume it, or folders of runs, or
-                parts without their configuration; or it is no folder.
-        """
-        check_place(self.path)
-        there = self.exists()
-        if there and not resume:
-            go_on = ", or go on with it (--resume)" if resumable else ""
-            raise UserError(f"{self.path}: holds a run already; choose another folder{go_on}")
-        if not there:
-            self._check_free()
-        return there
-
-    def check_layout(self, *, several: bool) -> None:
-        """Refuse to mix a run with folders of runs, which is where several strategies go.
-
-        Raises:
-            UserError: The folder holds a run and several are to come, or the other way round.
-        """
-        if several and self.exists():
-            raise UserError(
-                f"{self.path}: holds a run already; several strategies need a folder of their own"
-            )
-        runs = self.runs_inside()
-        if not several and runs:
-            raise UserError(
-                f"{self.path}: holds the runs {', '.join(runs)}; name one of them, or a new one"
-            )
-
-    def _check_free(self) -> None:
-        self.check_layout(several=False)
-        if has_parts(self.path):  # of an earlier release
-            raise UserError(
-                f"{self.path}: holds parts of a run, but config.json is missing; put it back, or "
-                "choose another folder"
-            )
-        if any((self.path / "tensors").glob("*.safetensors")):
-            raise UserError(
-                f"{self.path}: holds tensors of a run, but store.sqlite is missing; put it back, "
-                "or choose another folder"
-            )
 
     # Reading
 
@@ -240,7 +169,8 @@ class RunFolder:
         with self.source() as source:
             versions = source.versions()
             line = lineage(versions, len(versions))
-            contents = [(version.kind, source.content(version)) for version in line]
+            kinds = [version.kind for version in line]
+            contents = list(zip(kinds, source.contents(line), strict=True))
             kind = task_of_model(source.config["model"]).part_type
             return [c.part for c in changes_of(kind, contents) if c.part is not None]
 
@@ -268,9 +198,62 @@ class RunFolder:
         """
         return checked_results(self.path, self.config(), self.line(at))
 
+    def news(self, version: int, identity: str) -> tuple[int, Update | None]:
+        """The newest version, and what a reader of an earlier one has to take in to be it.
+
+        Nothing of it where all has to be read again.
+        """
+        for left in reversed(range(_TRIES)):
+            try:
+                with self.source() as source:
+                    if not isinstance(source, StoredRun):
+                        return len(source.versions()), None
+                    if source.config.get("identity") != identity:
+                        raise DataError(self.path, "of another run than a moment ago")
+                    newest = int(source.config["versions"])
+                    return newest, update_since(source, version) if newest > version else None
+            except MissingError:
+                if not left:
+                    raise
+        raise AssertionError
+
+    def log(self) -> list[dict[str, Any]]:
+        """What became of the run, a version after the other, ready for JSON."""
+        with self.source() as source:
+            return log(source)
+
+    def verify(self) -> Findings:
+        """Check every checksum, id, count and link; nothing is changed."""
+        if not os.path.lexists(self._database):
+            self.config()
+            found = Findings()
+            found.tried(str(self.path), lambda: self._verify_released(found))
+            return found
+        return verify(self._database)
+
+    def _verify_released(self, found: Findings) -> None:
+        with self.source() as source:
+            found.versions = len(source.versions())
+            for number in sorted(source.models()):
+                if found.tried(f"version {number}", partial(source.model, number)):
+                    found.restorable.append(number)
+
+    def backup(self, target: Path) -> int:
+        """Copy the run to a new folder, as it is at one moment, while others may write to it."""
+        self.config()
+        if os.path.lexists(self._database):
+            number = backup(self._database, target)
+        else:
+            number = len(self.versions())
+            with new_folder(target) as temporary:
+                shutil.copytree(self.path, temporary, dirs_exist_ok=True)
+        copy = RunFolder(target)
+        copy._derive(Commit(results={}), Known(changes=copy.num_parts()))
+        return number
+
     def is_measured(self) -> bool:
         """Whether all versions have results."""
-        return all(version.results is not None for version in self.line())
+        return all(version.results is not None for version in self.line()[-MOST_PARTS:])
 
     # Writing
 
@@ -321,6 +304,38 @@ class RunFolder:
         temporary.rename(self._database)
         sync(self.path)
 
+    def restore(self, at: int | str, message: str = "", wait: float = 0.0) -> int:
+        """Make a version whose content is that of an earlier one; gives its number."""
+        with self._changing(wait) as run:
+            return restore(run, at, message)
+
+    def tag(self, name: str, at: int | str | None = None, wait: float = 0.0) -> int:
+        """Name a version, so that its model stays; gives its number."""
+        with self._changing(wait) as run:
+            return tag(run, name, at)
+
+    def untag(self, name: str, wait: float = 0.0) -> int:
+        """Take a name away from a version; gives its number."""
+        with self._changing(wait) as run:
+            return untag(run, name, str(run.config.get("keep", "all")))
+
+    def compact(self, keep: str | None = None, wait: float = 0.0) -> None:
+        """Write the newest model as one file, and forget what need not stay."""
+        check_keep(keep)
+        with self._changing(wait) as run:
+            compact(run, str(keep or run.config.get("keep", "all")))
+
+    @contextlib.contextmanager
+    def _changing(self, wait: float) -> Iterator[StoredRun]:
+        """The stored run to change versions of; what is derived from them follows."""
+        config = self.config()  # that there is one
+        with self.locked(wait):
+            self.clear_up()
+            self._prepare(config)
+            with self.writing() as run:
+                yield run
+            self._derive(Commit(results={}), Known(changes=self.num_parts()))
+
     @contextlib.contextmanager
     def writing(self) -> Iterator[StoredRun]:
         """The stored run to write to; what no version names any more is removed afterwards."""
@@ -333,8 +348,27 @@ class RunFolder:
         """Write what people and scripts read beside the store."""
         if commit.results is None:
             return
-        write_results(self._results, results_of(self.line()))
-        write_trace(self._trace, known.changes - 1, commit.trace, self._whole_trace)
+        write_results(self._results, commit.results or results_of(self.line()))
+        if commit.trace or not commit.results or self._is_traced(known.version):
+            write_trace(self._trace, known.changes - 1, commit.trace, self._whole_trace)
+
+    def clear_up(self) -> None:
+        """Remove what a killed process left, and write what it did not come to; nobody else writes.
+
+        The versions stay as they are.
+        """
+        self.remove_leftovers()
+        if os.path.lexists(self._database):
+            with self.writing():
+                pass
+            found = results_of(self.line())
+            if found and not is_written(self._results, found):
+                self._derive(Commit(results={}), Known(changes=self.num_parts()))
+
+    def _is_traced(self, version: int) -> bool:
+        with opened(self._database) as database:
+            query = "SELECT 1 FROM trace WHERE version = ?"
+            return database.connection.execute(query, (version,)).fetchone() is not None
 
     def _whole_trace(self) -> dict[int, Any]:
         with opened(self._database) as database:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,24 @@ from torch import Tensor
 
 from dicgrl.graph import Part
 from dicgrl.graph.change import Change
+
+
+class Each(Sequence[Any]):
+    """What a function makes of each item, made when it is asked for.
+
+    Example:
+        >>> Each(abs, [-1, -2])[-1]
+        2
+    """
+
+    def __init__(self, make: Callable[[Any], Any], items: Sequence[Any]) -> None:
+        self._make, self._items = make, items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._make(self._items[number])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

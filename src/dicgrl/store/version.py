@@ -75,11 +75,17 @@ class Source(Protocol):
     def content(self, version: Version) -> Content:
         """Arrays and labels that a version brought."""
 
+    def contents(self, versions: Sequence[Version]) -> list[Content]:
+        """The same of several versions, oldest first."""
+
     def names(self, at: int) -> dict[str, str]:
         """Readable names by label, as of a version."""
 
     def tags(self) -> dict[str, int]:
         """Versions by their tags."""
+
+    def models(self) -> Mapping[int, int]:
+        """The versions whose model is kept, each with the version that has its tensors."""
 
     def model(self, number: int) -> ModelTensors | None:
         """The model of a version; None where it was not kept."""

@@ -290,9 +290,10 @@ def _update_results(run: StoredRun, commit: Commit, last: int) -> None:
     if newest.kind != RESTORE:
         results = {"summary": summary, "entry": _without_tests(entries[-1])}
         insert_version(run.database, replace(newest, results=results))
-    if not run.lacks_results(last):
+    if not run.lacks_results(max(1, last - len(entries)), last):
         return
-    for version, entry in zip(lineage(run.versions(), last), entries, strict=True):
+    line = lineage(run.versions(), last)[-len(entries) :]
+    for version, entry in zip(line, entries, strict=True):
         if version.results is None:  # saved from Python
             results = {"summary": summary, "entry": _without_tests(entry)}
             insert_version(run.database, replace(version, results=results))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dicgrl.ask.asking import Asking
     from dicgrl.ask.names import Names
     from dicgrl.common.options import Section, Sections
+    from dicgrl.readers import Reading
     from dicgrl.readers.sources import SourceFile
     from dicgrl.trainers import Trainer
 
@@ -130,11 +131,19 @@ class Task(ABC):
             device: Where it will live.
         """
 
-    def read(self, path: str | Path, graph: Graph | None) -> tuple[Part, Mapping[str, str]]:
-        """What the files at a path bring, and readable names beside them."""
+    def read(
+        self, path: str | Path, graph: Graph | None, reading: Reading | None = None
+    ) -> tuple[Part, Mapping[str, str]]:
+        """What the files at a path bring, and readable names beside them.
+
+        Args:
+            path: Where they lie.
+            graph: The graph so far, if there is one.
+            reading: How they are to be read, where they do not say it themselves.
+        """
         from dicgrl.readers import read_part
 
-        return read_part(path, graph)
+        return read_part(path, graph, reading)
 
     def check_model(self, model: str, stream: str) -> None:
         """Refuse a model of another task.

@@ -219,6 +219,8 @@ class NodeTrainer(Trainer):
         rows, known = self.model.num_classes, len(self.graph.classes)
         if rows != known:
             raise ValueError(f"a model of {rows} classes for a network of {known}")
+        if len(self.graph.features) != len(self.graph.nodes):
+            raise ValueError("nodes without features")
 
     @override
     def rebuild(self) -> None:

@@ -72,6 +72,7 @@ class Trainer(ABC):
     asks_one_by_one: ClassVar[bool] = True  # whether measuring takes the longer the more is asked
     model: Any  # a `Model`; each trainer says which
     graph: Any  # a `Graph`, once a part has arrived
+    part: Any  # the newest part, in ids of the graph
 
     def __init__(self, settings: Sections, seed: int, device: torch.device) -> None:
         self.settings = settings
@@ -131,6 +132,18 @@ class Trainer(ABC):
         self.num_parts = len(self.taken)
         self._prepare()
         self.model = model
+        self.check_model()
+        self.prepared = self.newest
+
+    def follow(self, changes: Iterable[Change]) -> None:
+        """Take in changes that the model knows already, after those so far."""
+        for change in changes:
+            applied = Trainer._apply(self, change)  # a merge has blended the model's rows before
+            self.history.append(applied)
+            if applied.part is not None:
+                self.part = applied.part
+                self.num_parts += 1
+        self._prepare()
         self.check_model()
         self.prepared = self.newest
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.coded import Coded, add_in_order
 from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.knowledge.holdout import hold_out_triples
 from dicgrl.graph.knowledge.keys import triple_keys
@@ -22,11 +23,13 @@ class KnowledgeParts:
     Attributes:
         entities: Labels of all entities so far.
         relations: Labels of all relations so far.
+        names: Readable names of labels that came with the triples.
     """
 
     def __init__(self) -> None:
         self.entities = Vocabulary(kind="entity")
         self.relations = Vocabulary(kind="relation")
+        self.names: dict[str, str] = {}
         self._parts: list[KnowledgePart] = []
         self._indexed = 0  # parts whose triples are in these
         self._taught, self._asked = SegmentIndex(), SegmentIndex()
@@ -35,6 +38,10 @@ class KnowledgeParts:
         self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]
     ) -> IntArray:
         """Ids of labelled triples, [n, 3]; unseen labels arrive line by line, head before tail."""
+        if isinstance(heads, Coded) and isinstance(relations, Coded) and isinstance(tails, Coded):
+            (kinds,) = add_in_order(self.relations, relations)
+            head_ids, tail_ids = add_in_order(self.entities, heads, tails)
+            return np.stack([head_ids, kinds, tail_ids], axis=1)
         ends = self.entities.add(chain.from_iterable(zip(heads, tails, strict=True)))
         return np.stack([ends[0::2], self.relations.add(relations), ends[1::2]], axis=1)
 

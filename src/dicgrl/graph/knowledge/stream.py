@@ -15,7 +15,7 @@ from dicgrl.graph.knowledge.split import split_knowledge
 from dicgrl.graph.knowledge.statistics import describe_parts, taught_tests
 from dicgrl.graph.labels import Triples, as_labels
 from dicgrl.graph.part import SPLITS
-from dicgrl.graph.split import part_shares
+from dicgrl.graph.periods import chosen_shares
 from dicgrl.graph.stream import Counts, Stream
 from dicgrl.graph.vocabulary import Vocabulary
 
@@ -108,6 +108,7 @@ class KnowledgeStream(Stream[KnowledgePart]):
         parts: int | None = None,
         first: float | None = None,
         times: npt.ArrayLike | None = None,
+        cuts: Sequence[object] | None = None,
         valid: float = 0.0,
         test: float = 0.0,
         seed: int = 0,
@@ -120,7 +121,9 @@ class KnowledgeStream(Stream[KnowledgePart]):
         Args:
             by: `arrival`: entities are divided at random and a triple arrives with the later of
                 its two entities (the paper's rule). `time`: triples are ordered by `times`; equal
-                times stay together. `order`: triples arrive in the order in which they stand. Or a
+                times stay together. `day`, `week`, `month`, `year`: a part for each of them that
+                has triples; with `first`, all until this share is reached are one. `order`: triples
+                arrive in the order in which they stand. Or a
                 kind of growth, see below.
             ratios: Share of each part; they sum to 1. Of the entities for `arrival`, of the triples
                 for `time` and `order`, of the training triples for a kind of growth.
@@ -128,7 +131,8 @@ class KnowledgeStream(Stream[KnowledgePart]):
                 `first`; five by default, `nightly` 41.
             first: Share of the first part, the others being equal. By default 0.8 without `parts`,
                 and `nightly` 0.75.
-            times: For `time`, one value per triple, in the order train, valid, test.
+            times: For `time` and periods, one value per triple, in the order train, valid, test.
+            cuts: For `time`: every part but the first begins at one of these, instead of ratios.
             valid: Share of each part's training triples to hold out for validation.
             test: Share of each part's training triples to hold out for testing.
             seed: Seed of every random choice.
@@ -156,7 +160,7 @@ class KnowledgeStream(Stream[KnowledgePart]):
             [1, 1]
         """
         static = self.merged().parts[0]
-        shares = part_shares(by, ratios, parts, first)
+        by, shares = chosen_shares(by, ratios, parts, first, times, cuts)
         made = split_knowledge(static, by, shares, times, valid, test, seed)
         return type(self)(self.name, made, self.names)
 
@@ -173,5 +177,5 @@ class KnowledgeStreamBuilder(KnowledgeParts):
         self.name = name
 
     def build(self, names: Mapping[str, str] | None = None) -> KnowledgeStream:
-        """The stream of all parts so far."""
-        return KnowledgeStream(self.name, self.parts, names or {})
+        """The stream of all parts so far; `names` count before those that came with the triples."""
+        return KnowledgeStream(self.name, self.parts, {**self.names, **(names or {})})

@@ -13,7 +13,7 @@ from dicgrl.graph.network.builder import NetworkParts
 from dicgrl.graph.network.part import NetworkPart
 from dicgrl.graph.network.split import split_network
 from dicgrl.graph.network.statistics import describe_parts
-from dicgrl.graph.split import part_shares
+from dicgrl.graph.periods import chosen_shares
 from dicgrl.graph.stream import Counts, Stream
 from dicgrl.graph.vocabulary import Vocabulary
 
@@ -79,6 +79,7 @@ class NetworkStream(Stream[NetworkPart]):
         parts: int | None = None,
         first: float | None = None,
         times: npt.ArrayLike | None = None,
+        cuts: Sequence[object] | None = None,
         valid: float = 0.0,
         test: float = 0.0,
         seed: int = 0,
@@ -90,6 +91,7 @@ class NetworkStream(Stream[NetworkPart]):
         Args:
             by: `arrival`: nodes are divided at random. `nightly`: likewise, a large first part and
                 many small ones. `time`: nodes are ordered by `times`; equal times stay together.
+                `day`, `week`, `month`, `year`: a part for each of them that has nodes.
                 `order`: nodes arrive in the order of their ids. `class`: every part brings the
                 nodes of some classes, in their order; those of no class come first.
             ratios: Share of the nodes (or classes) of each part; they sum to 1.
@@ -97,13 +99,14 @@ class NetworkStream(Stream[NetworkPart]):
                 `first`; five by default, `nightly` 41.
             first: Share of the first part, the others being equal. By default 0.8 without `parts`,
                 and `nightly` 0.75.
-            times: For `time`, one value per node.
+            times: For `time` and periods, one value per node.
+            cuts: For `time`: every part but the first begins at one of these, instead of ratios.
             valid: Share of each part's training nodes to hold out for validation.
             test: Share of each part's training nodes to hold out for testing.
             seed: Seed of every random choice.
         """
         static = self.merged().parts[0]
-        shares = part_shares(by, ratios, parts, first)
+        by, shares = chosen_shares(by, ratios, parts, first, times, cuts)
         made = split_network(static, by, shares, times, valid, test, seed)
         return type(self)(self.name, made, self.names)
 

@@ -1,0 +1,112 @@
+"""Versions of a run: log, diff, tag, restore; verify, compact, backup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dicgrl.cli.console import complain, show, show_json
+from dicgrl.cli.options import At, Json, Keep, Message, RunFolder, Wait
+from dicgrl.errors import UserError
+from dicgrl.report.terminal import counted
+
+if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
+    from dicgrl.store.run_folder import RunFolder as Folder
+
+
+def log(folder: RunFolder, as_json: Json = False) -> None:
+    """What became of a run: its versions, the newest last."""
+    from dicgrl.report.versions_table import log_table
+
+    found = _folder(folder).log()
+    if as_json:
+        show_json(found)
+    else:
+        show(log_table(str(folder), found))
+
+
+def diff(
+    folder: RunFolder,
+    before: Annotated[str, typer.Argument(metavar="A", help="A version or tag.")],
+    after: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    k: Annotated[int, typer.Option("-k", min=0, help="How many facts and rows to show.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """What changed between two versions: facts, labels, and which vectors moved how far."""
+    from dicgrl.jobs.versions import difference
+    from dicgrl.report.versions_table import diff_tables
+
+    found = difference(folder, before, after, k=k)
+    if as_json:
+        show_json(found)
+        return
+    for table in diff_tables(found):
+        show(table)
+
+
+def tag(
+    folder: RunFolder,
+    name: Annotated[str, typer.Argument(help="The tag.")],
+    at: At = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Take the tag away.")] = False,
+    wait: Wait = 0.0,
+) -> None:
+    """Name a version, so that its model stays whatever the run keeps."""
+    if delete and at is not None:
+        raise UserError("--delete takes a tag away, wherever it is; leave out --at")
+    run = _folder(folder)
+    number = run.untag(name, wait) if delete else run.tag(name, at, wait)
+    show(f"{folder}: version {number} is {'no longer ' if delete else ''}{name}")
+
+
+def restore(
+    folder: RunFolder,
+    version: Annotated[str, typer.Argument(help="A version or tag.")],
+    message: Message = "",
+    wait: Wait = 0.0,
+) -> None:
+    """Make a new version of an earlier one; those in between stay where they are."""
+    number = _folder(folder).restore(version, message, wait)
+    show(f"{folder}: version {number} is what {version} was")
+
+
+def verify(folder: RunFolder, as_json: Json = False) -> None:
+    """Check every checksum, id, count and link; exit code 1 where something is damaged."""
+    from dicgrl.jobs.versions import verified
+
+    found = verified(folder)
+    if as_json:
+        show_json(found.as_dict())
+    else:
+        state = "clean" if found.clean else "damaged"
+        there = ", ".join(map(str, found.restorable)) or "none"
+        show(f"{folder}: {state}; {counted(found.versions, 'version')}, with a model: {there}")
+        for line in found.damage:
+            complain(line)
+    if not found.clean:
+        raise typer.Exit(1)
+
+
+def compact(folder: RunFolder, keep: Keep = None, wait: Wait = 0.0) -> None:
+    """Write the newest model as one file, and forget models that need not stay."""
+    run = _folder(folder)
+    before = run.overview()["bytes"]
+    run.compact(keep, wait)
+    show(f"{folder}: {before / 1e6:,.1f} MB, now {run.overview()['bytes'] / 1e6:,.1f} MB")
+
+
+def backup(
+    folder: RunFolder,
+    to: Annotated[Path, typer.Argument(metavar="DEST", help="A new folder.")],
+) -> None:
+    """Copy a run as it is at one moment, while others may write to it."""
+    number = _folder(folder).backup(to)
+    show(f"{to}: version {number} and those before")
+
+
+def _folder(path: Path) -> Folder:
+    from dicgrl.store.run_folder import RunFolder as Folder
+
+    return Folder(path)

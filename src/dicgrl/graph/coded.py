@@ -1,0 +1,74 @@
+"""A column of labels as codes: each distinct label once, and where it stands.
+
+Formats that store columns give labels this way. Python then looks at distinct labels alone, which
+are few beside the rows of a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+from typing_extensions import override
+
+from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coded(Sequence[str]):
+    """Labels of n rows.
+
+    Attributes:
+        labels: The distinct labels.
+        codes: Position of each row's label among them, int64 [n].
+
+    Example:
+        >>> column = Coded(["horror", "satire"], np.array([1, 0, 1]))
+        >>> list(column), column[-1], len(column)
+        (['satire', 'horror', 'satire'], 'satire', 3)
+    """
+
+    labels: list[str]
+    codes: IntArray
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> Coded: ...
+    @override
+    def __getitem__(self, at: int | slice) -> str | Coded:
+        if isinstance(at, slice):
+            return Coded(self.labels, self.codes[at])
+        return self.labels[int(self.codes[at])]
+
+    @override
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return map(self.labels.__getitem__, self.codes.tolist())
+
+
+def add_in_order(vocabulary: Vocabulary, *columns: Coded) -> list[IntArray]:
+    """Ids of the labels of columns of the same length; unseen ones arrive row by row.
+
+    Example:
+        >>> heads = Coded(["a", "b"], np.array([1, 0]))
+        >>> tails = Coded(["b", "c"], np.array([1, 0]))
+        >>> films = Vocabulary()
+        >>> [ids.tolist() for ids in add_in_order(films, heads, tails)], list(films)
+        ([[0, 2], [1, 0]], ['b', 'c', 'a'])
+    """
+    local = Vocabulary()  # a label may stand in several columns
+    codes = [local.add(column.labels)[column.codes] for column in columns]
+    every = np.stack(codes, axis=1).ravel() if codes else np.empty(0, np.int64)
+    first = np.full(len(local), len(every))
+    first[every[::-1]] = np.arange(len(every))[::-1]  # the last assignment counts: the first place
+    order = np.argsort(first, kind="stable")[: int((first < len(every)).sum())]
+    ids = np.full(len(local), -1, dtype=np.int64)
+    ids[order] = vocabulary.add(local.labels(order))
+    return [ids[column] for column in codes]

@@ -1,0 +1,249 @@
+"""Versions of a run side by side: what changed, which rows to upsert, whether all is whole."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dicgrl.ask.export import write_changed
+from dicgrl.errors import UserError
+from dicgrl.graph import SPLITS, KnowledgeGraph, NetworkGraph
+from dicgrl.graph.arrays import IntArray
+from dicgrl.learner import Learner
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.tensors import changed_rows
+from dicgrl.store.verify import Findings
+
+
+class FactRows(NamedTuple):
+    """Facts of a graph.
+
+    Attributes:
+        rows: Their ids, [n, fields].
+        fields: The vocabulary of each field.
+    """
+
+    rows: IntArray
+    fields: tuple[str, ...]
+
+
+class Pair(NamedTuple):
+    """Two versions of a run.
+
+    Attributes:
+        before: The one.
+        after: The other.
+        same_line: Whether one of them became the other: then an id means the same in both.
+    """
+
+    before: Learner
+    after: Learner
+    same_line: bool
+
+    @classmethod
+    def loaded(cls, folder: Path, before: int | str, after: int | str | None) -> Pair:
+        """Both versions of a run."""
+        run = RunFolder(folder)
+        one, other = ([v.number for v in run.line(at)] for at in (before, after))
+        shorter = min(len(one), len(other))
+        learners = [Learner.load(folder, at=at, device="cpu") for at in (before, after)]
+        return cls(learners[0], learners[1], one[:shorter] == other[:shorter])
+
+    def earlier(self, name: str, ids: IntArray) -> IntArray:
+        """Ids of the first version in terms of the second; below 0 where they are not known there.
+
+        Different ones stay different.
+        """
+        mine, theirs = (learner.trainer.graph.vocabularies()[name] for learner in self[:2])
+        if self.same_line:
+            return np.where(ids < len(theirs), ids, -1 - ids)
+        found = theirs.found(mine, ids)
+        return np.where(found < 0, -1 - ids, found)
+
+
+def difference(folder: Path, before: int | str, after: int | str, *, k: int = 10) -> dict[str, Any]:
+    """What changed between two versions, ready for JSON.
+
+    Args:
+        folder: The run.
+        before: A version, or a tag.
+        after: Another one.
+        k: How many facts, and rows that moved farthest, to name.
+
+    Raises:
+        UserError: There is no such version, or its model was not kept.
+    """
+    pair = Pair.loaded(folder, before, after)
+    return {
+        "from": pair.before.version,
+        "to": pair.after.version,
+        "facts": _fact_difference(pair, k),
+        "labels": {
+            name: _label_difference(pair, name) for name in pair.after.task.part_type.vocabularies
+        },
+        "vectors": _vector_difference(pair, k),
+    }
+
+
+def export_since(
+    folder: Path, to: Path, since: int | str, at: int | str | None = None
+) -> list[str]:
+    """Write the rows that changed since a version, for whoever keeps them elsewhere.
+
+    Args:
+        folder: The run.
+        to: Where to; there must be nothing yet.
+        since: The version, or tag, that is there already.
+        at: The version to have; the newest unless given.
+
+    Returns:
+        Names of the files.
+
+    Raises:
+        UserError: There is no such version, or the target is there already.
+    """
+    pair = Pair.loaded(folder, since, at)
+    arrays, labels = pair.after.ask.arrays()
+    rows = {name: _changed(pair, name) for name in labels}
+    values = {name: arrays[name][ids] for name, ids in rows.items()}
+    before, _ = pair.before.ask.arrays()
+    for name in arrays.keys() - labels.keys():  # they have no rows of their own
+        if name not in before or not torch.equal(before[name], arrays[name]):
+            values[name] = arrays[name]
+    gone = {name: _gone(pair, name) for name in labels}
+    return write_changed(values, rows, labels, gone, pair.after.names, to)
+
+
+def verified(folder: Path) -> Findings:
+    """Check a run: what its store says, and that its newest version can be loaded.
+
+    Raises:
+        DataError: There is no run.
+    """
+    run = RunFolder(folder)
+    found = run.verify()
+    if found.clean and found.versions:
+        found.tried("loading", lambda: Learner.load(folder, device="cpu"))
+    return found
+
+
+@singledispatch
+def _facts(graph: Any) -> list[FactRows]:
+    """The facts of a graph, of each kind that it has."""
+    raise UserError(f"there is no difference of a {type(graph).__name__}")
+
+
+@_facts.register
+def _(graph: KnowledgeGraph) -> list[FactRows]:
+    rows = np.concatenate([graph.rows(split) for split in SPLITS])
+    return [FactRows(rows, ("entities", "relations", "entities"))]
+
+
+@_facts.register
+def _(graph: NetworkGraph) -> list[FactRows]:
+    labelled = np.flatnonzero(graph.labels >= 0)
+    classes = np.stack([labelled, graph.labels[labelled]], axis=1)
+    return [FactRows(graph.edges, ("nodes", "nodes")), FactRows(classes, ("nodes", "classes"))]
+
+
+def _fact_difference(pair: Pair, k: int) -> dict[str, Any]:
+    told: dict[str, Any] = {side: {"count": 0, "some": []} for side in ("added", "removed")}
+    graphs = [learner.trainer.graph for learner in pair[:2]]
+    for mine, theirs in zip(*map(_facts, graphs), strict=True):
+        earlier = np.stack(
+            [pair.earlier(name, mine.rows[:, i]) for i, name in enumerate(mine.fields)], axis=1
+        )
+        removed, added = _apart(earlier, theirs.rows)
+        for side, facts, rows, graph in (
+            ("removed", mine, removed, graphs[0]),
+            ("added", theirs, added, graphs[1]),
+        ):
+            told[side]["count"] += len(rows)
+            some = facts.rows[rows[: k - len(told[side]["some"])]]
+            words = [
+                graph.vocabularies()[name].labels(some[:, i]) for i, name in enumerate(facts.fields)
+            ]
+            told[side]["some"] += [list(fact) for fact in zip(*words, strict=True)]
+    return told
+
+
+def _apart(one: IntArray, other: IntArray) -> tuple[IntArray, IntArray]:
+    """Positions of rows that only one of two arrays has, each row once."""
+    every, which = np.unique(np.concatenate([one, other]), axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    first, second = which[: len(one)], which[len(one) :]
+    known = np.zeros((2, len(every)), dtype=np.bool_)
+    known[0, first], known[1, second] = True, True
+    alone = []
+    for rows, there in ((first, known[1]), (second, known[0])):
+        _, once = np.unique(rows, return_index=True)
+        alone.append(np.sort(once[~there[rows[once]]]))
+    return alone[0], alone[1]
+
+
+def _label_difference(pair: Pair, name: str) -> dict[str, int]:
+    mine, theirs = (learner.trainer.graph.vocabularies()[name] for learner in pair[:2])
+    before, after = list(mine), list(theirs)
+    told = {
+        "added": len(set(after) - set(before)),
+        "removed": len(set(before) - set(after)),
+        "renamed": 0,
+    }
+    if pair.same_line:
+        told["renamed"] = sum(a != b for a, b in zip(before, after, strict=False))
+    return told
+
+
+def _vector_difference(pair: Pair, k: int) -> dict[str, Any]:
+    (mine, _), (theirs, labels) = (learner.ask.arrays() for learner in pair[:2])
+    told = {}
+    for name, vocabulary in labels.items():
+        ids, at = _in_both(pair, name, len(mine[name]))
+        before, after = mine[name][ids].flatten(1), theirs[name][at].flatten(1)
+        changed = changed_rows(before, after)
+        distance = (after[changed].double() - before[changed].double()).norm(dim=1)
+        far = distance.topk(min(k, len(distance)))
+        movers = vocabulary.labels(at[changed[far.indices]].numpy())
+        told[name] = {
+            "rows": len(theirs[name]),
+            "changed": len(changed),
+            "new": len(theirs[name]) - len(at),
+            "total": float(distance.sum()),
+            "movers": [
+                {"label": label, "name": pair.after.names.of(label), "distance": moved}
+                for label, moved in zip(movers, far.values.tolist(), strict=True)
+            ],
+        }
+    return told
+
+
+def _in_both(pair: Pair, name: str, rows: int) -> tuple[Tensor, Tensor]:
+    """Rows of what both versions know, in ids of either."""
+    ids = np.arange(rows)
+    at = pair.earlier(name, ids)
+    return torch.from_numpy(ids[at >= 0]), torch.from_numpy(at[at >= 0])
+
+
+def _changed(pair: Pair, name: str) -> Tensor:
+    """Rows that are other than before, or new, in ids of the later version, rising."""
+    (mine, _), (theirs, _) = (learner.ask.arrays() for learner in pair[:2])
+    ids, at = _in_both(pair, name, len(mine[name]))
+    same = torch.zeros(len(theirs[name]), dtype=torch.bool)
+    same[at] = True
+    same[at[changed_rows(mine[name][ids].flatten(1), theirs[name][at].flatten(1))]] = False
+    if pair.same_line:  # what was renamed has another key elsewhere
+        before, after = (list(one.trainer.graph.vocabularies()[name]) for one in pair[:2])
+        renamed = [i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b]
+        same[renamed] = False
+    return (~same).nonzero()[:, 0]
+
+
+def _gone(pair: Pair, name: str) -> list[str]:
+    """Labels that are not known any more."""
+    mine, theirs = (learner.trainer.graph.vocabularies()[name] for learner in pair[:2])
+    return [label for label in mine if label not in theirs]

@@ -1,0 +1,90 @@
+"""Formats of files of triples, by their endings; what reads triples reads all of them.
+
+A format gives the rows of a file in blocks, so that memory does not follow its size. To add one,
+subclass `Format` with its endings; libraries that it needs are imported when it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
+
+from dicgrl.errors import UserError, unknown_name
+from dicgrl.readers.sources import SourceFile
+from dicgrl.readers.text import Rows
+
+Triple = tuple[str, str, str]
+
+
+class Format(ABC):
+    """One way in which triples are written to a file.
+
+    Attributes:
+        endings: Endings of such files; the first is the format's name as well.
+    """
+
+    registry: ClassVar[dict[str, Format]] = {}
+    endings: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for ending in cls.endings:
+            Format.registry[ending] = cls()
+
+    @abstractmethod
+    def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:
+        """Head, relation, tail and, of four, the time, in blocks of rows.
+
+        Args:
+            file: The file; `file.reading` is what the user says of it.
+            width: 3, or 4 with the time.
+            exact: Whether labels count as they are written, and a text has no header.
+
+        Raises:
+            DataError: The file is not of this format; the message says where.
+        """
+
+    def write(self, path: Path, triples: Iterable[Sequence[Triple]]) -> None:
+        """Write triples, given in blocks, so that `rows` gives them back in their order."""
+        del triples
+        raise UserError(f"{path}: this format is read, but not written")
+
+
+def format_of(file: SourceFile) -> Format:
+    """The format of a file: what the user says, else what its ending says, else text.
+
+    Raises:
+        UserError: There is no such format.
+    """
+    if file.reading.format:
+        return format_named(file.reading.format)
+    return Format.registry.get(file.ending, Format.registry[".tsv"])
+
+
+def format_named(name: str) -> Format:
+    """The format of that name, such as csv.
+
+    Raises:
+        UserError: There is none.
+    """
+    ending = f".{name.lower().removeprefix('.')}"
+    if ending not in Format.registry:
+        raise unknown_name("format", name, [known.removeprefix(".") for known in Format.registry])
+    return Format.registry[ending]
+
+
+def needed(module: str, extra: str, what: str) -> ModuleType:
+    """A library that only some formats need.
+
+    Raises:
+        UserError: It is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise UserError(f"{what} needs {package}: pip install 'dicgrl[{extra}]'") from error

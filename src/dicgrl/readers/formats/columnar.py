@@ -1,0 +1,183 @@
+"""Columnar files: Parquet, and Arrow's own files (Feather); read by batches, coded by column.
+
+pyarrow is optional: `pip install 'dicgrl[arrow]'`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from dicgrl.errors import DataError, UserError, shown
+from dicgrl.graph.coded import Coded
+from dicgrl.graph.labels import check_labels
+from dicgrl.readers.formats import Format, Triple, needed
+from dicgrl.readers.reading import Reading, find_columns
+from dicgrl.readers.sources import DiskFolder, SourceFile
+from dicgrl.readers.text import Rows
+
+_BATCH = 1 << 20  # rows at a time: the larger, the fewer labels are looked at twice
+_ROLES = ("head", "relation", "tail")
+
+
+class _Columnar(Format):
+    endings: ClassVar[tuple[str, ...]] = ()
+
+    @override
+    def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:
+        with file.open() as stream, _damage(file.label):
+            yield from _coded_rows(file.label, *self._batches(file, stream, width))
+
+    def _batches(
+        self, file: SourceFile, stream: BinaryIO, width: int
+    ) -> tuple[list[str], Iterable[Any]]:
+        """Names of the columns that are read, and the batches."""
+        raise NotImplementedError
+
+
+class Parquet(_Columnar):
+    """Parquet: only the columns that are needed are read."""
+
+    endings: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
+
+    @override
+    def _batches(
+        self, file: SourceFile, stream: BinaryIO, width: int
+    ) -> tuple[list[str], Iterable[Any]]:
+        parquet = needed("pyarrow.parquet", "arrow", "Parquet")
+        table = parquet.ParquetFile(stream)
+        names = _names(file.label, table.schema_arrow.names, file.reading, width)
+        return names, table.iter_batches(_BATCH, columns=names)
+
+    @override
+    def write(self, path: Path, triples: Iterable[Sequence[Triple]]) -> None:
+        parquet = needed("pyarrow.parquet", "arrow", "Parquet")
+        with parquet.ParquetWriter(path, _schema()) as writer:
+            for block in triples:
+                writer.write_batch(_as_batch(block))
+
+
+class Arrow(_Columnar):
+    """Arrow's files and streams; Feather is such a file."""
+
+    endings: ClassVar[tuple[str, ...]] = (".arrow", ".feather", ".ipc")
+
+    @override
+    def _batches(
+        self, file: SourceFile, stream: BinaryIO, width: int
+    ) -> tuple[list[str], Iterable[Any]]:
+        ipc = needed("pyarrow", "arrow", "Arrow").ipc
+        magic = stream.read(6)
+        stream.seek(0)
+        if magic[:4] == b"FEA1":
+            raise DataError(file.label, "Feather of version 1; write it as version 2 (Arrow)")
+        if magic == b"ARROW1":
+            table = ipc.open_file(stream)
+            batches: Iterable[Any] = map(table.get_batch, range(table.num_record_batches))
+        else:
+            table = batches = ipc.open_stream(stream)
+        return _names(file.label, table.schema.names, file.reading, width), batches
+
+    @override
+    def write(self, path: Path, triples: Iterable[Sequence[Triple]]) -> None:
+        ipc = needed("pyarrow", "arrow", "Arrow").ipc
+        with ipc.new_file(str(path), _schema()) as writer:
+            for block in triples:
+                writer.write_batch(_as_batch(block))
+
+
+def coded(label: str, column: Any, name: str, first: int) -> Coded:
+    """A column of a batch as labels; whole numbers count as what they are written as.
+
+    Args:
+        label: How messages call the file.
+        column: The column.
+        name: What it is called.
+        first: The number of its first row.
+
+    Raises:
+        DataError: It holds something else, or a row holds nothing.
+    """
+    arrow = needed("pyarrow", "arrow", "Arrow")
+    types, compute = arrow.types, needed("pyarrow.compute", "arrow", "Arrow")
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    if not text and not types.is_integer(kind) and not types.is_temporal(kind):
+        raise DataError(
+            label, f"column {shown(name)} has the type {kind}; expected text or whole numbers"
+        )
+    if column.null_count:
+        row = first + int(compute.index(compute.is_null(column), True).as_py())
+        raise DataError(label, f"column {shown(name)} is empty", row)
+    if not types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    labels = column.dictionary.cast(arrow.string()).to_pylist()
+    codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    wrong = [i for i, each in enumerate(labels) if not each]  # None: a value of the dictionary
+    if wrong and np.isin(codes, wrong).any():
+        row = first + int(np.isin(codes, wrong).argmax())
+        raise DataError(label, f"column {shown(name)} is empty", row)
+    labels = [each or "" for each in labels]
+    try:
+        check_labels(labels)
+    except UserError as error:
+        raise DataError(label, f"column {shown(name)}: {error}") from None
+    return Coded(labels, codes)
+
+
+def partitioned_rows(folder: DiskFolder) -> Iterator[Rows]:
+    """Triples of all Parquet files below a folder, in the order of their names.
+
+    Raises:
+        DataError: A file is damaged, or lacks a column.
+    """
+    dataset = needed("pyarrow.dataset", "arrow", "Parquet")
+    with _damage(folder.label):
+        tree = dataset.dataset(folder.path, format="parquet", partitioning="hive")
+        names = _names(folder.label, tree.schema.names, folder.reading, 3)
+        batches = tree.to_batches(columns=names, batch_size=_BATCH)
+        yield from _coded_rows(folder.label, names, batches)
+
+
+def _coded_rows(label: str, names: list[str], batches: Iterable[Any]) -> Iterator[Rows]:
+    first = 1
+    for batch in batches:
+        batch.validate(full=True)  # else a damaged file may point anywhere
+        if batch.num_rows:
+            yield Rows(first, [coded(label, batch.column(name), name, first) for name in names])
+        first += batch.num_rows
+    if first == 1:
+        raise DataError(label, "the file holds no rows")
+
+
+def _names(label: str, names: list[str], reading: Reading, width: int) -> list[str]:
+    if len(set(names)) < len(names):
+        raise DataError(label, "two columns have one name")
+    return [names[at] for at in find_columns(label, names, reading, width)]
+
+
+@contextmanager
+def _damage(label: str) -> Iterator[None]:
+    arrow = needed("pyarrow", "arrow", "this file")
+    try:
+        yield
+    except (arrow.ArrowException, OSError, EOFError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(label, f"damaged, or not of this format ({said})") from error
+
+
+def _schema() -> Any:
+    arrow = needed("pyarrow", "arrow", "this format")
+    return arrow.schema([(role, arrow.string()) for role in _ROLES])
+
+
+def _as_batch(block: Sequence[Triple]) -> Any:
+    arrow = needed("pyarrow", "arrow", "this format")
+    columns = [list(column) for column in zip(*block, strict=True)] or [[], [], []]
+    arrays = [arrow.array(column, arrow.string()) for column in columns]
+    return arrow.record_batch(arrays, schema=_schema())

@@ -1,0 +1,153 @@
+"""Text in columns: TAB, comma or another sign between the fields, with or without a header."""
+
+from __future__ import annotations
+
+import csv
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from typing_extensions import override
+
+from dicgrl.errors import DataError, DataWarning, shown
+from dicgrl.graph.labels import header_words, named_columns
+from dicgrl.readers.formats import Format, Triple
+from dicgrl.readers.reading import ROLES, Reading, find_columns
+from dicgrl.readers.sources import SourceFile
+from dicgrl.readers.text import Rows, first_fields, read_rows
+from dicgrl.readers.times import TIME_WORDS, is_time
+
+_TIME_HINT = "; `dicgrl datasets split FILE --by time` reads a fourth column, of times"
+#: Words that name a column and hardly anything else.
+_SURE = re.compile(r"(?:head|relation|tail|subject|predicate|object)(?:_.*)?")
+_SIGNS = ";,|"  # that may separate fields where no TAB does
+
+
+class Delimited(Format):
+    """Tables of text. A first line that names the columns is a header, and others may be there."""
+
+    endings: ClassVar = (".tsv", ".txt", ".csv")
+
+    @override
+    def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:
+        chosen = None if exact else _chosen(file, width)
+        total, positions, skip = chosen or (width, list(range(width)), 0)
+        hint = _other_columns if width == 3 else None
+        empty = True
+        for block in read_rows(file, total, hint, not exact, file.reading.sep, positions):
+            first, columns = block.first_line, [block.columns[at] for at in positions]
+            if skip and first == 1:
+                first, columns = 2, [column[1:] for column in columns]
+            if len(columns[0]):
+                empty = False
+                yield Rows(first, columns)
+        if empty:
+            raise DataError(file.label, "the file holds a header and no triples")
+
+    @override
+    def write(self, path: Path, triples: Iterable[Sequence[Triple]]) -> None:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            if path.suffix == ".csv":
+                writer = csv.writer(file, lineterminator="\n")
+                for block in triples:
+                    writer.writerows(block)
+            else:
+                for block in triples:
+                    file.writelines(f"{h}\t{r}\t{t}\n" for h, r, t in block)
+
+
+def _chosen(file: SourceFile, width: int) -> tuple[int, list[int], int] | None:
+    """How many columns there are, which are read, and whether the first line is a header.
+
+    None where the first line says nothing: then there are as many columns as are read.
+    """
+    fields = first_fields(file, file.reading.sep)
+    if not fields:
+        return None
+    if file.reading.named:
+        return _as_asked(file, fields, file.reading, width)
+    order = _header(fields, width)
+    if order is not None:
+        return len(fields), order, 1
+    if len(fields) == 1 and (sign := _separates(fields[0], width)):
+        raise DataError(
+            file.label, f"the fields seem to be separated by {sign!r}: say --sep '{sign}'", 1
+        )
+    return None
+
+
+def _as_asked(
+    file: SourceFile, fields: list[str], reading: Reading, width: int
+) -> tuple[int, list[int], int]:
+    """The same where the user names the columns."""
+    known = {field.lower() for field in fields}
+    numbers = all(name.isdecimal() for name in reading.named)
+    named = all(name.lower() in known for name in reading.named)
+    if reading.says_roles and not named:
+        if missing := [role for role in ROLES[:width] if role not in reading.named]:
+            raise DataError(file.label, f"--columns does not say which is the {missing[0]}")
+        if len(fields) < len(reading.named):
+            raise DataError(
+                file.label, f"expected {len(reading.named)} fields, found {len(fields)}", 1
+            )
+        return len(fields), [reading.named.index(role) for role in ROLES[:width]], 0
+    header = not numbers or named_columns(fields) is not None
+    return len(fields), find_columns(file.label, fields, reading, width), int(header)
+
+
+def _header(fields: list[str], width: int) -> list[int] | None:
+    """Where head, relation, tail and, of four, the time stand; None if the line is no header."""
+    order = named_columns(fields)
+    if order is None or width == 3:
+        return order
+    rest = [i for i in range(len(fields)) if i not in order]
+    times = [i for i in rest if fields[i].strip().lower() in TIME_WORDS]
+    if len(times) == 1:
+        return [*order, times[0]]
+    # The last one may have any name but a time: such a line is a fact.
+    if rest == [3] and not is_time(fields[3]):
+        return [*order, 3]
+    return None
+
+
+def _separates(line: str, width: int) -> str:
+    """The sign that separates fields of a line in which no TAB does; empty if there is none."""
+    return next((sign for sign in _SIGNS if line.count(sign) == width - 1), "")
+
+
+def refuse_header(file: SourceFile, columns: Sequence[Sequence[str]]) -> None:
+    """Refuse a first line that would be learned as a fact, but is a header in other words.
+
+    A word such as `type` may well be a relation: it counts for little, and for nothing where it
+    stands in other lines as well.
+    """
+    if len(columns[0]) == 1:
+        return
+    fields = [column[0] for column in columns]
+    words = [fields[i] for i in header_words(fields) if list(columns[i]).count(fields[i]) == 1]
+    if max(map(len, words), default=0) < 2:  # a letter may be anything
+        return
+    line = shown(" ".join(fields))
+    if len(words) > 1 or _SURE.fullmatch(words[0].strip().lower()):
+        raise DataError(
+            file.label,
+            f"{line} looks like a header; say which columns hold head, relation and tail, as in "
+            f"--columns {','.join(fields)}, or --columns 1,2,3 where it is a fact",
+            1,
+        )
+    said = f"{line} is taken for a fact; if it is a header, name the columns head, relation, tail"
+    warnings.warn(DataWarning(file.label, said, 1), stacklevel=2)
+
+
+def _other_columns(fields: list[str]) -> str:
+    """What to do about a first line that has more than head, relation and tail."""
+    if len(fields) == 4 and _names_time(fields[3]):
+        return _TIME_HINT
+    return "; say which of them hold head, relation and tail, as in --columns 1,2,3"
+
+
+def _names_time(field: str) -> bool:
+    """Whether a field is a time, or what a column of times is called."""
+    return field.strip().lower() in TIME_WORDS or is_time(field.strip())

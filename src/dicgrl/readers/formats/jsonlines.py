@@ -1,0 +1,97 @@
+"""JSON lines: an object, or a list of three, in each line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from dicgrl.errors import DataError, UserError, shown
+from dicgrl.graph.labels import as_label, check_labels
+from dicgrl.readers.formats import Format, Triple
+from dicgrl.readers.reading import find_columns
+from dicgrl.readers.sources import SourceFile
+from dicgrl.readers.text import Rows, text_blocks
+
+
+class JsonLines(Format):
+    """Keys of objects are the names of columns; those of the first line count for all lines."""
+
+    endings: ClassVar = (".jsonl", ".ndjson")
+
+    @override
+    def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:
+        keys: Sequence[Any] | None = None
+        for first, text in text_blocks(file):
+            lines = text.split("\n")
+            found = _parsed(file, lines, first)
+            if keys is None:
+                keys = _keys(file, found[0], width)
+            yield Rows(first, _columns(file, found, keys, first))
+        if keys is None:
+            raise DataError(file.label, "the file is empty")
+
+    @override
+    def write(self, path: Path, triples: Iterable[Sequence[Triple]]) -> None:
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            for block in triples:
+                file.writelines(
+                    json.dumps({"head": h, "relation": r, "tail": t}, ensure_ascii=False) + "\n"
+                    for h, r, t in block
+                )
+
+
+def _parsed(file: SourceFile, lines: list[str], first: int) -> list[Any]:
+    """The values of lines; those of a block are parsed at once, unless one is wrong."""
+    try:
+        found = json.loads(f"[{','.join(lines)}]")
+        if len(found) == len(lines):
+            return list(found)
+    except (ValueError, RecursionError):
+        pass
+    for number, line in enumerate(lines, start=first):
+        try:
+            json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(file.label, f"not JSON: {shown(line)} ({error})", number) from None
+    raise DataError(file.label, "expected one JSON value in each line", first)
+
+
+def _keys(file: SourceFile, value: Any, width: int) -> Sequence[Any]:
+    """What head, relation, tail and time are found by, given the first line."""
+    if isinstance(value, dict):
+        names = list(value)
+        return [names[at] for at in find_columns(file.label, names, file.reading, width)]
+    if isinstance(value, list) and len(value) >= width and not file.reading.named:
+        return range(width)
+    raise DataError(
+        file.label,
+        f"expected an object with head, relation and tail, or a list of {width}, found "
+        + shown(str(value)),
+        1,
+    )
+
+
+def _columns(
+    file: SourceFile, found: list[Any], keys: Sequence[Any], first: int
+) -> list[Sequence[str]]:
+    columns: list[list[str]] = [[] for _ in keys]
+    objects = not isinstance(keys, range)
+    for number, value in enumerate(found, start=first):
+        try:
+            if isinstance(value, dict) is not objects or (not objects and len(value) != len(keys)):
+                raise UserError(f"not like the first line: {shown(str(value))}")
+            labels = [as_label(value[key]) for key in keys]
+            if "" in labels:
+                raise UserError(f"an empty label: {shown(str(value))}")
+            check_labels(labels)
+        except KeyError as key:
+            raise DataError(file.label, f"there is no {key}: {shown(str(value))}", number) from None
+        except (TypeError, UserError) as error:
+            raise DataError(file.label, str(error), number) from None
+        for column, label in zip(columns, labels, strict=True):
+            column.append(label)
+    return list(columns)

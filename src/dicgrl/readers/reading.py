@@ -1,0 +1,135 @@
+"""How files of facts are to be read, where they do not say it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dicgrl.errors import DataError, UserError, shown, unknown_name
+from dicgrl.graph.labels import named_columns
+from dicgrl.readers.times import TIME_WORDS
+
+ROLES = ("head", "relation", "tail", "time", "weight")
+LITERALS = ("drop", "keep")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    r"""What a user says of files of facts.
+
+    Attributes:
+        columns: Names or numbers (from 1) of the columns that hold head, relation and tail, and
+            then, where there are any, time and weight; a list, or text with commas. The words
+            head, relation, tail, time and weight themselves say, of a table without a header, what
+            its columns are, in their order. Unless given, a header tells.
+        sep: What separates the fields of text files; a TAB, and in `.csv` files a comma, unless
+            given.
+        format: What the files are, such as csv or nt, whatever their endings say.
+        query: The SQL or SPARQL query whose answers are the facts, for databases.
+        time_format: How times are written, as in %d.%m.%Y, where they are neither numbers nor ISO
+            dates.
+        literals: What becomes of literals in RDF: left out (drop), or entities like any other
+            (keep).
+
+    Example:
+        >>> Reading(columns="person,verb,thing").columns
+        ('person', 'verb', 'thing')
+        >>> Reading(sep=r"\t").sep
+        '\t'
+    """
+
+    columns: str | Sequence[str | int] = ()
+    sep: str = ""
+    format: str = ""
+    query: str = ""
+    literals: str = "drop"
+    time_format: str = ""
+
+    def __post_init__(self) -> None:
+        """Bring what is written in several ways into one form, and refuse what cannot be meant."""
+        given = self.columns.split(",") if isinstance(self.columns, str) else self.columns
+        columns = tuple(str(name).strip() for name in given) if self.columns else ()
+        if columns and not 3 <= len(columns) <= len(ROLES):
+            raise UserError(
+                f"columns {','.join(columns)}: expected those of head, relation and tail, and then "
+                "of time and weight where there are any"
+            )
+        if "" in columns or len(set(columns)) < len(columns):
+            raise UserError(f"columns {','.join(columns)}: each is to be named, and once")
+        object.__setattr__(self, "columns", columns)
+        sep = {r"\t": "\t", "tab": "\t", "space": " "}.get(self.sep.lower(), self.sep)
+        if len(sep) > 1 or sep in ('"', "\n", "\r"):
+            raise UserError(f"sep {shown(self.sep)}: expected one character, such as ; or \\t")
+        object.__setattr__(self, "sep", sep)
+        object.__setattr__(self, "format", self.format.lower().removeprefix("."))
+        if self.literals not in LITERALS:
+            raise unknown_name("literals", self.literals, LITERALS)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The columns, as they are kept."""
+        assert isinstance(self.columns, tuple)
+        return self.columns
+
+    @property
+    def says_roles(self) -> bool:
+        """Whether the columns are words for what they hold, rather than names of a header."""
+        return bool(self.named) and set(self.named) <= set(ROLES)
+
+
+class Columns(NamedTuple):
+    """Where the columns of facts stand in a table.
+
+    Attributes:
+        positions: Of head, relation, tail and, where it is asked for, time.
+        names: Those of the header; empty where there is none.
+    """
+
+    positions: list[int]
+    names: list[str]
+
+
+def find_columns(label: str, names: Sequence[str], reading: Reading, width: int) -> list[int]:
+    """Where head, relation, tail and, of four, the time stand in a table with a header.
+
+    Other columns may be there, and are not read.
+
+    Args:
+        label: How messages call the table.
+        names: The names of its columns.
+        reading: What the user says.
+        width: 3, or 4 with the time.
+
+    Raises:
+        DataError: A column that was asked for is not there, or the names do not tell which is what.
+    """
+    there = f"the columns are {', '.join(map(shown, names))}"
+    if reading.named:
+        wanted = reading.named[:width]
+        if len(wanted) < width:
+            raise DataError(label, "name the column of times, too, as the fourth of --columns")
+        return [_find(label, names, name, there) for name in wanted]
+    order = named_columns(names)
+    if order is None:
+        raise DataError(
+            label, f"{there}; say which hold head, relation and tail, as in --columns a,b,c"
+        )
+    if width == 3:
+        return order
+    times = [i for i, name in enumerate(names) if name.strip().lower() in TIME_WORDS]
+    times = [i for i in times if i not in order]
+    if len(times) != 1:
+        raise DataError(label, f"{there}; name the one of times, as the fourth of --columns")
+    return [*order, times[0]]
+
+
+def _find(label: str, names: Sequence[str], wanted: str, there: str) -> int:
+    if wanted in names:
+        return list(names).index(wanted)
+    alike = [i for i, name in enumerate(names) if name.strip().lower() == wanted.lower()]
+    if len(alike) == 1:
+        return alike[0]
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
+        return int(wanted) - 1
+    raise DataError(label, f"there is no column {shown(wanted)}; {there}")

@@ -1,0 +1,134 @@
+"""What is done to versions: log, tag, restore, compact."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dicgrl.errors import UserError, shown
+from dicgrl.store.database import as_text, parsed
+from dicgrl.store.records import StoredRun, insert_names, insert_version
+from dicgrl.store.tensors import Delta, write_file
+from dicgrl.store.version import RESTORE, Source, Version, chosen
+from dicgrl.store.writer import now, prune
+
+_TAG = re.compile(r"[\w.+@:/-]{1,100}")
+
+
+def log(source: Source) -> list[dict[str, Any]]:
+    """What became of a run, a version after the other, ready for JSON."""
+    tags = source.tags()
+    models = source.models()
+    return [
+        {
+            "version": version.number,
+            "kind": version.kind,
+            "time": version.time,
+            "message": version.message,
+            "parent": version.parent,
+            "counts": dict(version.counts),
+            "seconds": version.report.get("learn_seconds"),
+            "tags": sorted(name for name, number in tags.items() if number == version.number),
+            "model": version.number in models,
+        }
+        for version in source.versions()
+    ]
+
+
+def tag(run: StoredRun, name: str, at: int | str | None) -> int:
+    """Name a version; its model stays whatever the run keeps. Gives its number.
+
+    Raises:
+        UserError: The name cannot be one or is another version's, or the model was not kept.
+    """
+    tags = run.tags()
+    number = chosen(at, run.versions(), tags)
+    if not _TAG.fullmatch(name) or name.isdecimal():
+        raise UserError(
+            f"{shown(name)}: a tag has letters, digits and any of . + @ : / - _, and is no number"
+        )
+    if tags.get(name, number) != number:
+        raise UserError(f"{shown(name)} is version {tags[name]}; --delete it first")
+    check_kept(run, number)
+    with run.database.transaction():
+        run.database.insert("tags", name=name, version=number)
+    return number
+
+
+def untag(run: StoredRun, name: str, keep: str) -> int:
+    """Take a name away from a version; gives its number.
+
+    Raises:
+        UserError: There is no such tag.
+    """
+    tags = run.tags()
+    if name not in tags:
+        known = f"; tags: {', '.join(sorted(tags))}" if tags else ""
+        raise UserError(f"there is no tag {shown(name)}{known}")
+    with run.database.transaction():
+        run.database.connection.execute("DELETE FROM tags WHERE name = ?", (name,))
+        prune(run, keep)
+    return tags[name]
+
+
+def restore(run: StoredRun, at: int | str, message: str) -> int:
+    """Make a version whose content is that of an earlier one; gives its number. Nothing is lost.
+
+    Raises:
+        UserError: There is no such version, it is the newest, or its model was not kept.
+    """
+    database, versions = run.database, run.versions()
+    number, newest = chosen(at, versions, run.tags()), len(versions)
+    if number == newest:
+        raise UserError(f"version {number} is the newest already")
+    check_kept(run, number)
+    sources = run.models()
+    row = next(database.rows("models", "WHERE version = ?", (number,)))
+    restored = Version(
+        newest + 1,
+        number,
+        RESTORE,
+        time=now(),
+        message=message or f"version {number} again",
+        counts={"restored": number},
+    )
+    with database.transaction():
+        insert_version(database, restored)
+        database.insert(
+            "models",
+            version=restored.number,
+            source=sources[number],
+            configuration=as_text(parsed(row["configuration"])),
+        )
+        insert_names(database, restored.number, run.names(newest), run.names(number))
+        database.set_config({**run.config, "versions": restored.number})
+        prune(StoredRun(database), str(run.config.get("keep", "all")))
+    return restored.number
+
+
+def compact(run: StoredRun, keep: str) -> None:
+    """Write the newest model as one file, forget what need not stay, and give room back."""
+    database, newest = run.database, int(run.config["versions"])
+    files = []
+    if len(run.chain(newest)) > 1:
+        model = run.model(newest)
+        assert model is not None
+        source = run.models()[newest]
+        files.append(write_file(run.folder, Delta(model.tensors, []), source, 0, database.identity))
+    with database.transaction():
+        for file in files:
+            database.insert("files", **file._asdict())
+        prune(run, keep)
+    database.connection.execute("VACUUM")
+    database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def check_kept(run: StoredRun, number: int) -> None:
+    """Refuse a version whose model was not kept.
+
+    Raises:
+        UserError: It was not.
+    """
+    if number not in run.models():
+        keep = run.config.get("keep")
+        raise UserError(f"the model of version {number} was not kept (keep={keep})")

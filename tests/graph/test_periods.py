@@ -1,0 +1,92 @@
+"""Parts that end with a period or at given times."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dicgrl import KnowledgeStream, UserError
+from dicgrl.graph.periods import PERIODS, timed_shares
+from dicgrl.readers.times import parse_times, parse_written
+
+DAYS = st.lists(st.dates(date(1960, 1, 1), date(2030, 1, 1)), min_size=1, max_size=40)
+
+
+def key(day: date, by: str) -> tuple[int, ...]:
+    """The period of a day, found the slow way."""
+    if by == "week":
+        monday = day - timedelta(days=day.weekday())
+        return monday.year, monday.month, monday.day
+    return {"day": (day.year, day.month, day.day), "month": (day.year, day.month),
+            "year": (day.year,)}[by]  # fmt: skip
+
+
+@pytest.mark.parametrize("by", PERIODS)
+@settings(max_examples=40, deadline=None)
+@given(days=DAYS)
+def test_a_part_is_a_period(by: str, days: list[date]) -> None:
+    stream = KnowledgeStream.from_labels("x", [[(f"e{i}", "r", "x") for i in range(len(days))]])
+    parts = stream.split(by, times=np.array(days, "datetime64[D]"))
+    expected: dict[tuple[int, ...], set[str]] = {}
+    for number, day in sorted(enumerate(days), key=lambda pair: pair[1]):
+        expected.setdefault(key(day, by), set()).add(f"e{number}")
+    found = [set(part.entities.labels(part.train[:, 0])) for part in parts]
+    assert found == list(expected.values())
+
+
+@settings(max_examples=40, deadline=None)
+@given(days=DAYS, first=st.floats(0.05, 0.95))
+def test_the_first_part_has_its_share_of_whole_periods(days: list[date], first: float) -> None:
+    times = np.array(days, "datetime64[D]")
+    every = np.cumsum(timed_shares("month", times, None, None))
+    shares = timed_shares("month", times, first, None)
+    assert shares[0] >= first - 1e-9
+    assert np.isclose(shares[0], every[every >= first - 1e-9][0])
+    assert np.allclose(np.cumsum(shares), every[-len(shares) :])
+
+
+def test_cuts_and_years() -> None:
+    times = np.array([1979.5, 1979.0, 1985.0, 1986.0])
+    assert timed_shares("year", times, None, None).tolist() == [0.5, 0.25, 0.25]
+    assert timed_shares("time", times, None, ["1980", 1986]).tolist() == [0.5, 0.25, 0.25]
+    dates = np.array(["2020-01-31", "2020-02-01"], "datetime64[us]")
+    assert timed_shares("time", dates, None, ["2020-02-01"]).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"by": "month", "times": [1.0, 2.0]}, "needs dates; these times are numbers"),
+        ({"by": "month"}, "times are needed"),
+        ({"by": "month", "times": [1.0], "ratios": [1.0]}, "leave out ratios and parts"),
+        ({"by": "order", "cuts": ["1"]}, "cuts are for 'time'"),
+        ({"by": "time", "times": [1.0, 2.0], "cuts": ["soon"]}, "cut 'soon': expected a number"),
+        ({"by": "time", "times": [1.0, 2.0], "cuts": ["0.5"]}, "part 0 would be empty"),
+        ({"by": "time", "times": [1.0, 2.0], "cuts": ["2", "1"]}, "cuts must rise"),
+        ({"by": "year", "times": [1.0, 2.0], "first": 2.0}, "lies between 0 and 1"),
+        ({"by": "order", "ratios": [80, 20]}, "these are per cent: divide them by 100"),
+    ],
+)
+def test_what_cannot_be_meant(asked: dict[str, object], said: str) -> None:
+    stream = KnowledgeStream.from_labels("x", [[("a", "r", "b"), ("b", "r", "c")]])
+    with pytest.raises(UserError, match=said):
+        stream.split(**asked)  # type: ignore[arg-type]
+
+
+def test_ratios_that_nearly_sum_to_one() -> None:
+    stream = KnowledgeStream.from_labels("x", [[(f"e{i}", "r", "x") for i in range(99)]])
+    assert [len(part.train) for part in stream.split("order", [0.33, 0.33, 0.33])] == [33, 33, 33]
+
+
+@settings(max_examples=40, deadline=None)
+@given(days=DAYS)
+def test_times_in_a_form_of_their_own(days: list[date]) -> None:
+    written = [day.strftime("%d.%m.%Y") for day in days]
+    found = parse_written(written, "%d.%m.%Y")
+    assert found is not None
+    assert found.tolist() == parse_times([day.isoformat() for day in days]).tolist()  # type: ignore[union-attr]
+    assert parse_written([*written, "soon"], "%d.%m.%Y") is None
