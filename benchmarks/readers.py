@@ -2,7 +2,7 @@
 
 A process of its own learns and saves 100 versions while this one asks 10,000 questions, refreshing
 before each. Every answer must be exactly that of one version. Prints how long questions and
-refreshes took.
+refreshes took, and how much of that was work of this process: the rest it waited for the processor.
 
     python benchmarks/readers.py [--questions 10000] [--versions 100]
 """
@@ -42,6 +42,19 @@ def asked(learner: Learner) -> list[tuple[str, float]]:
     return [(answer.label, answer.score) for answer in answers]
 
 
+def clocks() -> tuple[float, float]:
+    """The time, and the processor's time of this thread: others may have the processor."""
+    return time.perf_counter(), time.thread_time()
+
+
+def since(
+    before: tuple[float, float], now: tuple[float, float] | None = None
+) -> tuple[float, float]:
+    """Seconds of either that passed."""
+    now = now or clocks()
+    return now[0] - before[0], now[1] - before[1]
+
+
 def main() -> None:
     """Ask, and compare with what each version answers when it is loaded."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -59,16 +72,16 @@ def main() -> None:
         )
         writer.start()
         found: dict[int, list[tuple[str, float]]] = {}
-        looks: list[float] = []
-        refreshes: list[float] = []
-        questions: list[float] = []
+        looks: list[tuple[float, float]] = []
+        refreshes: list[tuple[float, float]] = []
+        questions: list[tuple[float, float]] = []
         while len(questions) < given.questions or writer.is_alive():
-            started = time.perf_counter()
+            started = clocks()
             newer = reader.refresh()
-            refreshed = time.perf_counter()
+            refreshed = clocks()
             answers = asked(reader)
-            questions.append(time.perf_counter() - refreshed)
-            (refreshes if newer else looks).append(refreshed - started)
+            questions.append(since(refreshed))
+            (refreshes if newer else looks).append(since(started, refreshed))
             assert found.setdefault(reader.version, answers) == answers
         writer.join()
         assert writer.exitcode == 0
@@ -77,10 +90,11 @@ def main() -> None:
         newest = Learner.load(folder, device="cpu").version
     print(f"{len(questions):,} questions while {newest - 1} versions came, {len(found)} seen")
     for what, took in (("look", looks), ("refresh", refreshes), ("question", questions)):
-        milliseconds = 1000 * np.array(took)
+        passed, worked = 1000 * np.array(took).T
         print(
-            f"{what:>9}: {len(took):>6,}, median {np.median(milliseconds):.2f} ms, "
-            f"99 % {np.quantile(milliseconds, 0.99):.2f} ms, longest {milliseconds.max():.2f} ms"
+            f"{what:>9}: {len(took):>6,}, median {np.median(passed):.2f} ms, 99 % "
+            f"{np.quantile(passed, 0.99):.2f} ms, longest {passed.max():.2f} ms; longest at work "
+            f"{worked.max():.2f} ms"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,9 @@ from safetensors.numpy import load_file
 from dicgrl import (
     Learner,
 )
+from tests.children import ended, start
 from tests.cli.helpers import DIVIDED, Cli
+from tests.faults import Fault
 from tests.tiny import (
     learner_of,
     taught,
@@ -115,3 +118,18 @@ def test_arrays_are_for_everyone_whom_the_umask_allows(cli: Cli) -> None:
     finally:
         os.umask(before)
     assert {path.stat().st_mode & 0o777 for path in Path("vectors").iterdir()} == {0o640}
+
+
+def test_what_a_killed_export_left_goes_with_the_next(tmp_path: Path) -> None:
+    """Unless its process is still there."""
+    left = []
+    for at in (1, 4, 7):
+        words = ("export", "plain", "--to", "vectors")
+        assert ended(start(tmp_path / "log", *words, fault=Fault("kill", at))) == -signal.SIGKILL
+        left += Path().glob(".vectors.*")
+        assert not Path("vectors").exists()
+    assert left
+    busy = Path(f".vectors.{os.getpid():08x}01234567")
+    busy.mkdir()
+    assert ended(start(tmp_path / "log", *words)) == 0
+    assert list(Path().glob(".vectors.*")) == [busy] and Path("vectors").exists()

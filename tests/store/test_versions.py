@@ -14,11 +14,14 @@ from hypothesis import strategies as some
 
 from dicgrl import Learner
 from dicgrl.errors import DataError, UserError
+from dicgrl.jobs.results import results_of
 from dicgrl.jobs.versions import difference, export_since, verified
+from dicgrl.store.results import MOST_PARTS
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.tensors import Delta, changed_rows, combined, delta_of
 from dicgrl.store.writer import LONGEST_CHAIN
 from tests.learner.helpers import assert_same
+from tests.runs import read_json
 from tests.stores import edited, kept, same_bits, stored, tensors_of
 from tests.tiny import learner_of, ring, taught
 
@@ -367,3 +370,18 @@ def test_forgetting_and_the_like_are_versions_too(tmp_path: Path) -> None:
     assert found["facts"]["removed"]["some"] == [[labels[0][0], labels[1][0], labels[0][1]]]
     assert not found["facts"]["added"]["count"]
     assert verified(tmp_path).clean
+
+
+def test_results_are_bounded_and_the_store_has_all(tmp_path: Path) -> None:
+    """As a run has them that learns every night for months."""
+    learner = learner_of("links", "frozen")
+    learner.learn([(f"a{i}", "r", f"b{i % 5}") for i in range(20)])
+    about = {"dataset": "nightly", "task": "link-prediction", "recipe": "default", "published": {}}
+    for number in range(MOST_PARTS + 3):
+        learner.save(tmp_path, results=results_of(learner, about), about=about)
+        learner.learn([(f"new {number}", "r", "b1")])
+    written = read_json(tmp_path / "results.json")
+    assert len(written["parts"]) == MOST_PARTS and written["earlier_parts"] == 3
+    assert [part["part"] for part in written["parts"]] == list(range(3, MOST_PARTS + 3))
+    assert RunFolder(tmp_path).results() == written
+    assert len(RunFolder(tmp_path).overview()["parts"]) == MOST_PARTS + 3

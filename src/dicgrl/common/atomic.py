@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import re
@@ -62,8 +63,12 @@ def append_to_file(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Fill a temporary folder; on success rename it to `path`, which must not exist yet."""
+    """Fill a temporary folder; on success rename it to `path`, which must not exist yet.
+
+    What killed processes left of the same folder is removed.
+    """
     make_folder(path.parent)
+    _remove_abandoned(path)
     temporary = hidden_name(path)
     temporary.mkdir()
     try:
@@ -101,10 +106,29 @@ def remove_leftovers(folder: Path) -> None:
             path.unlink()
 
 
+def _remove_abandoned(path: Path) -> None:
+    """Remove temporary folders of a path whose processes are gone."""
+    for place in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 16}"):
+        if place.is_dir() and not _is_alive(int(place.name[-16:-8], 16)):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    if os.name != "posix":
+        return True  # asking would end it
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def hidden_name(path: Path) -> Path:
     """A name beside a path for what is being written, which `remove_leftovers` knows."""
     # Not by `tempfile`, whose files only their owner may read, whatever the user's umask says.
-    return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    return path.with_name(f".{path.name}.{os.getpid():08x}{secrets.token_hex(4)}")
 
 
 def sync(path: Path) -> None:

@@ -53,6 +53,8 @@ class PartReport:
         """The entry of the part in `results.json`, with what was measured after it."""
         took = asdict(self)
         details = took.pop("details")
+        if self.kind == "learn":  # as results have always been
+            del took["kind"]
         return {
             **took,
             **details,

@@ -9,13 +9,15 @@ from dicgrl.models.knowledge import KnowledgeModel
 from dicgrl.training.known import HEAD, RELATION, TAIL
 from dicgrl.training.losses import weighted_mean
 
+OTHERS = 4  # heads, and tails, of each triple
+
 
 class UnlearnedLinks:
     """What the scores of triples exceed those that their ends have beside others by.
 
-    The others are usual for the relation: heads and tails of training triples, one for each triple,
-    drawn once. A triple that scores no higher than the mean of the two is left alone: it was taken
-    back, which makes it unknown and not false.
+    The others are usual for the relation: heads and tails of training triples, a few for each
+    triple, drawn once. A triple that scores no higher than the mean of these is left alone: it was
+    taken back, which makes it unknown and not false.
 
     Args:
         model: Scores triples.
@@ -34,15 +36,17 @@ class UnlearnedLinks:
         count = torch.searchsorted(of_known, asked, right=True) - first
         # A relation without triples has any ends.
         first, count = torch.where(count > 0, first, 0), torch.where(count > 0, count, len(known))
-        share = torch.rand(2, len(gone), generator=generator, device=gone.device)
-        drawn = by_relation[(first + (share * count).long()).clamp(max=len(known) - 1)]
-        self._heads, self._tails = drawn[0, :, HEAD], drawn[1, :, TAIL]
+        share = torch.rand(2, len(gone), OTHERS, generator=generator, device=gone.device)
+        place = first[:, None] + (share * count[:, None]).long()
+        drawn = by_relation[place.clamp(max=len(known) - 1)]  # [2, n, others, 3]
+        self._heads, self._tails = drawn[0, ..., HEAD], drawn[1, ..., TAIL]
 
     def __call__(self, rows: Tensor, weight: Tensor) -> Tensor:
         """The mean over some of the triples, by their positions [b], with weights [b]."""
         head, relation, tail = self._gone[rows].unbind(1)
         with torch.no_grad():
-            level = self._model.score(self._heads[rows], relation, tail)
-            level = (level + self._model.score(head, relation, self._tails[rows])) / 2
+            levels = self._model.score(self._heads[rows], relation[:, None], tail[:, None])
+            levels += self._model.score(head[:, None], relation[:, None], self._tails[rows])
+            level = levels.mean(1) / 2
         excess = (self._model.score(head, relation, tail) - level).relu()
         return weighted_mean(excess, weight)
