@@ -39,8 +39,10 @@ def train_of(run: str) -> list[list[int]]:
 def test_facts_of_a_file_are_forgotten_for_good(cli: Cli, run: str) -> None:
     line, before = fact(run), len(train_of(run))
     write("wrong.tsv", line, "nobody\tlikes\tnothing")
-    outcome = cli("forget", run, "wrong.tsv", "--device", "cpu", "--json")
+    outcome = cli("forget", run, "wrong.tsv", "--device", "cpu", "--json", "-m", "it was wrong")
     assert outcome.code == 0 and "1 fact not known" in outcome.err
+    newest = json.loads(cli("log", run, "--json").out)[-1]
+    assert (newest["kind"], newest["message"]) == ("forget", "it was wrong")
     results = json.loads(outcome.out)
     assert results["parts"][-1]["kind"] == "forget"
     assert results["parts"][-1]["forgotten"] == 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace as with_changes
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dicgrl.cli.console import interruptible, show, show_json, warn
-from dicgrl.cli.options import Device, Json, Keep, RunFolder
+from dicgrl.cli.options import Device, Json, Keep, Message, RunFolder, Wait
 from dicgrl.errors import UserError
 from dicgrl.report.terminal import counted
 
@@ -46,16 +47,19 @@ def forget(
     facts: Annotated[Path, typer.Argument(help=_FACTS)],
     evaluate: Evaluate = "sample",
     keep: Keep = None,
+    message: Message = "",
+    wait: Wait = 0.0,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
     """Take facts back: they are not known any more, and what they taught is unlearned."""
-    from dicgrl.jobs.change import forget_facts
+    from dicgrl.jobs.change import ChangeOptions, forget_facts
 
     def change(options: ChangeOptions) -> ChangeOutcome:
         return forget_facts(folder, facts, options)
 
-    _made(folder, f"forget {facts.name}", change, (evaluate, keep, device), as_json)
+    options = ChangeOptions(device, keep, evaluate, message, wait)
+    _made(folder, f"forget {facts.name}", change, options, as_json)
 
 
 def replace(
@@ -64,11 +68,13 @@ def replace(
     new: Annotated[Path, typer.Argument(help="Facts to learn in their place, as for learn.")],
     evaluate: Evaluate = "sample",
     keep: Keep = None,
+    message: Message = "",
+    wait: Wait = 0.0,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
     """Take facts back and learn others in their place, as one change."""
-    from dicgrl.jobs.change import replace_facts
+    from dicgrl.jobs.change import ChangeOptions, replace_facts
 
     if str(old) == str(new) == "-":
         raise UserError("standard input cannot hold both the old and the new facts")
@@ -76,7 +82,8 @@ def replace(
     def change(options: ChangeOptions) -> ChangeOutcome:
         return replace_facts(folder, old, new, options)
 
-    _made(folder, f"replace {old.name}", change, (evaluate, keep, device), as_json)
+    options = ChangeOptions(device, keep, evaluate, message, wait)
+    _made(folder, f"replace {old.name}", change, options, as_json)
 
 
 def rename(
@@ -86,17 +93,20 @@ def rename(
     file: PairFile = None,
     of: Of = None,
     keep: Keep = None,
+    message: Message = "",
+    wait: Wait = 0.0,
     as_json: Json = False,
 ) -> None:
     """Give entities, relations, nodes or classes other labels; all else stays."""
-    from dicgrl.jobs.change import rename_labels
+    from dicgrl.jobs.change import ChangeOptions, rename_labels
 
     pairs = _pairs(old, new, file)
 
     def change(options: ChangeOptions) -> ChangeOutcome:
         return rename_labels(folder, pairs, of, options)
 
-    _made(folder, "rename", change, ("none", keep, "cpu"), as_json)
+    options = ChangeOptions("cpu", keep, "none", message, wait)
+    _made(folder, "rename", change, options, as_json)
 
 
 def merge(
@@ -109,18 +119,21 @@ def merge(
     of: Of = None,
     evaluate: Evaluate = "sample",
     keep: Keep = None,
+    message: Message = "",
+    wait: Wait = 0.0,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
     """Make two entities, relations, nodes or classes one: all facts become the first one's."""
-    from dicgrl.jobs.change import merge_labels
+    from dicgrl.jobs.change import ChangeOptions, merge_labels
 
     pairs = _pairs(kept, gone, file)
 
     def change(options: ChangeOptions) -> ChangeOutcome:
         return merge_labels(folder, pairs, of, options)
 
-    _made(folder, "merge", change, (evaluate, keep, device), as_json)
+    options = ChangeOptions(device, keep, evaluate, message, wait)
+    _made(folder, "merge", change, options, as_json)
 
 
 def _pairs(first: str | None, second: str | None, file: Path | None) -> list[tuple[str, str]]:
@@ -137,18 +150,16 @@ def _made(
     folder: Path,
     title: str,
     change: Callable[[ChangeOptions], ChangeOutcome],
-    how: tuple[str, str | None, str],
+    options: ChangeOptions,
     as_json: bool,
 ) -> None:
     """Make a change behind a progress bar, and say what it did."""
-    from dicgrl.jobs.change import ChangeOptions
     from dicgrl.jobs.learn import task_of
     from dicgrl.report.progress_bars import parts_bar, units
 
-    evaluate, keep, device = how
     bar = parts_bar(f"{folder} {title}", 1, *units(task_of(folder)))
     with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
-        outcome = change(ChangeOptions(device, keep, evaluate, on_epoch=on_epoch))
+        outcome = change(with_changes(options, on_epoch=on_epoch))
     details = outcome.report.details
     if unknown := details.get("unknown"):
         warn(f"{counted(unknown, 'fact')} not known: nothing to forget of that")
