@@ -6,6 +6,7 @@ version names is garbage, which the next writer removes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -73,13 +74,16 @@ class Commit:
     known: Known = field(default_factory=Known)
 
 
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+
+
 def check_keep(keep: str | None) -> None:
     """Refuse what is given and neither one of `KEEP` nor a number of versions.
 
     Raises:
         UserError: It is not.
     """
-    number = keep is not None and str(keep).isdecimal() and int(keep) > 0
+    number = keep is not None and bool(_NUMBER.fullmatch(str(keep)))
     if keep is not None and keep not in KEEP and not number:
         raise unknown_name("keep", str(keep), (*KEEP, "a number of versions"))
 

@@ -307,7 +307,8 @@ class KnowledgeGraph(Graph[KnowledgePart]):
 
     def candidates(self) -> IntArray:
         """All entities that may answer a question, rising."""
-        return np.setdiff1d(ids_in(range(len(self.entities))), self.retired("entities"))
+        every = ids_in(range(len(self.entities)))
+        return every[self.may_answer(every)]
 
     def degree(self, entities: IntArray) -> IntArray:
         """How many training triples mention each entity."""
