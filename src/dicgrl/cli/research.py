@@ -16,7 +16,7 @@ def reproduce(
         str,
         typer.Argument(
             help="table1 to table4, stats, curves, sensitivity, time, case, all; or films, "
-            "growth, growth-effort, ablation, forgetting, which are not the paper's."
+            "decoders, growth, growth-effort, ablation, forgetting, which are not the paper's."
         ),
     ],
     recipe: RecipeName = "best",

@@ -133,10 +133,14 @@ class WholeTable(Target):
     Attributes:
         rows: The cells.
         metrics: The metrics that the paper has.
+        beside: What stands beside our numbers: the paper's, or others by dataset and model.
+        published: These others; where there are none, those of the recipe.
     """
 
     rows: Sequence[Cell]
     metrics: Sequence[str]
+    beside: str = "paper"
+    published: Mapping[tuple[str, str], Mapping[str, float]] | None = None
 
     @override
     def templates(self) -> list[Cell]:
@@ -146,14 +150,16 @@ class WholeTable(Target):
     def content(self, options: Options, found: Found) -> Content:
         header = ["dataset", "model", "form"]
         for metric in self.metrics:
-            header += [SHOWN[metric], "paper", "difference"]
+            header += [SHOWN[metric], self.beside, "difference"]
         table = Table(f"{self.title}, in per cent", [*header, "seconds"], labels=3)
         reached: list[bool] = []
         for template in self.rows:
             runs = [done.results for done in options.found(template, found)]
             if not runs:
                 continue
-            published = options.published(template)
+            published: Mapping[str, float] = options.published(template)
+            if self.published is not None:
+                published = self.published.get((template.stream_name, template.model), {})
             row = {
                 metric: Compared([100 * run["test"][metric] for run in runs], published.get(metric))
                 for metric in self.metrics
@@ -170,14 +176,15 @@ class WholeTable(Target):
                 [*names.values(), *cells, seconds.shown()],
                 names | {key: value.data() for key, value in (row | {"seconds": seconds}).items()},
             )
-        return Content([table] if table.cells else [], notes=reached_note(reached))
+        whose = "The paper" if self.published is None else self.beside
+        return Content([table] if table.cells else [], notes=reached_note(reached, whose))
 
 
-def reached_note(reached: Sequence[bool]) -> list[str]:
-    """How often the paper's numbers are reached."""
+def reached_note(reached: Sequence[bool], whose: str = "The paper") -> list[str]:
+    """How often published numbers are reached."""
     if not reached:
         return []
-    return [f"The paper's number is reached in {sum(reached)} of {len(reached)} comparisons."]
+    return [f"{whose}'s number is reached in {sum(reached)} of {len(reached)} comparisons."]
 
 
 @dataclass(frozen=True, slots=True)
