@@ -60,8 +60,10 @@ def examined(
         foreseen: What `Asking.foresee` said of the newest part.
     """
     found = asking.examine()
-    if "fit" in found or not found:
+    if "fit" in found:
         return found
+    if not found and before and "fit" in before:  # the part was too small to look again
+        return {name: before[name] for name in ("fit", "fitted_on") if name in before}
     for other in (foreseen or {}, before or {}):
         if "fit" in other:
             return found | {"fit": other["fit"], "fitted_on": "arrivals"}
