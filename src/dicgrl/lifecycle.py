@@ -36,7 +36,6 @@ class Lifecycle(ABC):
         tests: What was measured after each change.
         before: What was measured before it was learned, above chance.
         retention: How much of the first part is still answered.
-        first_answers: Which questions of the first part's test set were answered at first.
     """
 
     trainer: Trainer
@@ -45,7 +44,6 @@ class Lifecycle(ABC):
     tests: list[list[Tested]]
     before: list[float | None]
     retention: list[float | None]
-    first_answers: torch.Tensor | None
     _half_learned: bool
     _at_work: int | None
 
@@ -109,7 +107,6 @@ class Lifecycle(ABC):
         trainer = self.trainer
         started = time.perf_counter()
         self._half_learned = True
-        before = [trainer.count("test", 0, 1)] if trainer.num_parts else []
         try:
             trainer.undergo(change)
         except UserError:  # refused before anything changed
@@ -130,8 +127,6 @@ class Lifecycle(ABC):
         took += time.perf_counter() - started
         self._half_learned = False
         report = learned.report(trainer, took)
-        if before and before != [trainer.count("test", 0, 1)]:
-            self.first_answers = None  # the first part asks other questions now
         self.reports.append(report)
         self.before.append(ahead)
         self.tests.append([])
