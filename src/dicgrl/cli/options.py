@@ -58,6 +58,12 @@ Message = Annotated[str, typer.Option("--message", "-m", help="What to say of th
 Wait = Annotated[
     float, typer.Option(min=0, metavar="SECONDS", help="Wait for another process that writes.")
 ]
+Evaluate = Annotated[
+    str,
+    typer.Option(
+        help="What to measure then: a sample of the test sets where they are large, all, or none."
+    ),
+]
 Keep = Annotated[
     str | None,
     typer.Option(
