@@ -30,9 +30,14 @@ Changes = Annotated[
 ]
 Model = Annotated[
     str | None,
+    typer.Option(help="transe, rotate, complex, distmult, convkb for links; gat, sage for nodes."),
+]
+ModelOrRace = Annotated[
+    str | None,
     typer.Option(
+        "--model",
         help="transe, rotate, complex, distmult, convkb for links, or auto: the winner of a short "
-        "race; gat, sage for nodes."
+        "race; gat, sage for nodes.",
     ),
 ]
 Merged = Annotated[
