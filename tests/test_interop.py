@@ -237,5 +237,5 @@ class TestPyg:
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pykeen.triples", None)
-    with pytest.raises(UserError, match=r"pykeen\.triples is needed.*pip install 'dicgrl\[bench"):
+    with pytest.raises(UserError, match=r"to_pykeen needs pykeen: pip install 'dicgrl\[bench"):
         to_pykeen(KnowledgeStream.from_labels("s", TRIPLES))

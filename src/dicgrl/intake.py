@@ -132,20 +132,21 @@ class Retraction:
         return replace(self, arrays=arrays, known=known)
 
 
-def find_facts(task: Task, graph: Graph, facts: Any) -> Retraction:
+def find_facts(task: Task, graph: Graph, facts: Any, reading: Reading | None = None) -> Retraction:
     """Find facts among what a learner knows; nothing changes.
 
     Args:
         task: Says what facts are.
         graph: The graph so far.
         facts: What is to be forgotten; see `Facts`.
+        reading: How files are to be read, where they do not say it themselves.
 
     Raises:
         UserError: None of them is known.
     """
-    found = task.known_facts(facts, graph)
+    found = task.known_facts(facts, graph, reading)
     if found is None:
-        part, _ = _as_part(task, graph, facts, None)
+        part, _ = _as_part(task, graph, facts, reading)
         if not isinstance(part, task.part_type):
             raise UserError(f"these are no facts of a {task.graph_is}")
         found = graph.known_in(part.checked())

@@ -5,10 +5,11 @@ PyKEEN is optional: `pip install 'dicgrl[bench]'`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dicgrl.common.optional import needed
 from dicgrl.errors import UserError, shown
 from dicgrl.graph import SPLITS, KnowledgeStream, KnowledgeStreamBuilder, NetworkStream
 from dicgrl.graph.arrays import IntArray, as_edges, as_ids
@@ -76,8 +77,9 @@ def to_pykeen(stream: KnowledgeStream) -> tuple[TriplesFactory, ...]:
     Convert a prefix (`to_pykeen(stream[:2])`) for the state after some parts. An empty valid or
     test set gives an empty factory.
     """
-    torch = _import("torch")
-    factory = _import("pykeen.triples").TriplesFactory
+    import torch
+
+    factory = needed("pykeen.triples", "bench", "to_pykeen").TriplesFactory
     part = stream.merged()[0]
     entity_to_id = dict(
         zip(part.entities.labels(part.new_entities), part.new_entities, strict=True)
@@ -156,9 +158,10 @@ def to_pyg(stream: NetworkStream) -> Data:
 
     Edges run in both directions, each once, without self loops.
     """
-    torch = _import("torch")
-    data_class = _import("torch_geometric.data").Data
-    to_undirected = _import("torch_geometric.utils").to_undirected
+    import torch
+
+    data_class = needed("torch_geometric.data", "bench", "to_pyg").Data
+    to_undirected = needed("torch_geometric.utils", "bench", "to_pyg").to_undirected
     merged = stream.merged()[0]
     edges = merged.edges[merged.edges[:, 0] != merged.edges[:, 1]]
     masks = {}
@@ -174,12 +177,3 @@ def to_pyg(stream: NetworkStream) -> Data:
         node_labels=merged.nodes.labels(merged.new_nodes),
         **masks,
     )
-
-
-def _import(module: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise UserError(f"{module} is needed for this: pip install 'dicgrl[bench]'") from error

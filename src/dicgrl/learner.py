@@ -206,11 +206,13 @@ class Learner(Lifecycle, Saving):
         self.check_learned()
         started = time.perf_counter()
         found = measure_tests(self.trainer, whole_number("at_most", at_most, 0))
+        self.tests[-1] = [measured.tested() for measured in found]
         if found and found[0].part == 0:
             if len(self.reports) == 1:
                 self.first_answers = found[0].answered
-            self.retention[-1] = found[0].retained(self.first_answers)
-        self.tests[-1] = [measured.tested() for measured in found]
+            # A set from which facts were taken back asks other questions than at first.
+            same = [test["count"] for test in self.tests[0][:1]] == [found[0].size]
+            self.retention[-1] = found[0].retained(self.first_answers if same else None)
         if reliability := self.ask.measure_reliability():
             self.reports[-1].calibration["test"] = reliability
         self.reports[-1].evaluate_seconds = time.perf_counter() - started

@@ -18,7 +18,7 @@ from dicgrl.graph import Part
 from dicgrl.graph.arrays import distinct
 from dicgrl.graph.change import FORGET, REPLACE, Change
 from dicgrl.intake import Facts, Intake, Retraction, find_facts
-from dicgrl.readers import NetworkFacts
+from dicgrl.readers import NetworkFacts, Reading
 from dicgrl.relabel import Pair, merging, renaming
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks import Task
@@ -36,7 +36,6 @@ class Lifecycle(ABC):
         tests: What was measured after each change.
         before: What was measured before it was learned, above chance.
         retention: How much of the first part is still answered.
-        first_answers: Which questions of the first part's test set were answered at first.
     """
 
     trainer: Trainer
@@ -45,7 +44,6 @@ class Lifecycle(ABC):
     tests: list[list[Tested]]
     before: list[float | None]
     retention: list[float | None]
-    first_answers: torch.Tensor | None
     _half_learned: bool
     _at_work: int | None
 
@@ -60,7 +58,7 @@ class Lifecycle(ABC):
         """Readable names by label."""
 
     @abstractmethod
-    def intake(self, facts: Facts) -> Intake:
+    def intake(self, facts: Facts, *, reading: Reading | None = None) -> Intake:
         """What `learn` would make of facts."""
 
     @abstractmethod
@@ -109,7 +107,6 @@ class Lifecycle(ABC):
         trainer = self.trainer
         started = time.perf_counter()
         self._half_learned = True
-        before = [trainer.count("test", 0, 1)] if trainer.num_parts else []
         try:
             trainer.undergo(change)
         except UserError:  # refused before anything changed
@@ -130,8 +127,6 @@ class Lifecycle(ABC):
         took += time.perf_counter() - started
         self._half_learned = False
         report = learned.report(trainer, took)
-        if before and before != [trainer.count("test", 0, 1)]:
-            self.first_answers = None  # the first part asks other questions now
         self.reports.append(report)
         self.before.append(ahead)
         self.tests.append([])
@@ -139,16 +134,26 @@ class Lifecycle(ABC):
         self._examine(foreseen)
         return report
 
-    def retraction(self, facts: Facts) -> Retraction:
+    def retraction(self, facts: Facts, *, reading: Reading | None = None) -> Retraction:
         """What `forget` would make of facts: those of them that are known; nothing changes.
+
+        Args:
+            facts: Facts in any form that `learn` takes.
+            reading: How files are to be read, where they do not say it themselves.
 
         Raises:
             UserError: None of them is known, or they are nothing that `learn` would take.
         """
         self.check_learned()
-        return find_facts(self.task, self.trainer.graph, facts)
+        return find_facts(self.task, self.trainer.graph, facts, reading)
 
-    def forget(self, facts: Facts | Retraction, *, monitor: Monitor | None = None) -> PartReport:
+    def forget(
+        self,
+        facts: Facts | Retraction,
+        *,
+        reading: Reading | None = None,
+        monitor: Monitor | None = None,
+    ) -> PartReport:
         """Take facts back: they are not known any more, and what they taught is unlearned.
 
         They are neither learned, replayed nor protected again, and answers no longer count them as
@@ -160,6 +165,7 @@ class Lifecycle(ABC):
         Args:
             facts: Facts in any form that `learn` takes, or what `retraction` made of them. Those
                 that are not known are counted in the report (`details["unknown"]`).
+            reading: As of `retraction`.
             monitor: Told about every epoch.
 
         Raises:
@@ -177,11 +183,12 @@ class Lifecycle(ABC):
             2
         """
         self.check_learned()
-        found = facts if isinstance(facts, Retraction) else self.retraction(facts)
-        if not self.trainer.graph.left_without(found.arrays):
+        if not isinstance(facts, Retraction):
+            facts = self.retraction(facts, reading=reading)
+        if not self.trainer.graph.left_without(facts.arrays):
             raise UserError("nothing would be left to learn from: begin a new run instead")
-        change = Change(FORGET, None, found.arrays)
-        return self._noted(self.undergo(change, lambda: self._repair(monitor)), found)
+        change = Change(FORGET, None, facts.arrays)
+        return self._noted(self.undergo(change, lambda: self._repair(monitor)), facts)
 
     def replace(
         self,
@@ -189,6 +196,7 @@ class Lifecycle(ABC):
         new: Facts,
         *,
         names: Mapping[str, str] | None = None,
+        reading: Reading | None = None,
         monitor: Monitor | None = None,
     ) -> PartReport:
         """Take facts back and learn others in their place, as one change.
@@ -199,6 +207,7 @@ class Lifecycle(ABC):
             old: As `facts` of `forget`.
             new: As `facts` of `learn`.
             names: As of `learn`.
+            reading: As of `learn`, for both.
             monitor: Told about every epoch.
 
         Raises:
@@ -213,7 +222,8 @@ class Lifecycle(ABC):
             >>> report.kind, report.details["forgotten"], report.new_examples
             ('replace', 1, 1)
         """
-        found, arrived = self.retraction(old), self.intake(new)
+        found = self.retraction(old, reading=reading)
+        arrived = self.intake(new, reading=reading)
         found = found.besides(self.trainer.graph, arrived.given_part)
         named = Names(arrived.names) | Names(names)
         if arrived.is_empty:

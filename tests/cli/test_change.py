@@ -76,6 +76,33 @@ def test_standard_input_is_read_as_a_file_is(
     assert "E1" in list(Learner.load(run, device="cpu").trainer.graph.entities)
 
 
+def test_files_are_read_as_learn_reads_them(
+    cli: Cli, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns and separators are told alike, of files and of standard input."""
+    head, relation, tail = fact(run).split("\t")
+    text = f"what;who;how\n{tail};{head};{relation}\n"
+    told = ["--columns", "who,how,what", "--sep", ";", "--device", "cpu", "--evaluate", "none"]
+    before = len(train_of(run))
+
+    def typed() -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    write("wrong.tsv", *text.splitlines())
+    assert cli("forget", run, "wrong.tsv", *told).code == 0
+    assert len(train_of(run)) == before - 1
+    typed()
+    assert cli("learn", run, "-", *told).code == 0
+    assert len(train_of(run)) == before
+    typed()
+    assert cli("forget", run, "-", *told).code == 0
+    assert len(train_of(run)) == before - 1
+    assert cli("learn", run, "wrong.tsv", *told).code == 0
+    write("right.tsv", "what;who;how", f"{head};{head};{relation}")
+    assert cli("replace", run, "wrong.tsv", "right.tsv", *told).code == 0
+    assert len(train_of(run)) == before
+
+
 def test_facts_are_replaced_as_one_part(cli: Cli, run: str) -> None:
     line = fact(run)
     write("old.tsv", line)

@@ -129,3 +129,7 @@ def test_relations_of_pairs_of_a_file(cli: Cli) -> None:
     expected = learner.predict_relations([("e1", "e2"), ("e5", "e7")])
     assert found == [[answer.label for answer in answers] for answers in expected]
     assert all(sorted(labels) == ["plus 1", "plus 2", "plus 5"] for labels in found)
+
+
+def test_standard_input_holds_one_thing(cli: Cli) -> None:
+    refused(cli("predict", "plain", "--file", "-", "--among", "-"), "cannot hold both")

@@ -110,6 +110,24 @@ def test_retention_is_that_of_the_sampled_questions() -> None:
     assert learner.evaluation().retention == pytest.approx(kept)
 
 
+def test_retention_ends_where_the_first_test_set_changes(tmp_path: Path) -> None:
+    """Whoever goes on then: the one who took the fact back, a reader, one that is loaded."""
+    learner = taught(learner_of("links"), 2)
+    learner.save(tmp_path)
+    learner, reader = (Learner.load(tmp_path, device="cpu") for _ in range(2))
+    assert learner.evaluate().retention is not None
+    graph = learner.trainer.graph
+    head, relation, tail = graph.rows("test", 0, 1)[0]
+    ends = graph.entities.labels([head, tail])
+    learner.forget([(ends[0], graph.relations.labels([relation])[0], ends[1])])
+    learner.save(tmp_path)
+    assert reader.refresh()
+    for each in (learner, reader, Learner.load(tmp_path, device="cpu")):
+        assert each.evaluate().retention is None
+        assert each.evaluation(2).retention is not None
+    assert Learner.load(tmp_path, at=2, device="cpu").evaluate().retention is not None
+
+
 def test_nodes_are_measured_all_as_that_takes_no_longer() -> None:
     learner = taught(learner_of("nodes"), 2)
     before = learner.evaluation()

@@ -18,9 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dicgrl import DataError, DataWarning, KnowledgeStream, UserError, load_stream
+from dicgrl.common import optional
 from dicgrl.graph import Vocabulary
 from dicgrl.graph.coded import Coded, add_in_order
-from dicgrl.readers import Reading, formats, read_stream, read_timed, write_stream
+from dicgrl.readers import Reading, read_stream, read_timed, write_stream
 from dicgrl.readers.formats import Format
 from tests.streams import labelled
 
@@ -139,7 +140,7 @@ def test_formats_and_libraries_that_are_not_there(
     def missing(module: str) -> Any:
         raise ImportError(module)
 
-    monkeypatch.setattr(formats.importlib, "import_module", missing)
+    monkeypatch.setattr(optional.importlib, "import_module", missing)
     for name, extra in (("parquet", "arrow"), ("nt", "rdf")):
         (tmp_path / f"x.{name}").write_bytes(b"")
         with pytest.raises(UserError, match=rf"pip install 'dicgrl\[{extra}\]'"):

@@ -286,6 +286,33 @@ def test_changed_rows_are_all_that_an_index_needs(
     assert not len(np.load(tmp_path / "none" / f"{name}_ids.npy"))
 
 
+def test_an_index_loses_what_no_fact_speaks_of(tmp_path: Path) -> None:
+    """And gets it again with the next fact about it, whether its row changed or not."""
+    learner = learner_of("links", "lower")
+    learner.learn([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a"), ("d", "s", "a")])
+    learner.save(tmp_path / "run")
+    learner.forget([("d", "s", "a")])
+    learner.save(tmp_path / "run")
+    learner.merge("a", "b")
+    learner.save(tmp_path / "run")
+    learner.learn([("d", "r", "a")])
+    learner.save(tmp_path / "run")
+
+    def told(since: int, at: int, file: str) -> list[str]:
+        place = tmp_path / f"{since} {at}"
+        if not place.exists():
+            export_since(tmp_path / "run", place, since, at)
+        lines = (place / file).read_text().splitlines() if (place / file).exists() else []
+        return [line.split("\t")[-1] for line in lines]
+
+    assert told(1, 2, "entities.removed.tsv") == ["d"]
+    assert told(1, 2, "relations.removed.tsv") == ["s"]
+    assert told(2, 3, "entities.removed.tsv") == ["b"]
+    assert "d" in told(3, 4, "entities.tsv") and told(3, 4, "entities.removed.tsv") == []
+    for since, at in ((1, 2), (2, 3)):
+        assert not {*told(since, at, "entities.tsv")} & {"d" if at == 2 else "b"}
+
+
 def test_deltas_are_written_until_they_outgrow_the_base(tmp_path: Path) -> None:
     """Few rows of many change: a base is written at times, and no version is another for it."""
     learner = learner_of("links", "frozen")

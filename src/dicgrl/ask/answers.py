@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dicgrl.ask.best import Best
 from dicgrl.ask.candidates import Candidates
+from dicgrl.ask.filtered import known_answers, known_relations
 from dicgrl.ask.probabilities import Masses
 from dicgrl.evaluation.calibration import Calibration
 from dicgrl.evaluation.ranks import MEMORY_BOUND, row_blocks
@@ -117,11 +118,7 @@ class _Side:
         self._triples = torch.from_numpy(self._questions).to(trainer.device)
         self._known: KnownAnswers | None = None
         if new and asked != RELATION:
-            graph = trainer.graph
-            facts = graph.train[graph.same_questions(self._questions)]
-            facts = np.concatenate([facts, graph.valid, graph.test])
-            known = torch.from_numpy(facts).to(trainer.device)
-            self._known = KnownAnswers.of(known, asked, trainer.model.num_relations)
+            self._known = known_answers(trainer, self._questions, asked)
 
     def answers(self, k: int, calibration: Calibration | None) -> list[Answers]:
         """The best answers to each question."""
@@ -187,9 +184,8 @@ class _Side:
             retired = torch.from_numpy(graph.retired("relations")).to(ids.device)
             scores[:, torch.isin(ids, retired)] = -torch.inf
             if self._new:
-                every = self._with(at, ids.cpu().numpy()[None])
-                is_known = torch.from_numpy(graph.contains(every) | graph.holds_out(every))
-                scores.masked_fill_(is_known.to(scores.device).view_as(scores), -torch.inf)
+                between = known_relations(self._trainer, self._questions[at], ids.cpu().numpy())
+                scores.masked_fill_(torch.from_numpy(between).to(scores.device), -torch.inf)
             return
         given = HEAD if self._asked == TAIL else TAIL
         elsewhere = torch.from_numpy(~graph.is_reflexive(self._questions[at, RELATION]))
@@ -220,10 +216,8 @@ class _Side:
             Answers(*(column[row, left] for column in columns)) for row, left in enumerate(there)
         ]
 
-    def _with(self, rows: IntArray | slice, ids: IntArray) -> IntArray:
-        """Questions with each of their answers, [b, k] or the same [1, k] for all: [b * k, 3]."""
-        questions = self._questions[rows]
-        ids = np.broadcast_to(ids, (len(questions), ids.shape[1]))
-        triples = np.repeat(questions, ids.shape[1], axis=0)
+    def _with(self, rows: slice, ids: IntArray) -> IntArray:
+        """Questions with each of their answers [b, k], [b * k, 3]."""
+        triples = np.repeat(self._questions[rows], ids.shape[1], axis=0)
         triples[:, self._asked] = ids.reshape(-1)
         return triples

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -39,10 +40,7 @@ def write_vectors(
     Raises:
         UserError: The folder is there, or it cannot be made.
     """
-    check_place(folder.parent)
-    if folder.exists():
-        raise UserError(f"{folder}: is there already; choose another folder")
-    with new_folder(folder) as temporary:
+    with _new(folder) as temporary:
         _write(names, arrays, labels, temporary)
         return sorted(path.name for path in temporary.iterdir())
 
@@ -58,14 +56,15 @@ def write_changed(
     """Write rows that changed to a new folder, for an upsert by label or id.
 
     As `write_vectors`, with the rows' ids as a further column of the `.tsv` files, and as arrays
-    `NAME_ids`. Labels that are gone are in `NAME.removed.tsv`. Where pyarrow is installed, each is
-    a `.parquet` file, too: id, label, name, vector.
+    `NAME_ids`. Labels that are gone, also those of what was forgotten or merged into another, are
+    in `NAME.removed.tsv`. Where pyarrow is installed, each is a `.parquet` file, too: id, label,
+    name, vector.
 
     Args:
         arrays: The changed rows by name; whole arrays where they have no labels.
         rows: Ids of the rows, for arrays that have labels.
         labels: Labels of all rows.
-        gone: Labels that are no longer known.
+        gone: Labels that have no row any more.
         names: Readable names.
         folder: Where to; there must be nothing yet.
 
@@ -75,10 +74,7 @@ def write_changed(
     Raises:
         UserError: The folder is there, or it cannot be made.
     """
-    check_place(folder.parent)
-    if folder.exists():
-        raise UserError(f"{folder}: is there already; choose another folder")
-    with new_folder(folder) as temporary:
+    with _new(folder) as temporary:
         ids = {f"{name}_ids": chosen for name, chosen in rows.items()}
         _write_arrays({**arrays, **ids}, temporary)
         for name, chosen in rows.items():
@@ -89,6 +85,16 @@ def write_changed(
                 _write_lines(temporary / f"{name}.removed.tsv", [[label] for label in gone[name]])
             _write_parquet(temporary / f"{name}.parquet", told, arrays[name])
         return sorted(path.name for path in temporary.iterdir())
+
+
+@contextmanager
+def _new(folder: Path) -> Iterator[Path]:
+    """Where to write what becomes a folder once all of it is there."""
+    check_place(folder.parent)
+    if folder.exists():
+        raise UserError(f"{folder}: is there already; choose another folder")
+    with new_folder(folder) as temporary:
+        yield temporary
 
 
 def _write_arrays(arrays: Mapping[str, Tensor], place: Path) -> None:

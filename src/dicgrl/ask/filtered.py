@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from dicgrl.evaluation.ranks import MEMORY_BOUND, row_blocks
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import BoolArray, IntArray
 from dicgrl.models.knowledge import Side
 from dicgrl.models.mode import evaluating
 from dicgrl.trainers import LinkTrainer
@@ -65,10 +65,8 @@ def filtered_scores(trainer: LinkTrainer, facts: IntArray, asked: int) -> Iterat
         truth = scores.gather(1, answers[:, None])
         scores[:, gone] = -torch.inf
         if known is None:
-            every = np.repeat(facts[rows.cpu().numpy()], among, axis=0)
-            every[:, RELATION] = np.tile(np.arange(among), len(block))
-            out = trainer.graph.contains(every) | trainer.graph.holds_out(every)
-            scores[torch.from_numpy(out).view_as(scores).to(scores.device)] = -torch.inf
+            out = known_relations(trainer, facts[rows.cpu().numpy()], np.arange(among))
+            scores[torch.from_numpy(out).to(scores.device)] = -torch.inf
         else:
             leave_out_own(trainer, block, asked, scores)
             scores[known.expand(block)] = -torch.inf
@@ -81,6 +79,14 @@ def known_answers(trainer: LinkTrainer, facts: IntArray, asked: int) -> KnownAns
     known = [graph.train[graph.same_questions(facts)], graph.valid, graph.test]
     triples = torch.from_numpy(np.concatenate(known)).to(trainer.device)
     return KnownAnswers.of(triples, asked, trainer.model.num_relations)
+
+
+def known_relations(trainer: LinkTrainer, facts: IntArray, relations: IntArray) -> BoolArray:
+    """Which relations [r] between the ends of facts [n, 3] make a known fact, [n, r]."""
+    every = np.repeat(facts, len(relations), axis=0)
+    every[:, RELATION] = np.tile(relations, len(facts))
+    known = trainer.graph.contains(every) | trainer.graph.holds_out(every)
+    return known.reshape(len(facts), len(relations))
 
 
 def leave_out_own(trainer: LinkTrainer, block: Tensor, asked: int, scores: Tensor) -> None:

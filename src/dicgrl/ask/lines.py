@@ -11,11 +11,11 @@ import numpy as np
 from dicgrl.ask.asking import Answered, Asking
 from dicgrl.ask.candidates import says_where
 from dicgrl.ask.links import LinkAsking
+from dicgrl.ask.names import known_labels
 from dicgrl.ask.probabilities import NO_PROBABILITIES
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.graph.arrays import IntArray
 from dicgrl.readers.sources import open_file
-from dicgrl.readers.text import read_rows
 from dicgrl.readers.triples import triple_rows
 
 
@@ -108,18 +108,7 @@ def choosing_among(
         wanted = "a file of labels, seen, heads:RELATION or tails:RELATION"
         raise UserError(f"--among {text}: no such file; expected {wanted}")
     file = open_file(Path(text))
-    labels = []
-    for rows in read_rows(file, 1):
-        for number, label in enumerate(rows.columns[0], rows.first_line):
-            try:
-                asking.names.find(label, asking.graph.entities)
-            except UserError as error:
-                if on_unknown and isinstance(error, UnknownLabelError):
-                    on_unknown()
-                    continue
-                raise DataError(file.label, str(error), number) from None
-            labels.append(label)
-    return asking.among(labels)
+    return asking.among(known_labels(file, asking.names, asking.graph.entities, on_unknown))
 
 
 def scored(asking: LinkAsking, lines: Lines, *, probability: bool = False) -> Iterator[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import UserDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
-from dicgrl.errors import UserError, shown, shown_value
+from dicgrl.errors import DataError, UnknownLabelError, UserError, shown, shown_value
 from dicgrl.graph import KnowledgeGraph, Vocabulary
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import as_label, check_labels
+from dicgrl.readers.sources import SourceFile
+from dicgrl.readers.text import read_rows
 
 
 class Names(UserDict[str, str]):
@@ -94,3 +96,35 @@ class Names(UserDict[str, str]):
 
     def _known_in(self, vocabulary: Vocabulary) -> list[str]:
         return [name for label, name in self.items() if label in vocabulary]
+
+
+def known_labels(
+    file: SourceFile,
+    names: Names,
+    vocabulary: Vocabulary,
+    on_unknown: Callable[[], None] | None = None,
+) -> list[str]:
+    """The labels or names in the lines of a file, one in each.
+
+    Args:
+        file: The file.
+        names: Readable names.
+        vocabulary: The labels.
+        on_unknown: Told of each line with an unknown label, which is left out; without it the file
+            is refused there.
+
+    Raises:
+        DataError: A label is unknown or ambiguous.
+    """
+    found = []
+    for rows in read_rows(file, 1):
+        for number, label in enumerate(rows.columns[0], rows.first_line):
+            try:
+                names.find(label, vocabulary)
+            except UserError as error:
+                if on_unknown and isinstance(error, UnknownLabelError):
+                    on_unknown()
+                    continue
+                raise DataError(file.label, str(error), number) from None
+            found.append(label)
+    return found

@@ -12,13 +12,12 @@ from typing_extensions import override
 
 from dicgrl.ask.asking import Answered, Asking, Prediction
 from dicgrl.ask.class_probabilities import examine_nodes, measure_nodes
-from dicgrl.ask.names import Names
+from dicgrl.ask.names import Names, known_labels
 from dicgrl.common.numbers import whole_number
-from dicgrl.errors import DataError, UnknownLabelError, UserError
+from dicgrl.errors import UserError
 from dicgrl.graph import NetworkGraph, Vocabulary
 from dicgrl.graph.labels import as_label
 from dicgrl.readers.sources import SourceFile
-from dicgrl.readers.text import read_rows
 from dicgrl.trainers import NodeTrainer
 
 
@@ -105,23 +104,9 @@ class NodeAsking(Asking):
     ) -> Iterator[Answered]:
         if new:
             raise UserError("a node has one class: there is no fact to leave out")
-        nodes = self._known_nodes(file, on_unknown)
+        nodes = known_labels(file, self.names, self.graph.nodes, on_unknown)
         answers = self.predict_classes(nodes, k=k) if nodes else []
         yield from (((node,), found) for node, found in zip(nodes, answers, strict=True))
-
-    def _known_nodes(self, file: SourceFile, on_unknown: Callable[[], None] | None) -> list[str]:
-        found = []
-        for rows in read_rows(file, 1):
-            for number, node in enumerate(rows.columns[0], rows.first_line):
-                try:
-                    self.names.find(node, self.graph.nodes)
-                except UserError as error:
-                    if on_unknown and isinstance(error, UnknownLabelError):
-                        on_unknown()
-                        continue
-                    raise DataError(file.label, str(error), number) from None
-                found.append(node)
-        return found
 
     @override
     def describe(self, question: dict[str, str | None]) -> str:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from dicgrl.ask.doubts import found_of
-from dicgrl.ask.filtered import Block, filtered_scores, known_answers
+from dicgrl.ask.filtered import Block, filtered_scores, known_answers, known_relations
 from dicgrl.evaluation.calibration import Asked, Calibration, said_of
 from dicgrl.evaluation.reliability import reliability
 from dicgrl.evaluation.sample import sample_of, sample_sizes
@@ -223,11 +223,8 @@ class Masses:
     def _is_known(self, rows: Tensor, ids: Tensor) -> Tensor:
         """Which candidates make a known fact, [b, c]."""
         if self._known is None:
-            every = np.repeat(self._questions[rows.cpu().numpy()], len(ids), axis=0)
-            every[:, RELATION] = np.tile(ids.cpu().numpy(), len(rows))
-            graph = self._trainer.graph
-            known = graph.contains(every) | graph.holds_out(every)
-            return torch.from_numpy(known).view(len(rows), -1)
+            questions = self._questions[rows.cpu().numpy()]
+            return torch.from_numpy(known_relations(self._trainer, questions, ids.cpu().numpy()))
         row, entity = self._known.expand(self._triples[rows])
         found = torch.zeros(len(rows), len(ids), dtype=torch.bool, device=rows.device)
         at = torch.searchsorted(ids, entity).clamp_(max=len(ids) - 1)

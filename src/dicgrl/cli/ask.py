@@ -57,6 +57,8 @@ def predict(
     from dicgrl.ask.lines import choosing_among
     from dicgrl.report.answers_table import answers_table
 
+    if among == str(file) == "-":
+        raise UserError("standard input cannot hold both the questions and the candidates")
     asking = _loaded(folder, device, at).ask
     unknown: list[None] = []
     on_unknown = partial(unknown.append, None) if skip_unknown else None

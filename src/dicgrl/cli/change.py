@@ -10,8 +10,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dicgrl.cli.console import interruptible, show, show_json, warn
-from dicgrl.cli.options import Device, Json, Keep, Message, RunFolder, Wait
+from dicgrl.cli.options import (
+    Columns,
+    Device,
+    Evaluate,
+    FormatName,
+    Json,
+    Keep,
+    Literals,
+    Message,
+    Query,
+    RunFolder,
+    Separator,
+    Wait,
+)
 from dicgrl.errors import UserError
+from dicgrl.readers import Reading
 from dicgrl.report.terminal import counted
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
@@ -21,12 +35,6 @@ _FACTS = (
     "Triples (head TAB relation TAB tail); of a network, lines of two: an edge, or a node and its "
     "class. Or data in any layout of docs/data.md; - for standard input."
 )
-Evaluate = Annotated[
-    str,
-    typer.Option(
-        help="What to measure then: a sample of the test sets where they are large, all, or none."
-    ),
-]
 Of = Annotated[
     str | None,
     typer.Option(
@@ -48,6 +56,11 @@ def forget(
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     message: Message = "",
+    columns: Columns = "",
+    sep: Separator = "",
+    file_format: FormatName = "",
+    query: Query = "",
+    literals: Literals = "drop",
     wait: Wait = 0.0,
     device: Device = "auto",
     as_json: Json = False,
@@ -58,7 +71,8 @@ def forget(
     def change(options: ChangeOptions) -> ChangeOutcome:
         return forget_facts(folder, facts, options)
 
-    options = ChangeOptions(device, keep, evaluate, message, wait)
+    reading = Reading(columns, sep, file_format, query, literals)
+    options = ChangeOptions(device, keep, evaluate, message, wait, reading)
     _made(folder, f"forget {facts.name}", change, options, as_json)
 
 
@@ -69,6 +83,11 @@ def replace(
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     message: Message = "",
+    columns: Columns = "",
+    sep: Separator = "",
+    file_format: FormatName = "",
+    query: Query = "",
+    literals: Literals = "drop",
     wait: Wait = 0.0,
     device: Device = "auto",
     as_json: Json = False,
@@ -82,7 +101,8 @@ def replace(
     def change(options: ChangeOptions) -> ChangeOutcome:
         return replace_facts(folder, old, new, options)
 
-    options = ChangeOptions(device, keep, evaluate, message, wait)
+    reading = Reading(columns, sep, file_format, query, literals)
+    options = ChangeOptions(device, keep, evaluate, message, wait, reading)
     _made(folder, f"replace {old.name}", change, options, as_json)
 
 

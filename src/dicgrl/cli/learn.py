@@ -11,6 +11,7 @@ from dicgrl.cli.console import interruptible, show, show_json, warn
 from dicgrl.cli.options import (
     Columns,
     Device,
+    Evaluate,
     FormatName,
     Json,
     Keep,
@@ -39,13 +40,7 @@ def learn(
             "a folder or .npz, see docs/data.md; - for triples or edges from standard input."
         ),
     ],
-    evaluate: Annotated[
-        str,
-        typer.Option(
-            help="What to measure then: a sample of the test sets where they are large, all, or "
-            "none."
-        ),
-    ] = "sample",
+    evaluate: Evaluate = "sample",
     message: Message = "",
     columns: Columns = "",
     sep: Separator = "",

@@ -30,9 +30,14 @@ Changes = Annotated[
 ]
 Model = Annotated[
     str | None,
+    typer.Option(help="transe, rotate, complex, distmult, convkb for links; gat, sage for nodes."),
+]
+ModelOrRace = Annotated[
+    str | None,
     typer.Option(
+        "--model",
         help="transe, rotate, complex, distmult, convkb for links, or auto: the winner of a short "
-        "race; gat, sage for nodes."
+        "race; gat, sage for nodes.",
     ),
 ]
 Merged = Annotated[
@@ -57,6 +62,12 @@ At = Annotated[
 Message = Annotated[str, typer.Option("--message", "-m", help="What to say of the version.")]
 Wait = Annotated[
     float, typer.Option(min=0, metavar="SECONDS", help="Wait for another process that writes.")
+]
+Evaluate = Annotated[
+    str,
+    typer.Option(
+        help="What to measure then: a sample of the test sets where they are large, all, or none."
+    ),
 ]
 Keep = Annotated[
     str | None,

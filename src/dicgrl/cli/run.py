@@ -18,7 +18,7 @@ from dicgrl.cli.options import (
     Keep,
     Literals,
     Merged,
-    Model,
+    ModelOrRace,
     Query,
     RecipeName,
     Seed,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
 
 def run(
     source: Source,
-    model: Model = None,
+    model: ModelOrRace = None,
     strategy: Annotated[
         str | None,
         typer.Option(

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dicgrl.errors import unknown_name
 from dicgrl.evaluation.part_report import PartReport
-from dicgrl.jobs.learn import EVALUATE, about_stored, given_facts
+from dicgrl.jobs.learn import about_stored, given_facts, most_measured
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch
 from dicgrl.learner import Learner
+from dicgrl.readers import Reading
 from dicgrl.readers.pairs import read_pairs
 from dicgrl.readers.sources import open_file
 from dicgrl.relabel import Pair
@@ -48,6 +48,7 @@ class ChangeOptions:
         evaluate: As for `learn_facts`.
         message: What to say of the version.
         wait: Seconds to wait for another process that is writing to the run.
+        reading: How files are to be read, where they do not say it themselves.
         on_epoch: Told the part and the report of every epoch.
     """
 
@@ -56,6 +57,7 @@ class ChangeOptions:
     evaluate: str = "sample"
     message: str = ""
     wait: float = 0.0
+    reading: Reading | None = None
     on_epoch: OnEpoch | None = None
 
 
@@ -71,17 +73,21 @@ def forget_facts(out: Path, facts: Path, options: ChangeOptions = USUAL) -> Chan
             file of lines of two: an edge, or a node and its class.
         options: How.
     """
-    return _change(
-        out, lambda ours, watch: ours.forget(given_facts(ours.task, facts), monitor=watch), options
-    )
+
+    def forget(learner: Learner, watch: Monitor) -> PartReport:
+        given = given_facts(learner.task, facts, options.reading)
+        return learner.forget(given, reading=options.reading, monitor=watch)
+
+    return _change(out, forget, options)
 
 
 def replace_facts(out: Path, old: Path, new: Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
     """Let a run forget the facts of one file and learn those of another; see `Learner.replace`."""
 
     def replace(learner: Learner, watch: Monitor) -> PartReport:
-        old_facts, new_facts = (given_facts(learner.task, path) for path in (old, new))
-        return learner.replace(old_facts, new_facts, monitor=watch)
+        reading = options.reading
+        old_facts, new_facts = (given_facts(learner.task, path, reading) for path in (old, new))
+        return learner.replace(old_facts, new_facts, reading=reading, monitor=watch)
 
     return _change(out, replace, options)
 
@@ -117,9 +123,7 @@ def _change(out: Path, step: Step, options: ChangeOptions) -> ChangeOutcome:
     folder = RunFolder(out)
     config = folder.config()
     check_keep(options.keep)
-    if options.evaluate not in EVALUATE:
-        raise unknown_name("evaluate", options.evaluate, EVALUATE)
-    at_most = EVALUATE[options.evaluate]
+    at_most = most_measured(options.evaluate)
     trace: list[EpochReport] = []
     with folder.locked(options.wait):
         learner = Learner.load(out, device=options.device)

@@ -73,15 +73,12 @@ def learn_facts(
     folder = RunFolder(out)
     config = folder.config()
     check_keep(keep)
-    if evaluate not in EVALUATE:
-        raise unknown_name("evaluate", evaluate, EVALUATE)
-    at_most = EVALUATE[evaluate]
+    at_most = most_measured(evaluate)
     with folder.locked(wait):
         learner = Learner.load(out, device=device)
         folder.clear_up()
         about = about_stored(config, learner, out)
-        told = reading is not None and bool(reading.format)  # of standard input: else it is lines
-        given = facts if told else given_facts(learner.task, facts)
+        given = given_facts(learner.task, facts, reading)
         intake = learner.intake(given, reading=reading)
         if not intake.is_empty or learner.trainer.weighs_repeats:
             results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most, message)
@@ -105,9 +102,24 @@ def about_stored(config: Mapping[str, Any], learner: Learner, out: Path) -> dict
     }
 
 
-def given_facts(task: Task, path: Path) -> Facts:
-    """The facts that a command is given: a path, or the lines of standard input for `-`."""
-    return task.lines(open_file(path)) if str(path) == "-" else path
+def given_facts(task: Task, path: Path, reading: Reading | None = None) -> Facts:
+    """The facts that a command is given: a path, or the lines of standard input for `-`.
+
+    Standard input of which a format is told is read as a file of it.
+    """
+    told = reading is not None and bool(reading.format)
+    return path if told or str(path) != "-" else task.lines(open_file(path, reading))
+
+
+def most_measured(evaluate: str) -> int | None:
+    """How many test examples are measured after a change; 0 for all, None for none.
+
+    Raises:
+        UserError: It is none of `EVALUATE`.
+    """
+    if evaluate not in EVALUATE:
+        raise unknown_name("evaluate", evaluate, EVALUATE)
+    return EVALUATE[evaluate]
 
 
 def task_of(folder: Path) -> Task:

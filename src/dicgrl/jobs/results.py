@@ -12,7 +12,7 @@ from dicgrl.store.results import MOST_PARTS, earlier
 
 
 def about_run(stream: Stream, recipe: Recipe) -> dict[str, Any]:
-    """What a run says of its data and recipe, in config.json and results.json."""
+    """What a run says of its data and recipe, in its configuration and in results.json."""
     return {
         "dataset": stream.name,
         "task": stream.task,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dicgrl.common.optional import needed
 from dicgrl.errors import UserError
 
 if TYPE_CHECKING:
@@ -42,12 +43,9 @@ def import_optuna() -> Any:
     Raises:
         UserError: It is not installed.
     """
-    try:
-        import optuna
-    except ImportError as error:
-        raise UserError("a sweep needs Optuna: pip install 'dicgrl[sweep]'") from error
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    return optuna
+    engine = needed("optuna", "sweep", "a sweep")
+    engine.logging.set_verbosity(engine.logging.ERROR)
+    return engine
 
 
 def open_study(engine: Any, study: Path | None, about: dict[str, Any]) -> optuna.Study:

@@ -230,7 +230,10 @@ def _in_both(pair: Pair, name: str, rows: int) -> tuple[Tensor, Tensor]:
 
 
 def _changed(pair: Pair, name: str) -> Tensor:
-    """Rows that are other than before, or new, in ids of the later version, rising."""
+    """Rows that are other than before, or new, in ids of the later version, rising.
+
+    What is no answer any more has no row to take; what is one again has.
+    """
     (mine, _), (theirs, _) = (learner.ask.arrays() for learner in pair[:2])
     ids, at = _in_both(pair, name, len(mine[name]))
     same = torch.zeros(len(theirs[name]), dtype=torch.bool)
@@ -240,10 +243,20 @@ def _changed(pair: Pair, name: str) -> Tensor:
         before, after = (list(one.trainer.graph.vocabularies()[name]) for one in pair[:2])
         renamed = [i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b]
         same[renamed] = False
+    before, after = (learner.trainer.graph.retired(name) for learner in pair[:2])
+    back = pair.earlier(name, before)
+    same[torch.from_numpy(back[back >= 0])] = False
+    same[torch.from_numpy(after)] = True
     return (~same).nonzero()[:, 0]
 
 
 def _gone(pair: Pair, name: str) -> list[str]:
-    """Labels that are not known any more."""
-    mine, theirs = (learner.trainer.graph.vocabularies()[name] for learner in pair[:2])
-    return [label for label in mine if label not in theirs]
+    """Labels that are not known any more, or that no fact speaks of."""
+    before, after = (_answering(learner, name) for learner in pair[:2])
+    return sorted(before - after)
+
+
+def _answering(learner: Learner, name: str) -> set[str]:
+    graph = learner.trainer.graph
+    labels = graph.vocabularies()[name]
+    return set(labels.labels(np.setdiff1d(np.arange(len(labels)), graph.retired(name))))

@@ -9,6 +9,7 @@ import numpy as np
 
 from dicgrl.errors import UserError, shown
 from dicgrl.graph.labels import as_label
+from dicgrl.readers.reading import Reading
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import read_rows
 
@@ -24,7 +25,7 @@ def read_pairs(file: SourceFile) -> list[tuple[str, str]]:
     return [pair for rows in read_rows(file, 2) for pair in zip(*rows.columns, strict=True)]
 
 
-def as_pairs(given: Any) -> list[tuple[str, str]] | None:
+def as_pairs(given: Any, reading: Reading | None = None) -> list[tuple[str, str]] | None:
     """Pairs of labels from a list, an array or a text file; None where it is something else.
 
     Example:
@@ -34,7 +35,7 @@ def as_pairs(given: Any) -> list[tuple[str, str]] | None:
     if isinstance(given, str | Path):
         path = Path(given)
         is_text = path.is_file() and path.suffix.lower() in _ENDINGS
-        return read_pairs(SourceFile.on_disk(path)) if is_text else None
+        return read_pairs(SourceFile.on_disk(path, reading)) if is_text else None
     if not isinstance(given, list | tuple | np.ndarray):
         return None
     found = []

@@ -11,7 +11,7 @@ from dicgrl.errors import UserError
 from dicgrl.graph import Graph, KnowledgeStream, NetworkGraph, NetworkPart, Part
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.change import Change
-from dicgrl.readers import NetworkFacts
+from dicgrl.readers import NetworkFacts, Reading
 from dicgrl.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ class NodeClassification(Task, name="node-classification"):
         return read_pairs(file)
 
     @override
-    def known_facts(self, given: Any, graph: Graph) -> tuple[dict[str, IntArray], int] | None:
+    def known_facts(
+        self, given: Any, graph: Graph, reading: Reading | None = None
+    ) -> tuple[dict[str, IntArray], int] | None:
         """See `Task.known_facts`; pairs are edges, or nodes and their classes."""
         from dicgrl.readers.facts import pairs_known_in
         from dicgrl.readers.pairs import as_pairs
@@ -88,11 +90,15 @@ class NodeClassification(Task, name="node-classification"):
         assert isinstance(graph, NetworkGraph)
         if isinstance(given, NetworkFacts):
             return given.known_in(graph)
-        pairs = as_pairs(given)
+        pairs = as_pairs(given, reading)
         if pairs is None:
             return None
-        told = [pair for pair in pairs if pair[1] in graph.classes and pair[1] not in graph.nodes]
-        return pairs_known_in(graph, [pair for pair in pairs if pair not in set(told)], told)
+        is_class = [pair[1] in graph.classes and pair[1] not in graph.nodes for pair in pairs]
+        edges, classes = (
+            [pair for pair, of_class in zip(pairs, is_class, strict=True) if of_class is wanted]
+            for wanted in (False, True)
+        )
+        return pairs_known_in(graph, edges, classes)
 
     @override
     def revision(self, given: Any, graph: Graph) -> Change:

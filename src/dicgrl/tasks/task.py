@@ -115,12 +115,14 @@ class Task(ABC):
         """Facts that stand in the lines of a text, by their labels, as `facts` takes them."""
         raise UserError(f"{file.label}: facts of a {self.graph_is} are read from files")
 
-    def known_facts(self, given: Any, graph: Graph) -> tuple[dict[str, IntArray], int] | None:
+    def known_facts(
+        self, given: Any, graph: Graph, reading: Reading | None = None
+    ) -> tuple[dict[str, IntArray], int] | None:
         """What of facts is known, and how many there are; None where they make a part like others.
 
         See `Graph.known_in`. What is to be forgotten need not be as complete as what is learned.
         """
-        del given, graph
+        del given, graph, reading
         return None
 
     def revision(self, given: Any, graph: Graph) -> Change:

@@ -6,11 +6,9 @@ subclass `Format` with its endings; libraries that it needs are imported when it
 
 from __future__ import annotations
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import ClassVar
 
 from dicgrl.errors import UserError, unknown_name
@@ -75,16 +73,3 @@ def format_named(name: str) -> Format:
     if ending not in Format.registry:
         raise unknown_name("format", name, [known.removeprefix(".") for known in Format.registry])
     return Format.registry[ending]
-
-
-def needed(module: str, extra: str, what: str) -> ModuleType:
-    """A library that only some formats need.
-
-    Raises:
-        UserError: It is not installed.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise UserError(f"{what} needs {package}: pip install 'dicgrl[{extra}]'") from error

@@ -14,10 +14,11 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 from typing_extensions import override
 
+from dicgrl.common.optional import needed
 from dicgrl.errors import DataError, UserError, shown
 from dicgrl.graph.coded import Coded
 from dicgrl.graph.labels import check_labels
-from dicgrl.readers.formats import Format, Triple, needed
+from dicgrl.readers.formats import Format, Triple
 from dicgrl.readers.reading import Reading, find_columns
 from dicgrl.readers.sources import DiskFolder, SourceFile
 from dicgrl.readers.text import Rows

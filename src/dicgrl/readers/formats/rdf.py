@@ -21,9 +21,10 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from dicgrl.common.optional import needed
 from dicgrl.errors import DataError, DataWarning, shown
 from dicgrl.graph.labels import FORBIDDEN
-from dicgrl.readers.formats import Format, Triple, needed
+from dicgrl.readers.formats import Format, Triple
 from dicgrl.readers.reading import find_columns
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows
