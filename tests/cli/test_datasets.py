@@ -207,6 +207,7 @@ def test_show_prints_names_as_they_are(cli: Cli) -> None:
     [
         (["show", "film"], ["unknown dataset 'film'", "'films'"]),
         (["show", ""], ["unknown dataset ''"]),
+        (["show", "-"], ["not from standard input"]),
         (["show", "no/where"], ["no/where: no such file or folder"]),
         (["show", "cora"], ["cora is not on this machine", "dicgrl datasets fetch cora"]),
         (["show", "empty.tsv"], ["empty.tsv: the file is empty"]),

@@ -40,7 +40,25 @@ def test_a_log_is_a_list_with_the_newest_last(cli: Cli, run: str) -> None:
     assert found[-1]["counts"] == {"facts": 1, "new_entities": 1, "new_relations": 1}
     table = cli("log", run).out
     rows = [line for line in table.splitlines() if line.startswith("│")]
-    assert len(rows) == 4 and "nightly" in rows[-1] and "1 new entities" in rows[-1]
+    assert len(rows) == 4 and "nightly" in rows[-1] and "1 new entity," in rows[-1]
+
+
+def test_a_log_says_what_came_and_what_went(cli: Cli, run: str) -> None:
+    for words in (
+        ("learn", run, "facts.tsv"),
+        ("forget", run, "facts.tsv"),
+        ("rename", run, "e1", "first"),
+        ("restore", run, "4"),
+    ):
+        assert cli(*words).code == 0
+    rows = [line for line in cli("log", run).out.splitlines() if line.startswith("│")]
+    said = (
+        "1 fact, 1 new entity, 1 new relation ",
+        " 1 triple gone ",
+        " 1 label ",
+        "version 4 was",
+    )
+    assert all(words in row for words, row in zip(said, rows[3:], strict=True))
 
 
 READING = {
@@ -113,8 +131,11 @@ def test_compact_and_backup(cli: Cli, run: str) -> None:
     assert outcome.code == 0 and " MB, now " in outcome.out
     assert cli("predict", run, *asked).out == before == cli("predict", "copy", *asked).out
     assert cli("predict", "copy", *asked, "--at", "1").code == 0
-    refused(cli("predict", run, *asked, "--at", "1"), "the model of version 1 was not kept")
+    refused(
+        cli("predict", run, *asked, "--at", "1"), "version 1 was not kept; there are those of 3"
+    )
     refused(cli("backup", run, "copy"), "is there already")
+    refused(cli("backup", run, f"{run}/copy"), "lies in the run itself")
     copy, mine = (Path(name, "results.json").read_bytes() for name in ("copy", "mine"))
     assert copy == mine
     refused(cli("compact", run, "--keep", "none"), "unknown keep 'none'")

@@ -178,6 +178,13 @@ class TestColumns:
         with pytest.raises(DataError, match=r"x\.tsv:1: .* separated by ';': say --sep ';'"):
             read_stream(tmp_path / "x.tsv")
 
+    def test_what_to_say_of_more_columns_works(self, tmp_path: Path) -> None:
+        place = tmp_path / "x.csv"
+        place.write_text("who,how,what,why\na,likes,b,so\nb,likes,c,so\n")
+        with pytest.raises(DataError, match=r"is a header, --columns who,how,what$"):
+            read_stream(place)
+        assert read_stream(place, reading=Reading(columns="who,how,what"))[0].facts == 2
+
     @pytest.mark.parametrize(
         ("asked", "said"),
         [
@@ -187,9 +194,11 @@ class TestColumns:
             ({"sep": ";;"}, "expected one character"),
             ({"sep": '"'}, "expected one character"),
             ({"literals": "some"}, "unknown literals 'some'"),
+            ({"columns": 3}, "columns=3: expected names or numbers"),
+            ({"sep": 5}, "sep=5: expected text"),
         ],
     )
-    def test_what_cannot_be_meant(self, asked: dict[str, str], said: str) -> None:
+    def test_what_cannot_be_meant(self, asked: dict[str, Any], said: str) -> None:
         with pytest.raises(UserError, match=said):
             Reading(**asked)
 

@@ -191,6 +191,8 @@ def load_stream(
         return replace(stream, names=read_names_file(names)) if names else stream
     if str(source) and Path(source).exists():  # "" would be the working directory
         return read(source, reading=reading)
+    if str(source) == "-":
+        raise UserError("-: a stream is read from a file or folder, not from standard input")
     if _looks_like_path(source):
         raise UserError(f"{source}: no such file or folder")
     raise unknown_name("dataset", str(source), _names())

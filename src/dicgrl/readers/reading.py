@@ -48,6 +48,11 @@ class Reading:
 
     def __post_init__(self) -> None:
         """Bring what is written in several ways into one form, and refuse what cannot be meant."""
+        for name in ("sep", "format", "query", "literals", "time_format"):
+            if not isinstance(value := getattr(self, name), str):
+                raise UserError(f"{name}={value!r}: expected text")
+        if not isinstance(self.columns, (str, Sequence)):
+            raise UserError(f"columns={self.columns!r}: expected names or numbers of columns")
         given = self.columns.split(",") if isinstance(self.columns, str) else self.columns
         columns = tuple(str(name).strip() for name in given) if self.columns else ()
         if columns and not 3 <= len(columns) <= len(ROLES):

@@ -18,9 +18,7 @@ from dicgrl.report.results_text import (
     seconds_text,
     table_metrics,
 )
-from dicgrl.report.terminal import counted, titled
-
-_ONE = {"entities": "entity", "classes": "class"}  # where it is not the word without its s
+from dicgrl.report.terminal import counted, number_of, titled
 
 
 def part_table(results: Results) -> Group:
@@ -64,11 +62,7 @@ def _caption(part: dict[str, Any]) -> str:
         text += f" (positives: {passed})"
     if new and not part["epochs"]:
         text = f"learned nothing of {counted(new, 'new example')}"
-    arrived = [
-        f"1 {_ONE.get(kind, kind.removesuffix('s'))}" if count == 1 else f"{count:,} {kind}"
-        for kind, count in part.get("arrived", {}).items()
-        if count
-    ]
+    arrived = [number_of(count, kind) for kind, count in part.get("arrived", {}).items() if count]
     if arrived:
         text = f"{' and '.join(arrived)} arrived; {text}"
     if part["candidates"]:

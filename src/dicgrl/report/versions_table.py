@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Group
 from rich.table import Table
 
-from dicgrl.report.terminal import titled
+from dicgrl.graph.change import FORGET, RENAME, REPLACE
+from dicgrl.report.terminal import counted, number_of, titled
+
+_LEAVE = ("triples", "edges", "nodes")  # the facts of a change that are known no more
 
 
 def log_table(folder: str, versions: list[dict[str, Any]]) -> Group:
@@ -16,19 +20,39 @@ def log_table(folder: str, versions: list[dict[str, Any]]) -> Group:
     for heading in ("version", "kind", "time", "brought", "model", "tags", "message"):
         table.add_column(heading, justify="right" if heading == "version" else "left")
     for version in versions:
-        brought = ", ".join(
-            f"{count:,} {name.replace('_', ' ')}" for name, count in version["counts"].items()
-        )
         table.add_row(
             str(version["version"]),
             version["kind"],
             version["time"].removesuffix("+00:00").replace("T", " "),
-            brought,
+            brought(version["kind"], version["counts"]),
             "kept" if version["model"] else "",
             ", ".join(version["tags"]),
             version["message"],
         )
     return titled(folder, table, "times in UTC; --at VERSION asks an earlier one")
+
+
+def brought(kind: str, counts: Mapping[str, int]) -> str:
+    """What a version brought or took, in words.
+
+    Example:
+        >>> brought("learn", {"facts": 3, "new_entities": 1, "new_relations": 0})
+        '3 facts, 1 new entity'
+        >>> brought("replace", {"facts": 1, "new_entities": 0, "triples": 2})
+        '1 fact, 2 triples gone'
+        >>> brought("merge", {"ids": 1}), brought("restore", {"restored": 4})
+        ('1 pair', 'what version 4 was')
+    """
+    said = []
+    for name, count in counts.items():
+        if name == "restored":
+            said.append(f"what version {count} was")
+        elif name == "ids":
+            said.append(counted(count, "label" if kind == RENAME else "pair"))
+        elif count:
+            gone = " gone" if kind in (FORGET, REPLACE) and name in _LEAVE else ""
+            said.append(number_of(count, name.replace("_", " ")) + gone)
+    return ", ".join(said)
 
 
 def diff_tables(found: dict[str, Any]) -> list[Group]:

@@ -21,11 +21,13 @@ def backup(database: Path, target: Path) -> int:
 
     Raises:
         DataError: The run is damaged.
-        UserError: There is something at the target.
+        UserError: There is something at the target, or it lies in the run.
     """
     check_place(target.parent)
     if target.exists():
         raise UserError(f"{target}: is there already; choose another folder")
+    if database.parent.resolve() in target.resolve().parents:
+        raise UserError(f"{target}: lies in the run itself; choose a folder outside")
     for left in reversed(range(_TRIES)):
         try:
             with new_folder(target) as temporary:

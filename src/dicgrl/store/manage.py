@@ -9,7 +9,7 @@ from dicgrl.errors import UserError, shown
 from dicgrl.store.database import as_text, parsed
 from dicgrl.store.records import StoredRun, insert_names, insert_version
 from dicgrl.store.tensors import Delta, write_file
-from dicgrl.store.version import RESTORE, Source, Version, chosen
+from dicgrl.store.version import RESTORE, Source, Version, chosen, not_kept
 from dicgrl.store.writer import now, prune
 
 _TAG = re.compile(r"[\w.+@:/-]{1,100}")
@@ -129,6 +129,6 @@ def check_kept(run: StoredRun, number: int) -> None:
     Raises:
         UserError: It was not.
     """
-    if number not in run.models():
-        keep = run.config.get("keep")
-        raise UserError(f"the model of version {number} was not kept (keep={keep})")
+    models = run.models()
+    if number not in models:
+        raise not_kept(number, models)

@@ -7,12 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dicgrl.errors import UserError
 from dicgrl.store.checkpoint import built_model
 from dicgrl.store.content import changes_of
 from dicgrl.store.released import STRATEGY
 from dicgrl.store.state import LearnerState
-from dicgrl.store.version import Source, chosen, lineage
+from dicgrl.store.version import Source, chosen, lineage, not_kept
 from dicgrl.tasks import task_of_model
 
 
@@ -54,8 +53,7 @@ def read_state(source: Source, device: torch.device, at: int | str | None) -> Le
     if stored is None:
         if number == len(versions):
             raise ValueError("no model beside the newest version")
-        keep = config.get("keep")
-        raise UserError(f"the model of version {number} was not kept (keep={keep})")
+        raise not_kept(number, source.models())
     kinds = [version.kind for version in line]
     contents = list(zip(kinds, source.contents(line), strict=True))
     tensors = {name: t for name, t in stored.tensors.items() if not name.startswith(STRATEGY)}

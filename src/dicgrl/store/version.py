@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -12,6 +12,7 @@ from dicgrl.errors import UserError, shown
 from dicgrl.store.content import Content
 
 RESTORE = "restore"  # a version without a change of its own: it is what an earlier one was
+_NAMED = 5  # versions in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,20 @@ def lineage(versions: Sequence[Version], number: int) -> list[Version]:
             raise ValueError(f"version {number} comes before its own parent")
         number = version.parent
     return found[::-1]
+
+
+def not_kept(number: int, models: Collection[int]) -> UserError:
+    """The error for a version whose model is gone: it says whose are there.
+
+    Example:
+        >>> print(not_kept(1, [2, 3]))
+        the model of version 1 was not kept; there are those of 2, 3
+        >>> print(not_kept(1, range(2, 40)))
+        the model of version 1 was not kept; there are those of ..., 35, 36, 37, 38, 39
+    """
+    newest = [str(version) for version in sorted(models)[-_NAMED:]]
+    there = ", ".join(["...", *newest] if len(models) > _NAMED else newest)
+    return UserError(f"the model of version {number} was not kept; there are those of {there}")
 
 
 def chosen(at: int | str | None, versions: Sequence[Version], tags: Mapping[str, int]) -> int:

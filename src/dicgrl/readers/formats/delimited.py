@@ -145,7 +145,11 @@ def _other_columns(fields: list[str]) -> str:
     """What to do about a first line that has more than head, relation and tail."""
     if len(fields) == 4 and _names_time(fields[3]):
         return _TIME_HINT
-    return "; say which of them hold head, relation and tail, as in --columns 1,2,3"
+    names = ",".join(fields[:3])
+    return (
+        "; say which of them hold head, relation and tail, as in --columns 1,2,3, or, where this "
+        f"line is a header, --columns {names}"
+    )
 
 
 def _names_time(field: str) -> bool:
