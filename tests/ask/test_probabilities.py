@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from dicgrl import Learner
+from dicgrl import KnowledgeStream, Learner
+from dicgrl.ask import probabilities
 from dicgrl.ask.probabilities import Masses, ask_about, facts_within
 from dicgrl.evaluation.calibration import Calibration
 from dicgrl.trainers import LinkTrainer
@@ -190,3 +191,21 @@ def test_a_graph_of_one_fact_is_no_trouble() -> None:
     learner.learn(knowledge_stream([part])[0])
     learner.evaluate()
     assert learner.predict("a", "likes", k=5)
+
+
+def test_a_part_too_small_for_another_look_keeps_the_probabilities(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learner = Learner("transe", "lower", dim=8, epochs=2, device="cpu")
+    facts = [(f"e{i}", "likes", f"e{(i + step) % 150}") for i in range(150) for step in (1, 2, 3)]
+    (first,) = KnowledgeStream.from_labels("many", [facts], valid=0.2, test=0.1)
+    learner.learn(first)
+    learner.evaluate()
+    before = learner.reports[-1].calibration
+    monkeypatch.setitem(probabilities._WORK, "cpu", 1 << 16)  # as if there were many entities
+    learner.learn([("e1", "likes", "e77")])
+    found = learner.evaluate()
+    after = learner.reports[-1].calibration
+    assert after["fit"] == before["fit"] and "found" not in after
+    assert learner.reports[-1].results(found)["calibration"]["fitted"] == before["facts"]
+    assert learner.predict("e1", "likes", k=1)[0].probability is not None

@@ -63,8 +63,9 @@ def examined(
     if "fit" in found:
         return found
     if not found and before and "fit" in before:  # the part was too small to look again
-        return {name: before[name] for name in ("fit", "fitted_on") if name in before}
+        return {name: value for name, value in before.items() if name not in ("found", "test")}
     for other in (foreseen or {}, before or {}):
         if "fit" in other:
-            return found | {"fit": other["fit"], "fitted_on": "arrivals"}
+            named = {name: other[name] for name in ("basis", "facts")}
+            return named | found | {"fit": other["fit"], "fitted_on": "arrivals"}
     return found
