@@ -16,7 +16,7 @@ import pytest
 
 from dicgrl import Learner
 from dicgrl.errors import DataError, UserError
-from dicgrl.store.database import TABLES
+from dicgrl.store.database import ADDED, TABLES, opened
 from dicgrl.store.records import StoredRun, digest_of, insert_content, insert_version
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.tensors import read_file
@@ -197,6 +197,21 @@ def test_links_and_pipes_are_refused(run: Path, tmp_path: Path, place: str) -> N
     os.mkfifo(path)  # who opens it waits for ever
     with pytest.raises(DataError, match="plain file"):
         Learner.load(run, device="cpu")
+
+
+def test_a_store_without_the_later_tables_is_read_and_gains_them_when_written(run: Path) -> None:
+    with edited(run) as database:
+        for table in ADDED:
+            database.connection.execute(f"DROP TABLE {table}")
+    with opened(run / "store.sqlite") as database:
+        assert [list(database.rows(table)) for table in ADDED] == [[]] * len(ADDED)
+    assert RunFolder(run).verify().clean
+    learner = Learner.load(run, device="cpu")
+    RunFolder(run).tag("here")
+    with opened(run / "store.sqlite") as database:
+        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        assert set(ADDED) <= {name for (name,) in database.connection.execute(query)}
+    assert_same(learner, Learner.load(run, device="cpu"))
 
 
 def test_a_database_of_somebody_else_is_refused(run: Path) -> None:

@@ -51,10 +51,23 @@ TABLES = {
     "tags": "name TEXT PRIMARY KEY, version INTEGER NOT NULL",
     "trace": "version INTEGER PRIMARY KEY, epochs TEXT NOT NULL",
 }
-_SCHEMA = [
-    f"CREATE TABLE {name} ({columns}, sha256 TEXT NOT NULL)" for name, columns in TABLES.items()
-]
+ADDED = {
+    "pending": (
+        "number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, facts TEXT NOT NULL"
+    ),
+    "maps": "version INTEGER PRIMARY KEY, about TEXT NOT NULL, data BLOB NOT NULL",
+    "nights": "version INTEGER PRIMARY KEY, time TEXT NOT NULL, report TEXT NOT NULL",
+}
+"""Tables that came later: a store may lack them, and is then read as if they were empty."""
+
+
+def _statement(name: str, columns: str) -> str:
+    return f"CREATE TABLE {name} ({columns}, sha256 TEXT NOT NULL)"
+
+
+_SCHEMA = [_statement(name, columns) for name, columns in TABLES.items()]
 _SCHEMA.append("CREATE INDEX arrays_of ON arrays (version, name, piece)")
+_ADDED_SCHEMA = {name: _statement(name, columns) for name, columns in ADDED.items()}
 
 
 class Database:
@@ -88,6 +101,8 @@ class Database:
         Raises:
             DataError: A row is damaged or of another run.
         """
+        if table in ADDED and not self._has(table):
+            return
         found = self.connection.execute(f"SELECT * FROM {table} {rest}", given)
         columns = [column[0] for column in found.description]
         for values in found:
@@ -96,6 +111,19 @@ class Database:
             if self._checksum(table, row) != expected:
                 raise self.damaged(f"a row of {table} has another checksum than was written")
             yield row
+
+    def _has(self, table: str) -> bool:
+        query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+        return self.connection.execute(query, (table,)).fetchone() is not None
+
+    def add_tables(self) -> None:
+        """Make the tables that a store of an earlier version lacks."""
+        missing = [name for name in ADDED if not self._has(name)]
+        if missing:
+            with self.transaction():
+                for name in missing:
+                    if not self._has(name):  # another process may have been first
+                        self.connection.execute(_ADDED_SCHEMA[name])
 
     def config(self) -> dict[str, Any]:
         """What the run is; from then on the rows of other runs are refused.
@@ -169,7 +197,8 @@ def create(path: Path, config: Mapping[str, Any]) -> None:
         connection.execute("PRAGMA synchronous = FULL")
         database = Database(path, connection)
         with database.transaction():
-            for statement in _SCHEMA:
+            # Those that may stay empty first: then a file that was cut off lacks something.
+            for statement in (*_ADDED_SCHEMA.values(), *_SCHEMA):
                 connection.execute(statement)
             database.set_config({**config, "format": FORMAT, "versions": 0})
 
@@ -185,12 +214,14 @@ def opened(path: Path, *, write: bool = False) -> Iterator[Database]:
     with _failures(path, write=write), contextlib.ExitStack() as stack:
         connection = stack.enter_context(contextlib.closing(_open(path, write, stack)))
         _check_schema(path, connection)
+        database = Database(path, connection)
         if write:
             connection.execute("PRAGMA synchronous = FULL")
+            database.add_tables()
         else:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
-        yield Database(path, connection)
+        yield database
 
 
 @contextlib.contextmanager
@@ -241,7 +272,7 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
 
 def _check_schema(path: Path, connection: sqlite3.Connection) -> None:
     found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    if sorted(sql for (sql,) in found) != sorted(_SCHEMA):
+    if sorted({sql for (sql,) in found} - set(_ADDED_SCHEMA.values())) != sorted(_SCHEMA):
         raise DataError(path, "not a run of this version (it has other tables)")
 
 

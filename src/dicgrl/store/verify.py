@@ -10,7 +10,7 @@ from typing import Any
 
 from dicgrl.errors import DataError, DicgrlError
 from dicgrl.store.content import changes_of
-from dicgrl.store.database import TABLES, opened
+from dicgrl.store.database import ADDED, TABLES, opened
 from dicgrl.store.records import StoredRun, chains_of
 from dicgrl.store.tensors import TensorFile, check_file, check_name, combined, read_file
 from dicgrl.store.version import RESTORE, Version, lineage
@@ -79,7 +79,7 @@ def _verify(run: StoredRun, found: Findings) -> None:
     for (line,) in database.connection.execute("PRAGMA integrity_check(20)"):
         if line != "ok":
             found.damage.append(f"{database.path}: {line}")
-    sound = {table: _check_rows(run, table, found) for table in TABLES}
+    sound = {table: _check_rows(run, table, found) for table in (*TABLES, *ADDED)}
     if not found.tried("versions", run.versions):
         return
     versions = run.versions()
