@@ -1,4 +1,4 @@
-"""Write the digests and sizes of the paper's datasets that `dicgrl datasets fetch` compares with.
+"""Write the digests and sizes of published datasets that `dicgrl datasets fetch` compares with.
 
 Run `DICGRL_DATA=FOLDER python scripts/pin_datasets.py`; the folder holds the datasets as the
 authors publish them, in folders or archives.
@@ -9,9 +9,11 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+from dicgrl.datasets.growth import LKGE_DATASETS
 from dicgrl.datasets.locate import find_dataset
-from dicgrl.datasets.paper import PAPER_DATASETS, PaperDataset
+from dicgrl.datasets.paper import PAPER_DATASETS
 from dicgrl.datasets.pins import PINS_FILE, digest_of
+from dicgrl.datasets.published import Published
 from dicgrl.readers.sources import Folder, open_folder
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "dicgrl" / "datasets" / PINS_FILE
@@ -19,10 +21,11 @@ TARGET = Path(__file__).resolve().parents[1] / "src" / "dicgrl" / "datasets" / P
 
 def pins_text() -> str:
     """The lines of the list: digest, size, dataset and file."""
-    return "".join(line for dataset in PAPER_DATASETS.values() for line in lines_of(dataset))
+    every: list[Published] = [*PAPER_DATASETS.values(), *LKGE_DATASETS.values()]
+    return "".join(line for dataset in every for line in lines_of(dataset))
 
 
-def lines_of(dataset: PaperDataset) -> list[str]:
+def lines_of(dataset: Published) -> list[str]:
     """The lines of one dataset."""
     place = find_dataset(dataset.name)
     if place is None:

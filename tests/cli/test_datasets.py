@@ -38,11 +38,11 @@ def test_list(cli: Cli) -> None:
     rows = {line.split()[1]: line for line in out.splitlines() if len(line.split()) > 3}
     for name in ("films", "film-genres"):
         assert "built in" in rows[name]
-    for name in ("FB15k-237", "WN18RR", "cora", "citeseer", "pubmed"):
+    for name in ("FB15k-237", "WN18RR", "cora", "citeseer", "pubmed", "ENTITY", "HYBRID"):
         assert f"dicgrl datasets fetch {name}" in rows[name]
     assert "14,541 entities, 310,116 triples" in rows["FB15k-237"]
     assert "2,708 nodes, 5,429 edges" in rows["cora"]
-    assert "14,541 entities, 310,116 triples" in rows["ENTITY"] and "docs/repr" in rows["ENTITY"]
+    assert "14,541 entities, 310,116 triples" in rows["ENTITY"]
     assert "fetch FB15k-237" in rows["FB15k-237-nightly"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dicgrl import KnowledgeStream, UserError, describe, load_stream, write_stream
-from dicgrl.datasets import check_there, datasets, growth, paper_dataset, registered
+from dicgrl.datasets import check_there, datasets, growth, published_dataset, registered
 from dicgrl.datasets.locate import cache_folder
 from dicgrl.recipes import load_recipe
 from tests.growing import knowledge_stream
@@ -25,16 +25,29 @@ def _nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_nothing_here")
 @pytest.mark.parametrize("name", LKGE)
 def test_a_stream_that_is_not_here_says_how_to_get_it(name: str) -> None:
-    for ask in (load_stream, check_there, paper_dataset):
+    for ask in (load_stream, check_there):
         with pytest.raises(UserError) as error:
             ask(name)
-        for part in ("nju-websoft/LKGE", "DICGRL_DATA", f"{name}.tar.gz", str(cache_folder())):
+        for part in (
+            f"datasets fetch {name}",
+            "DICGRL_DATA",
+            f"{name}.tar.gz",
+            str(cache_folder()),
+        ):
             assert part in str(error.value)
+
+
+@pytest.mark.parametrize("name", LKGE)
+def test_they_can_be_fetched(name: str) -> None:
+    known = published_dataset(name)
+    assert known.address == f"{growth.REPOSITORY}/{growth.REVISION}"
+    assert known.folder == f"data/{name}"
+    assert known.files[:4] == ["0/train.txt", "0/valid.txt", "0/test.txt", "1/train.txt"]
 
 
 @pytest.mark.usefixtures("_nothing_here")
 def test_a_derived_stream_asks_for_what_it_is_made_of() -> None:
-    for ask in (load_stream, check_there, paper_dataset):
+    for ask in (load_stream, check_there, published_dataset):
         with pytest.raises(UserError, match="`dicgrl datasets fetch FB15k-237`"):
             ask(NIGHTLY)
 

@@ -19,7 +19,7 @@ from dicgrl import (
     load_stream,
     read_stream,
 )
-from dicgrl.datasets import datasets, paper_dataset
+from dicgrl.datasets import datasets, published_dataset
 from dicgrl.datasets.locate import cache_folder
 
 PAPER = ["FB15k-237", "WN18RR", "cora", "citeseer", "pubmed"]
@@ -239,8 +239,8 @@ def test_shares_out_of_range_are_refused_everywhere(
 
 
 def test_what_can_be_fetched() -> None:
-    assert [paper_dataset(name).name for name in PAPER] == PAPER
+    assert [published_dataset(name).name for name in PAPER] == PAPER
     with pytest.raises(UserError, match="films comes with the package"):
-        paper_dataset("films")
+        published_dataset("films")
     with pytest.raises(UserError, match="unknown dataset 'Cora'; did you mean 'cora'"):
-        paper_dataset("Cora")
+        published_dataset("Cora")

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dicgrl.datasets import published_dataset
 from dicgrl.datasets.fetch import fetch
+from dicgrl.datasets.growth import LKGE_DATASETS
 from dicgrl.datasets.locate import cache_folder, find_dataset
 from dicgrl.datasets.paper import PAPER_DATASETS, PaperDataset
 from dicgrl.datasets.pins import Pin, digest_of, pins_of
@@ -135,13 +137,13 @@ def test_a_digest_is_of_the_fields(rows: list[list[str]], end: str) -> None:
     assert digest_of(io.BytesIO(text.encode())) != digest
 
 
-@pytest.mark.parametrize("name", PAPER_DATASETS)
+@pytest.mark.parametrize("name", [*PAPER_DATASETS, *LKGE_DATASETS])
 def test_every_file_is_pinned(name: str) -> None:
-    assert list(pins_of(name)) == PAPER_DATASETS[name].files
+    assert list(pins_of(name)) == published_dataset(name).files
     assert all(re.fullmatch("[0-9a-f]{64}", pin.digest) for pin in pins_of(name).values())
 
 
-@pytest.mark.parametrize("name", ["cora", "WN18RR"])
+@pytest.mark.parametrize("name", ["cora", "WN18RR", "HYBRID"])
 def test_pins_are_those_of_the_published_files(name: str, paper_data: Path) -> None:
     place = find_dataset(name)
     if place is None:

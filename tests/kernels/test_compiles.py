@@ -116,6 +116,7 @@ def launch_everything() -> None:
         Ranker(known, 2).rank(model, known, range(6))
         for loss, decay in (
             ("softmargin", 0.0), ("margin", 0.1), ("selfadversarial", 0.0), ("softmax", 0.0),
+            ("meanmargin", 0.0),
         ):  # fmt: skip
             sampler = Sampler(known, 6, 2, torch.Generator().manual_seed(0))
             sampler.saturated = loss == "margin"  # with a mask

@@ -253,7 +253,7 @@ def compare_links(case: Links, device: str) -> None:
 
 LOSS_CASES = [
     (name, rows, width, masked)
-    for name in ("softmargin", "margin", "selfadversarial", "softmax")
+    for name in ("softmargin", "margin", "selfadversarial", "softmax", "meanmargin")
     for rows, width, masked in ((5, 3, True), (1, 64, False), (70, 33, True), (3, 1, False))
 ]
 

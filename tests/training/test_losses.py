@@ -32,6 +32,9 @@ def slow_example(name: str, positive: float, places: list[float | None]) -> floa
     if name == "margin":
         each = [max(0.0, MARGIN - positive + n) for n in negatives]
         return sum(each) / len(each) if each else 0.0
+    if name == "meanmargin":
+        mean = sum(negatives) / max(len(negatives), 1)
+        return max(0.0, MARGIN - positive + mean) / (1 + drawn)
     total = sum(math.exp(TEMPERATURE * n) for n in negatives)
     wrong = sum(math.exp(TEMPERATURE * n) / total * log1pexp(n + MARGIN) for n in negatives)
     return (log1pexp(-positive - MARGIN) + wrong) / 2
@@ -58,11 +61,13 @@ def value(name: str, positive: Tensor, negative: Tensor, mask: Tensor | None, w:
     return make_loss(name, MARGIN, TEMPERATURE)(positive, negative, mask, w)
 
 
-every_loss = pytest.mark.parametrize("name", ["softmargin", "margin", "selfadversarial", "softmax"])
+every_loss = pytest.mark.parametrize(
+    "name", ["softmargin", "margin", "selfadversarial", "softmax", "meanmargin"]
+)
 
 
 def test_these_are_all_losses() -> None:
-    assert set(LOSSES) == {"softmargin", "margin", "selfadversarial", "softmax"}
+    assert set(LOSSES) == {"softmargin", "margin", "selfadversarial", "softmax", "meanmargin"}
     with pytest.raises(UserError, match="did you mean 'margin'"):
         make_loss("marginn", 1.0, 1.0)
 
@@ -171,7 +176,13 @@ def test_temperature_zero_counts_all_negatives_alike() -> None:
 
 def test_every_loss_has_a_temperature_for_the_kernel() -> None:
     found = {name: make_loss(name, 1.0, 0.7).temperature for name in LOSSES}  # type: ignore[attr-defined]
-    assert found == {"softmargin": 0.0, "margin": 0.0, "selfadversarial": 0.7, "softmax": 0.0}
+    assert found == {
+        "softmargin": 0.0,
+        "margin": 0.0,
+        "selfadversarial": 0.7,
+        "softmax": 0.0,
+        "meanmargin": 0.0,
+    }
 
 
 def test_the_adversarial_weights_get_no_gradient() -> None:

@@ -21,7 +21,7 @@ from dicgrl.cli.options import (
     Test,
     Valid,
 )
-from dicgrl.datasets import load_stream, paper_dataset
+from dicgrl.datasets import load_stream, published_dataset
 from dicgrl.datasets.fetch import fetch as fetch_dataset
 from dicgrl.errors import UserError, shown_value
 from dicgrl.graph import describe
@@ -79,13 +79,18 @@ def show(
 
 @datasets_app.command()
 def fetch(
-    name: Annotated[str, typer.Argument(help="FB15k-237, WN18RR, cora, citeseer or pubmed.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="FB15k-237, WN18RR, cora, citeseer, pubmed; ENTITY, RELATION, FACT, HYBRID."
+        ),
+    ],
 ) -> None:
-    """Download one of the paper's datasets from the authors' public repository."""
-    dataset = paper_dataset(name)
+    """Download one of the paper's datasets, or of LKGE's, from its authors' public repository."""
+    dataset = published_dataset(name)
     with download_bar(name, len(dataset.files)) as update:
         place = fetch_dataset(dataset, update)
-    print_out(f"{name} is in {place}; its counts are those of the paper.")
+    print_out(f"{name} is in {place}; its counts and content are those published.")
 
 
 @datasets_app.command()

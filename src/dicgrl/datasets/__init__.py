@@ -1,4 +1,4 @@
-"""Datasets by name: two built in, the paper's five, streams that grow otherwise; others by path."""
+"""Datasets by name: two built in, the paper's five, LKGE's four, one derived; others by path."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from dicgrl.datasets.growth import DERIVED_DATASETS, LKGE_DATASETS, LKGE_SOURCE
+from dicgrl.datasets.growth import DERIVED_DATASETS, LKGE_DATASETS
 from dicgrl.datasets.locate import DATA_VARIABLE, cache_folder, find_dataset, find_names
-from dicgrl.datasets.paper import PAPER_DATASETS, PaperDataset
+from dicgrl.datasets.paper import PAPER_DATASETS
+from dicgrl.datasets.published import Published
 from dicgrl.errors import UserError, unknown_name
 from dicgrl.graph import SPLITS, KnowledgeStream, NetworkStream, Stream
 from dicgrl.graph.holdout import check_shares
@@ -22,7 +23,7 @@ __all__ = [
     "check_there",
     "datasets",
     "load_stream",
-    "paper_dataset",
+    "published_dataset",
     "registered",
     "sizes_of",
 ]
@@ -106,7 +107,7 @@ def datasets() -> list[Dataset]:
         known.append(Dataset(name, dataset.task, "of the paper", place, False, parts, sizes, get))
     for name, lkge in LKGE_DATASETS.items():
         parts, sizes = _published(lkge.counts)
-        get = "see docs/reproduce.md"
+        get = f"dicgrl datasets fetch {name}"
         known.append(Dataset(name, task, lkge.about, find_dataset(name), False, parts, sizes, get))
     for name, derived in DERIVED_DATASETS.items():
         (source,) = (each for each in known if each.name == derived.source)
@@ -118,18 +119,17 @@ def _names() -> list[str]:
     return [*_BUILT_IN, *PAPER_DATASETS, *LKGE_DATASETS, *DERIVED_DATASETS]
 
 
-def paper_dataset(name: str) -> PaperDataset:
-    """One of the paper's datasets by name."""
+def published_dataset(name: str) -> Published:
+    """What can be fetched under a name: the paper's datasets, and LKGE's."""
     if name in _BUILT_IN:
         raise UserError(f"{name} comes with the package; there is nothing to fetch")
-    if name in LKGE_DATASETS:
-        raise UserError(f"{name} cannot be fetched: {_by_hand(name)}")
     if name in DERIVED_DATASETS:
         source = DERIVED_DATASETS[name].source
         raise UserError(f"{name} is made of {source}: run `dicgrl datasets fetch {source}`")
-    if name not in PAPER_DATASETS:
-        raise unknown_name("dataset", name, PAPER_DATASETS)
-    return PAPER_DATASETS[name]
+    known: dict[str, Published] = {**PAPER_DATASETS, **LKGE_DATASETS}
+    if name not in known:
+        raise unknown_name("dataset", name, known)
+    return known[name]
 
 
 def registered(source: str | Path) -> str:
@@ -215,15 +215,9 @@ def _place_of(name: str) -> Path:
     place = find_dataset(name)
     if place is not None:
         return place
-    if name in LKGE_DATASETS:
-        raise UserError(f"{name} is not on this machine: {_by_hand(name)}")
     raise UserError(
         f"{name} is not on this machine: run `dicgrl datasets fetch {name}`, or {_set_to(name)}"
     )
-
-
-def _by_hand(name: str) -> str:
-    return f"{LKGE_SOURCE}, and {_set_to(name)}"
 
 
 def _set_to(name: str) -> str:

@@ -1,8 +1,8 @@
-"""Downloads the paper's datasets into the cache: resumable, verified, published in one step.
+"""Downloads published datasets into the cache: resumable, verified, published in one step.
 
 Files are collected in a hidden staging folder beside their final place. A file that is complete
 there is not asked for again, a partial one is continued, and none grows beyond the size of what is
-published. Only when the whole dataset reads well, its counts are those of the paper and its files
+published. Only when the whole dataset reads well, its counts are those published and its files
 hold what was pinned (`datasets/pins.py`) does the folder get its name.
 """
 
@@ -25,8 +25,8 @@ from typing_extensions import override
 from dicgrl.common.atomic import publish_folder
 from dicgrl.common.locks import locked
 from dicgrl.datasets.locate import cache_folder
-from dicgrl.datasets.paper import REPOSITORY, REVISION, PaperDataset
 from dicgrl.datasets.pins import digest_of
+from dicgrl.datasets.published import Published
 from dicgrl.errors import FailureError, UserError, shown
 from dicgrl.graph import describe
 from dicgrl.readers import read_stream
@@ -63,9 +63,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def fetch(
-    dataset: PaperDataset, progress: Progress | None = None, *, timeout: float = 30.0
-) -> Path:
+def fetch(dataset: Published, progress: Progress | None = None, *, timeout: float = 30.0) -> Path:
     """Bring a dataset into the cache and return its folder; nothing is done if it is there.
 
     Args:
@@ -81,7 +79,7 @@ def fetch(
     if target.exists():
         return target
     staging = target.with_name(f".{dataset.name}.partial")
-    base = source_address().rstrip("/")
+    base = source_address(dataset).rstrip("/")
     # Not the staging folder itself: it is renamed while it is locked, which Windows refuses.
     with locked(target.with_name(f".{dataset.name}.lock")):
         if target.exists():  # another process was faster
@@ -102,9 +100,9 @@ def fetch(
     return target
 
 
-def source_address() -> str:
+def source_address(dataset: Published) -> str:
     """Where files come from: `DICGRL_SOURCE` (a mirror), or the authors' repository."""
-    address = os.environ.get(SOURCE_VARIABLE) or f"{REPOSITORY}/{REVISION}"
+    address = os.environ.get(SOURCE_VARIABLE) or dataset.address
     if not _is_web_address(address):
         raise UserError(f"{SOURCE_VARIABLE} is {shown(address)}; expected an http or https address")
     return address
@@ -119,7 +117,7 @@ def _is_web_address(address: str) -> bool:
         return False
 
 
-def _verify(dataset: PaperDataset, staging: Path) -> None:
+def _verify(dataset: Published, staging: Path) -> None:
     try:
         found = dataset.differences(describe(read_stream(staging, name=dataset.name)))
     except UserError as error:

@@ -1,7 +1,7 @@
 """Streams of FB15k-237 that grow in other ways than the paper's partition.
 
-Four are those of the LKGE benchmark (Cui et al., AAAI 2023), which are found on the machine by
-their names. The nightly one is made of the paper's FB15k-237, all parts merged and split anew: a
+Four are those of the LKGE benchmark (Cui et al., AAAI 2023), on which continual knowledge-graph
+embedding is compared; FastKGE's authors publish them as files. The nightly one is made of the paper's FB15k-237, all parts merged and split anew: a
 first part of 75 %, then forty small ones.
 """
 
@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from dicgrl.datasets.pins import Pin, pins_of
+from dicgrl.datasets.published import differences
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, Stream
 
-LKGE_SOURCE = (
-    "unpack dataset.zip of https://github.com/nju-websoft/LKGE, or take the folder of the same "
-    "name under data/ of https://github.com/seukgcode/FastKGE"
-)
+REPOSITORY = "https://raw.githubusercontent.com/seukgcode/FastKGE"
+REVISION = "53235b8e62d2e7eb932eba5ba06b3969d968d74d"  # pinned: a later push cannot change results
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,31 @@ class LKGEDataset:
     name: str
     about: str
     counts: Mapping[str, tuple[int, ...]]
+
+    @property
+    def folder(self) -> str:
+        """Its folder in the repository."""
+        return f"data/{self.name}"
+
+    @property
+    def address(self) -> str:
+        """Where FastKGE's authors publish it."""
+        return f"{REPOSITORY}/{REVISION}"
+
+    @property
+    def files(self) -> list[str]:
+        """All files of the dataset, relative to its folder."""
+        parts = range(len(self.counts["train"]))
+        return [f"{i}/{split}.txt" for i in parts for split in SPLITS]
+
+    @property
+    def pins(self) -> Mapping[str, Pin]:
+        """What each of its files holds."""
+        return pins_of(self.name)
+
+    def differences(self, description: Mapping[str, Any]) -> list[str]:
+        """Where a description (see `describe`) differs from the published counts, in words."""
+        return differences(self.counts, description)
 
     def check(self, stream: Stream) -> None:
         """Refuse what has the name but not the counts.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dicgrl.datasets.pins import Pin, pins_of
+from dicgrl.datasets.published import differences
 from dicgrl.graph import KnowledgeStream, NetworkStream
 
 REPOSITORY = "https://raw.githubusercontent.com/KXY-PUBLIC/DiCGRL"
@@ -32,6 +33,11 @@ class PaperDataset:
     classes: int | None = None
 
     @property
+    def address(self) -> str:
+        """Where the authors publish it."""
+        return f"{REPOSITORY}/{REVISION}"
+
+    @property
     def num_parts(self) -> int:
         """Number of parts."""
         return len(self.counts["train"])
@@ -54,15 +60,7 @@ class PaperDataset:
 
     def differences(self, description: Mapping[str, Any]) -> list[str]:
         """Where a description (see `describe`) differs from appendix C, in words."""
-        parts = description["parts"]
-        if len(parts) != self.num_parts:
-            return [f"{len(parts)} parts; published: {self.num_parts}"]
-        found = [
-            f"part {i}: {parts[i].get(row)} {row}; published: {value}"
-            for row, values in self.counts.items()
-            for i, value in enumerate(values)
-            if parts[i].get(row) != value
-        ]
+        found = differences(self.counts, description)
         if self.classes is not None and description.get("classes") != self.classes:
             found.append(f"{description.get('classes')} classes; published: {self.classes}")
         return found

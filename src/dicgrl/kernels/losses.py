@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-KINDS: Final = ("softmargin", "margin", "selfadversarial", "softmax")
+KINDS: Final = ("softmargin", "margin", "selfadversarial", "softmax", "meanmargin")
 _TILE = 2048  # triples x negatives that a program holds
 
 
@@ -118,6 +118,12 @@ def _loss(  # type: ignore[no-untyped-def]
         value = tl.sum(wrong, 1) / number
         d_n = tl.where(exists & (gap > 0.0), 1.0, 0.0) / number[:, None]
         d_p = -tl.sum(d_n, 1)
+    elif KIND == 4:
+        number = tl.maximum(tl.sum(exists.to(tl.float32), 1), 1.0)
+        gap = margin - p + tl.sum(tl.where(exists, n, 0.0), 1) / number
+        value = tl.where(gap != gap, gap, tl.maximum(gap, 0.0)) / (1.0 + count)
+        d_p = tl.where(gap > 0.0, -1.0, 0.0) / (1.0 + count)
+        d_n = tl.where(exists, -d_p[:, None] / number[:, None], 0.0)
     elif KIND == 3:
         # Those of the two sides apart: each has a highest score and a sum of its own.
         head = (column < count // 2)[None, :]

@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from dicgrl.common.options import Section, option
 from dicgrl.models.components import Components
+from dicgrl.models.reciprocal import check_plain
 
 MAX_COMPONENTS = 62  # a set of components is one int64
 
@@ -60,12 +61,30 @@ class VectorSettings(DivisionSettings):
         "How chosen components are concatenated: component or weight.",
         needs="components",
     )
+    normalise: bool = option(
+        False, "Whether vectors are scaled to length 1 where they are scored (stored ones are not)."
+    )
+    inverses: bool = option(
+        False,
+        "Whether a relation has a vector of its own for questions about its heads; a triple is "
+        "then learned in both directions. Of plain models only.",
+    )
+
+    @override
+    def check(self) -> None:
+        divided = self.division()
+        if self.inverses:
+            check_plain(divided)
 
     @override
     def division(self) -> Components | None:
         if not self.components:
             return None
         return Components(self.components, self.top, self.attention, self.routing, self.order)
+
+    def form(self) -> dict[str, bool]:
+        """How vectors are scored, as arguments of a model."""
+        return {"normalise": self.normalise, "inverses": self.inverses}
 
     @property
     def active(self) -> int:

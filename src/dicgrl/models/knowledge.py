@@ -14,37 +14,12 @@ from dicgrl.errors import UserError
 from dicgrl.kernels.batch import Batch
 from dicgrl.models.components import Components, Route
 from dicgrl.models.fast import FastBatch, FastCounts, Side, fast_scores
-from dicgrl.models.scorer import Scorer, scorer
+from dicgrl.models.reciprocal import Reciprocal, check_plain
+from dicgrl.models.scorer import Scorer, check_multiple, scorer
 from dicgrl.models.table import Table
+from dicgrl.models.unit import UnitVectors
 
 __all__ = ["KnowledgeModel", "Side"]
-
-
-def check_multiple(name: str, size: int, used: int) -> None:
-    """Refuse vectors that a scorer cannot read.
-
-    Args:
-        name: The scoring function.
-        size: Length of a component, or of a plain vector.
-        used: How many components a triple uses; 1 of a plain vector.
-
-    Raises:
-        UserError: Numbers that belong together would be in different components.
-
-    Example:
-        >>> check_multiple("complex", 25, 4)
-        Traceback (most recent call last):
-        dicgrl.errors.UserError: dim=100: complex takes 2 numbers together, and a component \
-would have 25; dim=104 suits it
-    """
-    multiple = scorer(name).multiple
-    if size % multiple:
-        suits = used * (size + -size % multiple)
-        whole = "a component" if used > 1 else "a vector"
-        raise UserError(
-            f"dim={used * size}: {name} takes {multiple} numbers together, and {whole} would have "
-            f"{size}; dim={suits} suits it"
-        )
 
 
 class KnowledgeModel(nn.Module):
@@ -62,6 +37,9 @@ class KnowledgeModel(nn.Module):
         options: Further arguments of the scoring function.
         seed: Seed of all start values.
         device: Where the model lives.
+        normalise: Whether vectors have length 1 where they are scored.
+        inverses: Whether relations have vectors of their own for questions about heads; of plain
+            models only.
 
     Example:
         >>> model = KnowledgeModel("transe", length=8, components=Components(count=4, top=2))
@@ -78,6 +56,9 @@ class KnowledgeModel(nn.Module):
         options: dict[str, Any] | None = None,
         seed: int = 0,
         device: torch.device | str = "cpu",
+        *,
+        normalise: bool = False,
+        inverses: bool = False,
     ) -> None:
         super().__init__()
         self.name = name
@@ -95,6 +76,12 @@ class KnowledgeModel(nn.Module):
         self.active = self.size * used  # the paper's l
         check_multiple(name, self.size, used)
         self.scorer: Scorer = scorer(name)(self.active, **self.options)
+        self.normalise, self.inverses = normalise, inverses
+        if normalise:
+            self.scorer = UnitVectors(self.scorer)
+        if inverses:
+            check_plain(components)
+            self.scorer = Reciprocal(self.scorer)
         self.scorer.initialise(self.generator)
         self.entities = Table(self.size, device)
         relation_parts = components is not None and components.learned
@@ -120,6 +107,7 @@ class KnowledgeModel(nn.Module):
             "components": asdict(self.components) if self.components else None,
             "options": self.options,
             "seed": self.seed,
+            **{name: True for name in ("normalise", "inverses") if getattr(self, name)},
         }
 
     def grow(self, entities: int, relations: int) -> None:
@@ -205,6 +193,18 @@ class KnowledgeModel(nn.Module):
         ]
         positive = self._routed_score(heads, relations, tails, route)
         return positive, torch.cat(negative, 1), route
+
+    def score_inverses(
+        self, triples: Tensor, other_heads: Tensor, other_tails: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """What `score_links` gives, by the inverse relations of a model that has them."""
+        assert isinstance(self.scorer, Reciprocal)
+        relation = self.relation_vectors(triples[:, 1], None)
+        head, tail = (self.entity_vectors(triples[:, end], None) for end in (0, 2))
+        heads, tails = (self.entity_vectors(others, None) for others in (other_heads, other_tails))
+        score, wide = self.scorer.score_inverse, relation[:, None]
+        negative = [score(heads, wide, tail[:, None]), score(head[:, None], wide, tails)]
+        return score(head, relation, tail), torch.cat(negative, 1)
 
     def fast_batch(self) -> FastBatch | None:
         """The scorer's fast path for `score_links`; None where it has none for this model."""

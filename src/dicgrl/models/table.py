@@ -179,6 +179,12 @@ class Table:
             self._buffers[name] = rows.new_zeros(len(rows), self.width if width is None else width)
         return self._buffers[name][: self._length]
 
+    def reset(self, *names: str) -> None:
+        """Set buffers to zero, as if they had just been made; those that are not there stay away."""
+        for name in names:
+            if name in self._buffers:
+                self._buffers[name].zero_()
+
     def accumulate(self, ids: Tensor, gradient: Tensor) -> None:
         """Add gradients of rows; an id may occur more than once."""
         flat = ids.reshape(-1)

@@ -83,6 +83,7 @@ class LinkTrainer(Trainer):
             own.as_dict(),
             self.seed + self.num_parts,
             self.device,
+            **vectors.form(),
         )
 
     @property
@@ -244,9 +245,9 @@ class LinkTrainer(Trainer):
     def link_objective(self, entities: range, known: Tensor, share: int = 1) -> LinkObjective:
         """The loss against negatives that are drawn from entities and are not known."""
         loss = LOSSES[self.training.loss](**self.settings.of(LossSettings).as_dict())
-        sampler = NegativeSampler(
-            known, entities, self.model.num_relations, self.generator, self.retired
-        )
+        never = known[:0] if self.training.known_negatives else known
+        relations = self.model.num_relations
+        sampler = NegativeSampler(never, entities, relations, self.generator, self.retired)
         return LinkObjective(sampler, loss, self.training.negatives, self.training.beta, share)
 
     @override
@@ -293,8 +294,8 @@ class LinkTrainer(Trainer):
     def same_questions(self, examples: Tensor) -> Tensor:
         """Known training triples that answer questions of the examples, or more of them."""
         known = self.graph.train
-        few = max(2 * len(examples), _SORTED_AT_ONCE if examples.is_cuda else 0)
-        if len(known) > few:  # choosing costs less than taking all
+        if len(known) > max(2 * len(examples), _SORTED_AT_ONCE if examples.is_cuda else 0):
+            # choosing costs less than taking all
             known = known[self.graph.same_questions(examples.cpu().numpy())]
         return self.on_device(known)
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from dicgrl.kernels import available
 from dicgrl.models.table import Table
 
+MOMENTS = ("moment1", "moment2", "steps")  # what a table keeps for it
 _BLOCK = 1 << 17  # numbers of a buffer that are worked on at a time on a CPU
 
 

@@ -21,7 +21,7 @@ from dicgrl.common.options import Section, option
 from dicgrl.common.seeding import seeded
 from dicgrl.errors import FailureError, UserError
 from dicgrl.models.table import RowCopies, Table
-from dicgrl.training.adam import RowAdam
+from dicgrl.training.adam import MOMENTS, RowAdam
 from dicgrl.training.positives import Positives
 from dicgrl.training.stepper import Objective, Stepper
 
@@ -130,6 +130,13 @@ class Schedule(Section):
     validate_every: int = option(5, "Epochs between two validations.", least=1)
     patience: int = option(
         5, "Validations without progress after which training stops; 0 for never.", least=0
+    )
+    least_epochs: int = option(0, "Epochs before which training is not stopped.", least=0)
+    adam: str = option(
+        "kept",
+        "What becomes of Adam's moments of rows when the next part is learned: kept or new.",
+        choices=("kept", "new"),
+        needs="rows",
     )
 
     @override
@@ -262,6 +269,9 @@ def _fit(
 ) -> FitReport:
     report = FitReport()
     tables = list(model.tables().values())
+    if schedule.adam == "new":
+        for table in tables:
+            table.reset(*MOMENTS)
     parameters = [parameter for _, parameter in model.named_parameters()]
     optimiser = RowAdam(
         tables,
@@ -319,7 +329,7 @@ def _fit(
             good.take()
         if monitor:
             monitor(entry)
-        if schedule.patience and waited >= schedule.patience:
+        if 0 < schedule.patience <= waited and epoch >= schedule.least_epochs:
             break
     if validate is None:
         report.best_epoch = report.epochs

@@ -127,6 +127,30 @@ class MarginRanking(_PairLoss):
 
 
 @dataclass(frozen=True, slots=True)
+class MeanMargin(_PairLoss):
+    """max(0, margin - f(positive) + mean of f(negatives)) / (1 + m): easy ones make up for hard.
+
+    As the published code of the LKGE family has it, which divides by all rows of a batch.
+
+    Attributes:
+        margin: How far a positive must be ahead of the mean of its negatives.
+    """
+
+    margin: float = 8.0
+    name: ClassVar[str] = "meanmargin"
+
+    @override
+    def each(self, positive: Tensor, negative: Tensor, mask: Tensor | None) -> Tensor:
+        total = _masked(negative, mask).sum(-1)
+        exist = negative.shape[-1] if mask is None else mask.sum(-1).clamp(min=1)
+        return F.relu(self.margin - positive + total / exist) / (1 + negative.shape[-1])
+
+    @override
+    def level(self, positive: Tensor) -> Tensor:
+        return positive[:, None] - self.margin
+
+
+@dataclass(frozen=True, slots=True)
 class SelfAdversarial(_PairLoss):
     """Negatives weighted by how likely the model finds them (Sun et al. 2019, RotatE).
 
@@ -176,7 +200,7 @@ class Softmax(_PairLoss):
 
 
 LOSSES: dict[str, type[_PairLoss]] = {
-    kind.name: kind for kind in (SoftMargin, MarginRanking, SelfAdversarial, Softmax)
+    kind.name: kind for kind in (SoftMargin, MarginRanking, SelfAdversarial, Softmax, MeanMargin)
 }
 
 

@@ -75,6 +75,10 @@ class LinkObjective:
             )
             negative = negative - wide + self.loss.level(positive.detach())
         total = self.loss(positive, negative, mask, weight)
+        if model.inverses:
+            other_heads, other_tails, mask = self._negatives(triples)
+            inverse = model.score_inverses(triples, other_heads, other_tails)
+            total = (total + self.loss(*inverse, mask, weight)) / 2
         # Where attention does not learn, nothing would come of its term.
         if route is not None and self.beta and route.alpha.requires_grad:
             total = total + self.beta * weighted_mean(route.concentration_loss(), weight)

@@ -20,9 +20,14 @@ class LinkTraining(Section):
     """How triples are learned."""
 
     loss: str = option(
-        "selfadversarial", "selfadversarial, softmargin, margin or softmax.", choices=tuple(LOSSES)
+        "selfadversarial",
+        "selfadversarial, softmargin, margin, meanmargin or softmax.",
+        choices=tuple(LOSSES),
     )
     negatives: int = option(64, "Negatives per triple.", least=1)
+    known_negatives: bool = option(
+        False, "Whether a negative may be a known training triple, as where nobody looks."
+    )
     weighting: str = option(
         "even",
         "What triples count where a model learns them: even (all alike), frequency (the less, the "
