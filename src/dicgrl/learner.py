@@ -195,17 +195,20 @@ class Learner(Lifecycle, Saving):
     def _examine(self, foreseen: Mapping[str, Any]) -> None:
         examine(self._asking(), self.reports, foreseen, level=4)
 
-    def evaluate(self, *, at_most: int = 0) -> Evaluation:
+    def evaluate(self, *, at_most: int = 0, protocol: str = "seen") -> Evaluation:
         """Measure on the test sets of all parts so far.
 
         Args:
             at_most: How many test triples to measure, a sample of every part's; 0 for all. The
                 sample is the same for every run. Nodes of a network are always measured all, as
                 that takes no longer.
+            protocol: seen, or snapshot: beside it, each test set of triples is ranked as if nothing
+                had arrived after its part, as published continual embeddings are measured.
         """
         self.check_learned()
         started = time.perf_counter()
-        found = measure_tests(self.trainer, whole_number("at_most", at_most, 0))
+        most = whole_number("at_most", at_most, 0)
+        found = measure_tests(self.trainer, most, protocol=protocol)
         self.tests[-1] = [measured.tested() for measured in found]
         if found and found[0].part == 0:
             if len(self.reports) == 1:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dicgrl.cli.console import show, show_json, warn_of_unknown
-from dicgrl.cli.options import At, Count, Device, Json, RunFolder, SkipUnknown, TripleFile
+from dicgrl.cli.options import At, Count, Device, Json, Protocol, RunFolder, SkipUnknown, TripleFile
 from dicgrl.errors import UserError, shown
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
@@ -157,19 +157,42 @@ def score(
 
 def evaluate(
     folder: RunFolder,
-    file: TripleFile,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Triples: head TAB relation TAB tail; - for standard input. Without any, the test "
+            "sets of the run's parts.",
+            show_default=False,
+        ),
+    ] = None,
     by_relation: Annotated[
         bool, typer.Option("--by-relation", help="Each relation and side on its own, too.")
     ] = False,
     skip_unknown: SkipUnknown = False,
+    protocol: Protocol = "seen",
     at: At = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Measure how well a run finds the answers of triples of your own; nothing is learned."""
+    """Measure how well a run finds the answers of triples, or of its test sets."""
     from dicgrl.ask.lines import read_lines
-    from dicgrl.report.evaluation_table import evaluation_table
+    from dicgrl.report.evaluation_table import evaluation_table, tests_table
 
+    if file is None:
+        if by_relation or skip_unknown:
+            raise UserError("--by-relation and --skip-unknown are about triples in a file")
+        measured = _loaded(folder, device, at)
+        evaluation = measured.evaluate(protocol=protocol)
+        if as_json:
+            protocols = measured.strategy.describe_protocol(measured.trainer)
+            show_json(asdict(evaluation) | {"protocol": protocols})
+        else:
+            show(tests_table(str(folder), evaluation))
+        return
+    if protocol != "seen":
+        raise UserError(
+            f"--protocol {shown(protocol)} is about the test sets of parts: leave out {file}"
+        )
     asking = _loaded(folder, device, at).ask.for_links("evaluate")
     lines = read_lines(asking, file, skip=skip_unknown)
     found = asking.measure_rows(lines.ids, by_relation=by_relation) | {"unknown": lines.unknown}

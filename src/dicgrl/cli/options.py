@@ -69,6 +69,13 @@ Evaluate = Annotated[
         help="What to measure then: a sample of the test sets where they are large, all, or none."
     ),
 ]
+Protocol = Annotated[
+    str,
+    typer.Option(
+        help="How test sets are ranked: seen (among all entities seen so far), or snapshot beside "
+        "it (also among those of the test set's own part)."
+    ),
+]
 Keep = Annotated[
     str | None,
     typer.Option(

@@ -19,6 +19,7 @@ from dicgrl.cli.options import (
     Literals,
     Merged,
     ModelOrRace,
+    Protocol,
     Query,
     RecipeName,
     Seed,
@@ -58,6 +59,7 @@ def run(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     keep: Keep = None,
+    protocol: Protocol = "seen",
     valid: Valid = 0.0,
     test: Test = 0.0,
     columns: Columns = "",
@@ -101,6 +103,7 @@ def run(
         keep=keep,
         seed=seed,
         device=device,
+        protocol=protocol,
     )
     if merged:
         _run_merged(plan.runs[0], as_json)

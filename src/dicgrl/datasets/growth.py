@@ -1,8 +1,8 @@
 """Streams of FB15k-237 that grow in other ways than the paper's partition.
 
-Four are those of the LKGE benchmark (Cui et al., AAAI 2023), on which continual knowledge-graph
-embedding is compared; FastKGE's authors publish them as files. The nightly one is made of the paper's FB15k-237, all parts merged and split anew: a
-first part of 75 %, then forty small ones.
+Four are those of the LKGE benchmark (Cui et al., AAAI 2023), on which continual embeddings of
+knowledge graphs are compared; FastKGE's authors publish them as files. The nightly one is made of
+the paper's FB15k-237, all parts merged and split anew: a first part of 75 %, then forty small ones.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from dicgrl.evaluation.ranks import Ranks
 
 HITS = (1, 3, 10)
 OTHERS = "_others"  # ends the names of metrics where the entity of a question may not answer
+SNAPSHOT = "_snapshot"  # ends those of the snapshot protocol (`dicgrl.trainers.snapshots`)
 
 
 def ranking_metrics(ranks: Ranks, elsewhere: Tensor | None = None) -> dict[str, float]:

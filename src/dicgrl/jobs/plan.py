@@ -19,6 +19,7 @@ from dicgrl.recipes import Recipe
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import check_keep
 from dicgrl.strategies import strategy_named
+from dicgrl.trainers.snapshots import check_protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class PlannedRun:
         keep: Whose models stay in the folder; as for `run_stream`.
         seed: Seed of every random choice.
         device: auto, cpu or cuda.
+        protocol: How it is measured, as for `Learner.evaluate`.
     """
 
     stream: Stream
@@ -44,6 +46,7 @@ class PlannedRun:
     keep: str | None = None
     seed: int = 0
     device: str = "auto"
+    protocol: str = "seen"
 
     @property
     def title(self) -> str:
@@ -73,6 +76,7 @@ class PlannedRun:
                 out=self.out,
                 resume=self.resume,
                 keep=self.keep,
+                protocol=self.protocol,
                 on_part=on_part,
                 on_epoch=on_epoch,
             )
@@ -135,6 +139,7 @@ def plan_runs(
     keep: str | None = None,
     seed: int = 0,
     device: str = "auto",
+    protocol: str = "seen",
 ) -> Plan:
     """Plan a run for each strategy; nothing is learned or written.
 
@@ -153,6 +158,7 @@ def plan_runs(
         keep: Whose models stay in the folder: of all parts, or of the last.
         seed: Seed of every random choice.
         device: auto, cpu or cuda.
+        protocol: seen, or snapshot, which is measured beside it.
 
     Raises:
         UserError: A name, setting or value is unknown, or of no use to any of the runs; a folder
@@ -170,6 +176,8 @@ def plan_runs(
                 f"{option} is about the parts in a folder: give --out, without --merged"
             )
     check_keep(keep)
+    if merged and protocol != "seen":
+        raise UserError("--protocol is about parts; --merged has one")
     names = chosen_strategies(strategies, merged=merged)
     several = len(names) > 1
     if out is not None and not merged:
@@ -187,12 +195,13 @@ def plan_runs(
             strategy=name,
         )
         chosen.settings.task.check(chosen.settings)
+        check_protocol(protocol, chosen.settings.task.trainer_type())
         if name is not None:
             strategy_named(name).check_model(divided=chosen.settings.form.divided)
         place = out / name if out is not None and name is not None and several else out
         if place is not None:
             RunFolder(place).check_new(resume=resume, resumable=not merged)
-        runs.append(PlannedRun(stream, chosen, merged, place, resume, keep, seed, device))
+        runs.append(PlannedRun(stream, chosen, merged, place, resume, keep, seed, device, protocol))
     if not resume:  # a run goes on as it was begun
         every = [run.recipe.settings for run in runs]
         check_changes(changes, every[0].task, [each.form for each in every], merged=merged)
@@ -213,6 +222,7 @@ def run(
     keep: str | None = None,
     seed: int = 0,
     device: str = "auto",
+    protocol: str = "seen",
     valid: float = 0.0,
     test: float = 0.0,
     on_part: OnPart | None = None,
@@ -236,6 +246,8 @@ def run(
         keep: Whose models stay in the folder: of "all" parts, or of the "last".
         seed: Seed of every random choice.
         device: auto, cpu or cuda.
+        protocol: How it is measured: seen (among all entities seen so far), or snapshot beside it
+            (each test set also among the entities of its own part).
         valid: Share set aside for validation, where there is none; not for a stream.
         test: Share set aside for testing, where there is none; not for a stream.
         on_part: Told the results so far after every part.
@@ -284,6 +296,7 @@ def run(
         keep=keep,
         seed=seed,
         device=device,
+        protocol=protocol,
     )
     found = plan.execute(on_part=on_part, on_epoch=on_epoch)
     return found[0] if strategy is None or isinstance(strategy, str) else found

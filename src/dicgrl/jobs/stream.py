@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from dicgrl.common.atomic import new_folder
+from dicgrl.evaluation.metrics import SNAPSHOT
 from dicgrl.graph import Part, Stream
 from dicgrl.intake import Intake
 from dicgrl.jobs.results import about_run, results_of
@@ -24,6 +25,7 @@ from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import check_keep
+from dicgrl.trainers.snapshots import check_protocol
 from dicgrl.training import EpochReport
 
 OnPart = Callable[[dict[str, Any]], None]
@@ -42,6 +44,7 @@ def run_stream(
     resume: bool = False,
     keep: str | None = None,
     first: Path | None = None,
+    protocol: str = "seen",
     on_part: OnPart | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> dict[str, Any]:
@@ -58,6 +61,7 @@ def run_stream(
             run was begun, and all for a new one.
         first: Folder that keeps the first part for runs that differ only in how they learn later
             ones: it is taken from there, or put there.
+        protocol: How it is measured, as for `Learner.evaluate`.
         on_part: Told the results so far after every part.
         on_epoch: Told the part and the report of every epoch.
 
@@ -69,6 +73,7 @@ def run_stream(
     """
     about = about_run(stream, recipe)
     check_keep(keep)
+    check_protocol(protocol, recipe.settings.task.trainer_type())
     folder = None if out is None else RunFolder(out)
     with contextlib.nullcontext() if folder is None else folder.locked():
         learner = _begun(stream, recipe, seed, device, folder, resume, first)
@@ -80,12 +85,16 @@ def run_stream(
                 learner.save(folder.path, keep=keep, about=about)
         found = None
         for number in range(learner.num_parts, len(stream)):
-            found = learn_part(learner, stream[number], about, folder, keep, on_epoch)
+            found = learn_part(
+                learner, stream[number], about, folder, keep, on_epoch, protocol=protocol
+            )
             if number == 0 and first is not None and not learner.strategy.keeps_state:
                 _share(learner, first)
             if on_part:
                 on_part(found)
         if found is None:  # all was learned before; results may have been lost when it was killed
+            if lacks(learner, protocol):
+                learner.evaluate(protocol=protocol)
             found = results_of(learner, about)
             if folder is not None:
                 learner.save(folder.path, keep=keep, about=about, results=found)
@@ -101,6 +110,7 @@ def learn_part(
     on_epoch: OnEpoch | None = None,
     at_most: int | None = 0,
     message: str = "",
+    protocol: str = "seen",
 ) -> dict[str, Any]:
     """Learn a part, measure, and write what is known then; gives the results so far.
 
@@ -113,6 +123,7 @@ def learn_part(
         on_epoch: Told the part and the report of every epoch.
         at_most: Test examples to measure, as for `Learner.evaluate`; None measures nothing.
         message: What to say of the version.
+        protocol: How it is measured, as for `Learner.evaluate`.
     """
     number = learner.num_parts
     trace: list[EpochReport] = []
@@ -125,7 +136,7 @@ def learn_part(
     measures = at_most is not None
     learner.learn(part, probe=measures, probe_at_most=at_most or 0, monitor=watch)
     if measures:
-        learner.evaluate(at_most=at_most or 0)
+        learner.evaluate(at_most=at_most or 0, protocol=protocol)
     found = results_of(learner, about)
     if folder is not None:
         epochs = [asdict(report) for report in trace]
@@ -133,6 +144,12 @@ def learn_part(
             folder.path, keep=keep, about=about, message=message, results=found, trace=epochs
         )
     return found
+
+
+def lacks(learner: Learner, protocol: str) -> bool:
+    """Whether a protocol was not measured after the newest part, which has test triples."""
+    tests = learner.tests[-1] if learner.tests else []
+    return protocol == "snapshot" and any(f"mrr{SNAPSHOT}" not in test for test in tests)
 
 
 def _begun(

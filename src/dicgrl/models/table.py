@@ -180,7 +180,7 @@ class Table:
         return self._buffers[name][: self._length]
 
     def reset(self, *names: str) -> None:
-        """Set buffers to zero, as if they had just been made; those that are not there stay away."""
+        """Set buffers to zero, as if they had just been made; what is not there stays away."""
         for name in names:
             if name in self._buffers:
                 self._buffers[name].zero_()

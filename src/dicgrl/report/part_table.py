@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from dicgrl.errors import shown
+from dicgrl.report.evaluation_table import test_sets
 from dicgrl.report.results_text import (
-    SHOWN,
     Results,
     positives_text,
     run_title,
     sample_text,
     seconds_text,
-    table_metrics,
 )
 from dicgrl.report.terminal import counted, number_of, titled
 
@@ -29,26 +27,8 @@ def part_table(results: Results) -> Group:
         skipped = newest.get("evaluate_seconds") == 0  # it was never asked
         text = "" if skipped else "no test set so far: "
         return titled(title, Text(f"{text}nothing was measured"), _caption(newest))
-    table = Table()
-    table.add_column("test set")
-    table.add_column("count", justify="right")
-    columns = table_metrics([newest["whole"], newest["average"]])
-    for name in columns:
-        table.add_column(SHOWN[name], justify="right")
-    for test in newest["tests"]:
-        cells = [f"{test[name] * 100:.1f}" for name in columns]
-        table.add_row(f"part {test['part']}", _count(test.get("sampled"), test["count"]), *cells)
-    table.add_section()
-    total = sum(test["count"] for test in newest["tests"])
-    pooled = _count(newest.get("sampled"), total)
-    for name in ("whole", "average"):
-        cells = [f"{newest[name][column] * 100:.1f}" for column in columns]
-        table.add_row(name, pooled if name == "whole" else "", *cells)
+    table = test_sets(newest["tests"], newest["whole"], newest["average"], newest.get("sampled"))
     return titled(title, table, _caption(newest))
-
-
-def _count(sampled: int | None, count: int) -> str:
-    return f"{count:,}" if sampled is None else f"{sampled:,} of {count:,}"
 
 
 def _caption(part: dict[str, Any]) -> str:

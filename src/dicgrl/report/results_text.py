@@ -20,6 +20,10 @@ SHOWN = _MetricNames(
         "hits@1_others": "H@1 others",
         "hits@3": "H@3",
         "hits@10": "H@10",
+        "mrr_snapshot": "MRR snapshot",
+        "hits@1_snapshot": "H@1 snapshot",
+        "hits@3_snapshot": "H@3 snapshot",
+        "hits@10_snapshot": "H@10 snapshot",
     }
 )
 _ORDER = [*SHOWN, "accuracy"]

@@ -24,6 +24,7 @@ from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
 from dicgrl.models.scorer import ScorerSettings
 from dicgrl.trainers.blending import blend_rows
+from dicgrl.trainers.protocol import KNOWN_NEGATIVES, LINK_PROTOCOL
 from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
 from dicgrl.training.known import HEAD, RELATION, TAIL, times_asked
@@ -53,14 +54,7 @@ class LinkTrainer(Trainer):
     """
 
     metric = "hits@10"
-    protocol: ClassVar = {
-        "ranking": "filtered, head and tail side, realistic ties",
-        "candidates": "all entities seen so far",
-        "others": "mrr_others, hits@k_others: without the question's own entity, unless its "
-        "relation is reflexive",
-        "negatives": "entities seen so far, no known training triple",
-        "selection": "best validation MRR",
-    }
+    protocol: ClassVar = LINK_PROTOCOL
     model: KnowledgeModel
     graph: KnowledgeGraph
 
@@ -93,6 +87,11 @@ class LinkTrainer(Trainer):
 
     def _fitted(self, triples: int) -> LinkSchedule:
         return self.settings.of(LinkSchedule).fitted(triples)
+
+    @override
+    def describe_protocol(self) -> dict[str, Any]:
+        drawn = {"negatives": KNOWN_NEGATIVES} if self.training.known_negatives else {}
+        return super().describe_protocol() | drawn
 
     @override
     def _needs(self, part: Part) -> list[tuple[int, str]]:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.sample import sample_of, sample_sizes
+from dicgrl.trainers.snapshots import check_protocol, snapshot_metrics
 from dicgrl.trainers.trainer import Trainer
 
 
@@ -57,7 +58,7 @@ class Measured:
 
 
 def measure_tests(
-    trainer: Trainer, at_most: int = 0, *, newest_only: bool = False
+    trainer: Trainer, at_most: int = 0, *, newest_only: bool = False, protocol: str = "seen"
 ) -> list[Measured]:
     """Measure a model on the test sets of all parts so far; those without one are left out.
 
@@ -66,7 +67,12 @@ def measure_tests(
         at_most: Examples of all parts together, where measuring takes the longer the more there
             are; 0 for all.
         newest_only: Measure what would be measured of the newest part, and no more.
+        protocol: seen, or snapshot, which is measured beside it (`dicgrl.trainers.snapshots`).
+
+    Raises:
+        UserError: There is no such protocol, or it is of another task.
     """
+    check_protocol(protocol, type(trainer))
     counts = [trainer.count("test", part, part + 1) for part in range(trainer.num_parts)]
     asked = sample_sizes(counts, at_most if trainer.asks_one_by_one else 0)
     parts = [part for part, count in enumerate(counts) if count]
@@ -79,10 +85,13 @@ def measure_tests(
             chosen = torch.from_numpy(sample_of(part, counts[part], asked[part]))
             examples = examples[chosen.to(examples.device)]
         sets.append(examples)
+    outcomes = trainer.outcomes(sets) if sets else []
+    if protocol == "snapshot":
+        besides = snapshot_metrics(trainer, parts, sets)
+    else:
+        besides = [{} for _ in parts]
     found = []
-    for part, (metrics, answered) in zip(
-        parts, trainer.outcomes(sets) if sets else (), strict=True
-    ):
-        kept = {name: value for name, value in metrics.items() if name != "loss"}
+    for part, (metrics, answered), more in zip(parts, outcomes, besides, strict=True):
+        kept = {name: value for name, value in metrics.items() if name != "loss"} | more
         found.append(Measured(part, counts[part], asked[part], kept, answered.cpu()))
     return found
