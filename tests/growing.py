@@ -25,6 +25,7 @@ from dicgrl.training import FitReport, TrainingSet
 
 CPU = torch.device("cpu")
 STRATEGIES = ("frozen", "lower", "upper", "warm", "ewc", "emr", "gem", "dicgrl", "fresh")
+RIVALS = ("lkge", "incde", "fastkge")  # of triples and plain vectors alone
 DIVIDED: dict[str, Any] = {"components": 4, "top": 2}
 LINK_FORMS: dict[str, dict[str, Any]] = {
     "transe": {"model": "transe"},
@@ -42,9 +43,11 @@ LINK_FORMS: dict[str, dict[str, Any]] = {
     "distmult": {"model": "distmult", "loss": "softmax", "n3": 0.01},
     "complex-divided": {"model": "complex", "loss": "softmax", **DIVIDED},
     "rotate": {"model": "rotate"},
+    "transe-unit": {"model": "transe", "normalise": True, "inverses": True, "loss": "meanmargin"},
     "rotate-divided": {"model": "rotate", **DIVIDED},
     "rotate-published": {"model": "rotate", **DIVIDED, "routing": "published"},
 }
+PLAIN_FORMS = tuple(name for name, form in LINK_FORMS.items() if "components" not in form)
 NODE_FORMS: dict[str, dict[str, Any]] = {
     "gat": {"model": "gat"},
     "gat-divided": {"model": "gat", **DIVIDED},
@@ -111,7 +114,7 @@ def network_stream(seed: int = 0) -> NetworkStream:
 def settings_of(form: str, strategy: str, **changes: Any) -> Settings:
     """Settings of a small model; those that only other strategies have are left out."""
     small: dict[str, Any] = {"epochs": 3, "lr": 0.05, "strategy": strategy, "budget": "6"}
-    small |= {"effort": "48", "passes": 3}
+    small |= {"effort": "48", "passes": 3, "stage_epochs": 1, "rank": 2}
     if form in LINK_FORMS:
         small |= {"dim": 8, "negatives": 4, "batch": 8, "margin": 2.0, "validate_every": 2}
         if "components" in LINK_FORMS[form]:

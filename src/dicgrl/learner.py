@@ -27,6 +27,7 @@ from dicgrl.readers import Reading
 from dicgrl.recipes import chosen_settings
 from dicgrl.saving import Saving
 from dicgrl.settings import Settings
+from dicgrl.strategies import strategy_named
 from dicgrl.strategies.base import Learned
 from dicgrl.tasks import Task
 from dicgrl.trainers.measured import measure_tests
@@ -42,8 +43,8 @@ class Learner(Lifecycle, Saving):
     Args:
         model: transe, rotate, complex, distmult or convkb for knowledge graphs, gat or sage for
             networks; transe unless given.
-        strategy: How a new part is learned: frozen, lower, upper, warm, ewc, emr, gem, dicgrl or
-            fresh; fresh unless given.
+        strategy: How a new part is learned: frozen, lower, upper, warm, ewc, emr, gem, lkge, incde,
+            fastkge, dicgrl or fresh; fresh unless given.
         dataset: Name of a known dataset, whose recipe is then taken as on the command line; the
             default for data of one's own unless given.
         seed: Seed of every random choice.
@@ -275,6 +276,9 @@ class Learner(Lifecycle, Saving):
         mine, theirs = self.settings.as_dict(), settings.as_dict()
         later = self.settings.later_names | settings.later_names
         differs = [key for key in theirs if key not in later and mine.get(key) != theirs[key]]
+        alike = self.strategy.first_alike and strategy_named(settings.strategy).first_alike
+        if mine != theirs and not alike:
+            differs.append("strategy")
         if differs or self.strategy.keeps_state:
             raise UserError(f"the first part cannot be shared: {', '.join(differs) or 'its state'}")
         strategy = settings.make_strategy()  # before anything changes: it may refuse

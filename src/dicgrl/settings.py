@@ -240,7 +240,7 @@ class Settings(Sections):
             UserError: It cannot work with the model.
         """
         kind = strategy_named(self.strategy)
-        kind.check_model(divided=self.form.divided)
+        kind.check_model(self.form.divided, self.model)
         return kind(self.of(StrategySettings))
 
     @property

@@ -21,6 +21,8 @@ from dicgrl.trainers import LinkTrainer, NodeTrainer
 from tests.growing import (
     FORMS,
     LINK_FORMS,
+    PLAIN_FORMS,
+    RIVALS,
     STRATEGIES,
     same,
     settings_of,
@@ -35,7 +37,7 @@ PAIRS = [
     for form in FORMS
     for name in STRATEGIES
     if name != "dicgrl" or "components" in FORMS[form]
-]
+] + [(form, name) for form in PLAIN_FORMS for name in RIVALS]
 every_pair = pytest.mark.parametrize(("form", "name"), PAIRS, ids=lambda text: text)
 every_form = pytest.mark.parametrize("form", FORMS)
 
@@ -76,7 +78,7 @@ learned_once = cache(learn_all)
 
 
 def test_all_strategies_are_here() -> None:
-    assert set(Strategy.registry) >= set(STRATEGIES)
+    assert set(Strategy.registry) >= {*STRATEGIES, *RIVALS}
 
 
 @every_pair
@@ -125,7 +127,7 @@ def test_old_examples_are_counted_and_within_the_budget(form: str, name: str) ->
     for number in (1, 2):
         old = trainer.count("train", 0, number)
         replayed = found.learned[number].replayed
-        if name in ("frozen", "lower", "ewc"):
+        if name in ("frozen", "lower", "ewc", *RIVALS):
             assert replayed == 0
         elif name in ("upper", "warm") or (name == "fresh" and form not in LINK_FORMS):
             assert replayed == old
@@ -195,9 +197,12 @@ def test_a_plain_model_has_no_components_to_update(form: str) -> None:
         strategy_named("dicgrl").check_model(divided=settings_of(form, "dicgrl").components > 0)
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-@pytest.mark.parametrize("form", ["transe-divided", "convkb-triple", "gat-divided"])
 @pytest.mark.parametrize("empty", ["train", "valid"])
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [(f, n) for f in ("transe-divided", "convkb-triple", "gat-divided") for n in STRATEGIES]
+    + [("transe-unit", name) for name in RIVALS],
+)
 def test_a_later_part_may_bring_nothing(form: str, name: str, empty: str) -> None:
     """No training examples (or none to validate with) are no reason to fail."""
     settings = settings_of(form, name, validate_on="part", arrive_epochs=1, later_epochs=2)
@@ -230,12 +235,13 @@ def test_a_later_part_is_judged_by_what_the_settings_say(
     assert len(trainer.examples("valid", 1)) < len(trainer.examples("valid"))
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", [*STRATEGIES, *RIVALS])
 def test_a_part_without_new_entities_is_learned(name: str) -> None:
     shield: dict[str, Any] = {"shield": "all", "shield_rank": 2, "guard": True}
-    settings = settings_of("transe-divided", name, arrive_epochs=1, later_epochs=1, **shield)
+    form = "transe" if name in RIVALS else "transe-divided"
+    settings = settings_of(form, name, arrive_epochs=1, later_epochs=1, **shield)
     trainer, learner = trainer_of(settings), strategy_of(settings)
-    stream = stream_of("transe-divided")
+    stream = stream_of(form)
     trainer.take(stream[0])
     learner.learn(trainer)
     first = stream[0]

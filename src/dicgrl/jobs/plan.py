@@ -197,7 +197,8 @@ def plan_runs(
         chosen.settings.task.check(chosen.settings)
         check_protocol(protocol, chosen.settings.task.trainer_type())
         if name is not None:
-            strategy_named(name).check_model(divided=chosen.settings.form.divided)
+            settings = chosen.settings
+            strategy_named(name).check_model(settings.form.divided, settings.model)
         place = out / name if out is not None and name is not None and several else out
         if place is not None:
             RunFolder(place).check_new(resume=resume, resumable=not merged)

@@ -191,6 +191,11 @@ class Table:
         self._buffers["gradient"].index_add_(0, flat, gradient.reshape(-1, self.width))
         self.touch(flat)
 
+    def pull(self, gradient: Tensor) -> None:
+        """Add the gradient of the first rows, as many as it has, [m, width]."""
+        self._buffers["gradient"][: len(gradient)] += gradient
+        self.touch(torch.arange(len(gradient), device=gradient.device))
+
     def touch(self, ids: Tensor) -> None:
         """Record rows [m] whose gradient was added to `gradient` directly."""
         self._touched.append(ids)

@@ -24,6 +24,7 @@ from dicgrl.jobs.stream import run_stream
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.research.case import study_case
 from dicgrl.research.forgetting import study_forgetting
+from dicgrl.strategies import strategy_named
 
 FORMAT = "dicgrl-cell-2"
 _BEFORE = "dicgrl-cell-1"  # there `dim` of a divided model was the whole length of its vectors
@@ -139,6 +140,8 @@ class Cell:
         """The same for cells that learn the first part alike, on the same data with one seed."""
         known, later = self.identity(), self.settings().settings.later_names
         known["settings"] = {k: v for k, v in known["settings"].items() if k not in later}
+        if self.strategy and not strategy_named(self.strategy).first_alike:
+            known["settings"] = self.identity()["settings"]
         text = json.dumps(known, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

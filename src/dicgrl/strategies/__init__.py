@@ -17,6 +17,9 @@ from dicgrl.strategies import (  # isort: skip
     ewc,
     emr,
     gem,
+    lkge,
+    incde,
+    fastkge,
     dicgrl,
     fresh,
 )
@@ -32,8 +35,11 @@ __all__ = [
     "dicgrl",
     "emr",
     "ewc",
+    "fastkge",
     "fresh",
     "gem",
+    "incde",
+    "lkge",
     "strategy_named",
     "warm",
 ]

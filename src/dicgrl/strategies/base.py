@@ -12,6 +12,7 @@ from dicgrl.common.options import Section, option
 from dicgrl.common.registry import register
 from dicgrl.errors import UserError
 from dicgrl.evaluation.part_report import PartReport
+from dicgrl.models import Scorer
 from dicgrl.strategies.repair import repair
 from dicgrl.strategies.start import start_from_neighbours
 from dicgrl.trainers import Trainer
@@ -153,6 +154,8 @@ class Strategy:
         divided: Whether it works on components, so that its model is disentangled unless one asks
             for another.
         starts_from_neighbours: What `start=auto` means.
+        needs_links: Whether it works on triples, and on whole vectors of their ends.
+        first_alike: Whether it learns the first part like all others.
 
     Args:
         settings: Its settings.
@@ -164,6 +167,8 @@ class Strategy:
     recipe: ClassVar[str]
     divided: ClassVar[bool] = False
     starts_from_neighbours: ClassVar[bool] = False
+    needs_links: ClassVar[bool] = False
+    first_alike: ClassVar[bool] = True
 
     def __init_subclass__(cls, name: str | None = None) -> None:
         super().__init_subclass__()
@@ -176,11 +181,12 @@ class Strategy:
         self.settings = settings
 
     @classmethod
-    def check_model(cls, divided: bool) -> None:
+    def check_model(cls, divided: bool, model: str = "") -> None:
         """Refuse a model that the strategy cannot work with.
 
         Args:
             divided: Whether the model is divided into components.
+            model: Its name, where it is known.
 
         Raises:
             UserError: It cannot.
@@ -189,6 +195,17 @@ class Strategy:
             raise UserError(
                 f"strategy {cls.name} updates components: it needs a disentangled model, such as "
                 "components=8 top=4"
+            )
+        if not cls.needs_links:
+            return
+        if model and model not in Scorer.registry:
+            raise UserError(
+                f"strategy {cls.name} learns triples, by the vectors of their ends; {model} has "
+                "none of these: use fresh"
+            )
+        if divided:
+            raise UserError(
+                f"strategy {cls.name} works on whole vectors: it needs a plain model, components=0"
             )
 
     def prepare(self, trainer: Trainer) -> None:

@@ -48,6 +48,20 @@ class Ingredient:
     def start(self, trainer: Trainer) -> None:
         """Change new rows before they are asked about and learned."""
 
+    def begin(self, trainer: Trainer) -> None:
+        """Prepare for learning the newest part, whose rows have started; `end` follows."""
+
+    def end(self, trainer: Trainer) -> None:
+        """Leave everything open again, also where learning has failed."""
+
+    def end_epoch(self, trainer: Trainer, epoch: int) -> None:
+        """Look after the model when an epoch is over, counted from 1, before it is validated."""
+
+    def order(self, trainer: Trainer) -> Tensor | None:
+        """Positions of new examples in the order of every epoch; None where it is shuffled."""
+        del trainer
+        return None
+
     def mixed_in(self, trainer: Trainer) -> Tensor | None:
         """Old examples that are learned like new ones."""
 
@@ -125,6 +139,28 @@ class Composed(Strategy):
 
     @override
     def later(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
+        return self.learn_new(trainer, monitor)
+
+    def learn_new(
+        self, trainer: Trainer, monitor: Monitor | None, weight: Tensor | None = None
+    ) -> Learned:
+        """Learn the newest part's examples, with what the ingredients add.
+
+        Args:
+            trainer: Has taken in the part.
+            monitor: Told about every epoch.
+            weight: How much each of them counts; all alike unless given.
+        """
+        try:
+            for part in self.parts:
+                part.begin(trainer)
+            report = self.fit(trainer, self._training_set(trainer, weight), monitor)
+        finally:
+            for part in self.parts:
+                part.end(trainer)
+        return Learned([report], replayed=sum(part.replayed for part in self.parts))
+
+    def _training_set(self, trainer: Trainer, weight: Tensor | None) -> TrainingSet:
         added = [part.mixed_in(trainer) for part in self.parts]
         examples = [trainer.examples("train", trainer.newest)]
         num_new = len(examples[0])
@@ -133,15 +169,13 @@ class Composed(Strategy):
         objective = trainer.objective(torch.cat([*examples, *besides]))
         groups = [group for part in self.parts for group in part.taking_turns(trainer)]
         rows = torch.cat(examples)
-        old = len(rows) - num_new
-        training_set: TrainingSet
+        even = torch.ones(len(rows), device=rows.device)
+        if weight is not None:
+            even[:num_new] = weight
+        new = ExampleGroup(objective, rows, even)
         if groups:
-            new = ExampleGroup(objective, rows, torch.ones(len(rows), device=rows.device))
-            training_set = _AdjustedTurns(self.parts, trainer, new, groups, old)
-        else:
-            training_set = _Adjusted(self.parts, trainer, objective, rows, old)
-        report = self.fit(trainer, training_set, monitor)
-        return Learned([report], replayed=sum(part.replayed for part in self.parts))
+            return _AdjustedTurns(self.parts, trainer, new, groups, len(rows) - num_new)
+        return _Adjusted(self.parts, trainer, new, len(rows) - num_new)
 
     @override
     def remember(self, trainer: Trainer) -> None:
@@ -192,22 +226,34 @@ class Replay(Ingredient):
 
 
 class _Adjusted(TrainingSet):
-    """Examples whose steps ingredients adjust."""
+    """Examples whose steps ingredients adjust, and whose order they may choose."""
 
     def __init__(
-        self,
-        parts: Sequence[Ingredient],
-        trainer: Trainer,
-        objective: Objective,
-        examples: Tensor,
-        old: int,
+        self, parts: Sequence[Ingredient], trainer: Trainer, new: ExampleGroup, old: int
     ) -> None:
-        super().__init__(objective, examples, old=old)
+        super().__init__(new.objective, new.examples, new.weight, old=old)
         self._watch(parts, trainer)
 
     def _watch(self, parts: Sequence[Ingredient], trainer: Trainer) -> None:
-        self._trainer = trainer
+        self._parts, self._trainer = parts, trainer
         self._adjusting = [part for part in parts if part.overrides("adjust")]
+        orders = (part.order(trainer) for part in parts)
+        self._order = next((order for order in orders if order is not None), None)
+
+    @override
+    def batches(
+        self, epoch: int, size: int, generator: torch.Generator
+    ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
+        if self._order is None:
+            yield from super().batches(epoch, size, generator)
+            return
+        for chosen in torch.split(self._order, size) if len(self._order) else ():
+            yield self.objective, self.examples[chosen], self.weight[chosen]
+
+    @override
+    def end_epoch(self, epoch: int) -> None:
+        for part in self._parts:
+            part.end_epoch(self._trainer, epoch)
 
     @property
     @override
