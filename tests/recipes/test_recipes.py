@@ -62,6 +62,10 @@ VECTORS: dict[str, dict[str | None, tuple[int, int, int]]] = {
     "fb15k-237.convkb.paper": {None: (4, 8, 25), "dicgrl": (4, 8, 25)},
     "wn18rr.transe.paper": {None: (2, 4, 50), "dicgrl": (2, 4, 50)},
     "wn18rr.convkb.paper": {None: (2, 4, 50), "dicgrl": (2, 4, 50)},
+    **{
+        f"{name}.transe.published": {None: (3, 4, 68), "dicgrl": (3, 4, 68)}
+        for name in ("entity", "relation", "fact", "hybrid")
+    },
     "a stranger's.transe.best": {None: (3, 4, 68), "dicgrl": (3, 4, 68), "fresh": (3, 4, 68)},
 }
 

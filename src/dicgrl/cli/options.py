@@ -22,7 +22,11 @@ SkipUnknown = Annotated[
 ]
 Count = Annotated[int, typer.Option("-k", min=1, help="How many answers.")]
 RecipeName = Annotated[
-    str, typer.Option(help="Named settings: best, paper, or a recipe file (.toml).")
+    str,
+    typer.Option(
+        help="Named settings: best, paper, published (what rivals of LKGE's streams have), or a "
+        "recipe file (.toml)."
+    ),
 ]
 Changes = Annotated[
     list[str] | None,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dicgrl.cli.console import complain, interruptible, show, show_json
-from dicgrl.cli.options import Changes, Device, Json, RecipeName, Seeds
+from dicgrl.cli.options import Changes, Device, Json, Protocol, RecipeName, Seeds
 
 
 def reproduce(
@@ -16,7 +16,8 @@ def reproduce(
         str,
         typer.Argument(
             help="table1 to table4, stats, curves, sensitivity, time, case, all; or films, "
-            "decoders, growth, growth-effort, ablation, forgetting, which are not the paper's."
+            "decoders, growth, growth-effort, ckge, ablation, forgetting, which are not the "
+            "paper's."
         ),
     ],
     recipe: RecipeName = "best",
@@ -33,6 +34,7 @@ def reproduce(
     only: Annotated[
         str, typer.Option(help="Run only what has this in its name, such as 'cora gat'.")
     ] = "",
+    protocol: Protocol = "seen",
     as_json: Json = False,
 ) -> None:
     """Measure the paper's tables and figures again; what is finished is not run again."""
@@ -41,7 +43,7 @@ def reproduce(
     from dicgrl.research.target import Options
     from dicgrl.research.targets import targets
 
-    options = Options(recipe, seeds, tuple(changes or ()))
+    options = Options(recipe, seeds, tuple(changes or ()), protocol)
     with interruptible(lambda: f"finished runs are in {out}; the same command goes on"):
         outcome, reports = run_targets(
             targets(target), options, out, only=only, device=device, jobs=jobs, watch=runs_bar

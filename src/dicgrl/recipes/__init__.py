@@ -2,8 +2,9 @@
 
 One TOML file each: `[settings]`, `[disentangled]` with what differs in the disentangled form,
 `[continual]` with what later parts need, `[strategies.NAME]` with what differs for one strategy,
-and `[published]` with the paper's numbers by form (appendix A) and by strategy (tables 1 and 2). A
-file of one's own, such as `dicgrl sweep` writes, may say at its top which `model` it is for.
+and `[published]` with the paper's numbers by form (appendix A) and by strategy (tables 1 and 2), or
+with what others published. A file of one's own, such as `dicgrl sweep` writes, may say at its top
+which `model` it is for.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dicgrl.settings import Settings, check_use
 from dicgrl.strategies import strategy_named
 from dicgrl.tasks import DEFAULT_STRATEGY, LinkPrediction, task_of_model
 
-NAMES = ("paper", "best")
+NAMES = ("paper", "best", "published")
 _LARGEST = 1 << 20  # bytes of a recipe file
 SECTIONS = ("settings", "disentangled", "continual", "strategies", "published")
 
@@ -31,9 +32,10 @@ class Recipe:
     """Settings under a name.
 
     Attributes:
-        name: paper, best or the path of a file; `default` where a dataset has none of its own.
+        name: paper, best, published or the path of a file; `default` where a dataset has none of
+            its own.
         settings: All settings.
-        published: The paper's numbers for them, in per cent.
+        published: The numbers that were published for them, in per cent.
     """
 
     name: str
@@ -55,7 +57,8 @@ def load_recipe(
     So it does where a dataset's recipe has no word about strategies.
 
     Args:
-        name: paper, best, or the path of a recipe file (ending with .toml).
+        name: paper, best, published (settings of rivals), or the path of a recipe file (ending with
+            .toml).
         dataset: Name of a dataset (`dicgrl.datasets.registered`); empty for data of one's own.
         model: Name of the model.
         disentangled: Whether vectors are divided into components.
@@ -96,6 +99,18 @@ def load_recipe(
     form = "disentangled" if disentangled else "plain"
     form += f"-{attention}" if attention != "relation" else ""
     return Recipe(name, settings, content.get("published", {}).get(strategy or form, {}))
+
+
+def published_numbers(dataset: str, strategy: str = "") -> dict[str, Any]:
+    """What rivals published for a stream: by strategy, or of one, in per cent; empty for none.
+
+    Example:
+        >>> published_numbers("ENTITY", "incde")["mrr"]
+        25.3
+    """
+    content = _shipped(f"{dataset}.{LinkPrediction.default_model}.published.toml".lower()) or {}
+    every: dict[str, Any] = content.get("published", {})
+    return every.get(strategy, {}) if strategy else every
 
 
 def _content(name: str, dataset: str, model: str) -> dict[str, Any] | None:

@@ -48,6 +48,7 @@ class Cell:
         changes: Settings that differ from the recipe's, as key=value.
         case: Further arguments of the case study; empty for all other cells.
         wrong: Share of wrong facts that are learned and forgotten, in per cent; 0 for none.
+        protocol: How it is measured: seen, or snapshot beside it.
 
     Example:
         >>> print(Cell("cora", "gat", "gem", recipe="paper", changes=("graph=part",)))
@@ -63,6 +64,7 @@ class Cell:
     changes: tuple[str, ...] = ()
     case: tuple[str, ...] = ()
     wrong: float = 0.0
+    protocol: str = "seen"
 
     def __str__(self) -> str:
         how = self.strategy or f"whole {self.form}"
@@ -74,6 +76,11 @@ class Cell:
     def stream_name(self) -> str:
         """What results call the stream."""
         return Path(self.dataset).name
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether it learns part by part and measures after each."""
+        return self._setting == "parts"
 
     def settings(self) -> Recipe:
         """The recipe with the changes.
@@ -117,6 +124,7 @@ class Cell:
             "case": list(self.case),
             "settings": {k: v for k, v in self.effective().items() if v != usual[k]},
             **({"wrong": self.wrong} if self.wrong else {}),
+            **({"protocol": self.protocol} if self.protocol != "seen" else {}),
         }
 
     @property
@@ -139,6 +147,7 @@ class Cell:
     def first_key(self) -> str:
         """The same for cells that learn the first part alike, on the same data with one seed."""
         known, later = self.identity(), self.settings().settings.later_names
+        known.pop("protocol", None)
         known["settings"] = {k: v for k, v in known["settings"].items() if k not in later}
         if self.strategy and not strategy_named(self.strategy).first_alike:
             known["settings"] = self.identity()["settings"]
@@ -230,6 +239,7 @@ def _run_parts(stream: Stream, recipe: Recipe, cell: Cell, device: str, place: P
             device=device,
             out=place,
             resume=True,
+            protocol=cell.protocol,
             keep="last",  # a stream of many parts would keep many models that nobody asks
             first=place.parents[1] / FIRST / cell.first_key(),
         )

@@ -16,6 +16,7 @@ from dicgrl.models.components import Components
 from dicgrl.report.results_text import SHOWN
 from dicgrl.research.cells import Cell, Results
 from dicgrl.research.figures import EffortPlot, draw_efforts
+from dicgrl.research.snapshot import snapshot_tables
 from dicgrl.research.tables import Compared, Table
 from dicgrl.research.target import Content, Found, Options, Picture, Target
 
@@ -43,14 +44,14 @@ class Reached:
     seconds: float
 
     @classmethod
-    def of(cls, results: Results) -> Reached:
+    def of(cls, results: Results, metrics: Sequence[str] = METRICS) -> Reached:
         """What a run's results say."""
         last, later = results["parts"][-1], results["parts"][1:]
         counted = [part.get("positives") for part in later]
         kept = results["retention"]
         return cls(
             {
-                judged: {metric: 100 * last[judged][metric] for metric in METRICS}
+                judged: {metric: 100 * last[judged][metric] for metric in metrics}
                 for judged in _JUDGED
             },
             None if kept is None else 100 * kept,
@@ -152,7 +153,13 @@ class GrowthTable(Target):
         if not table.cells:
             return Content()
         first = next(iter(self.rows.values()))
-        return Content([table], notes=[_what_is_compared(options, first)])
+        rows = [
+            ({"dataset": dataset, self.varies: label}, template)
+            for dataset, cells in self.rows.items()
+            for label, template in cells.items()
+        ]
+        beside = snapshot_tables(self.title, rows, options, found)
+        return Content([table, *beside], notes=[_what_is_compared(options, first)])
 
 
 def _add(table: Table, names: dict[str, str], compare: Compare) -> None:

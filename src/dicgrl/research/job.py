@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.common.locks import locked
-from dicgrl.errors import UserError, shown
+from dicgrl.errors import UserError, shown, unknown_name
 from dicgrl.research.cells import Cell, RunCell, run_cell
 from dicgrl.research.engine import Outcome, Watch, run_cells
 from dicgrl.research.report import write_report
 from dicgrl.research.target import Content, Options, Target
+from dicgrl.trainers.snapshots import PROTOCOLS
 
 
 def reproduce(
@@ -43,6 +44,8 @@ def reproduce(
     Raises:
         BusyError: Another command is at work in the folder; processes of this one are not.
     """
+    if options.protocol not in PROTOCOLS:
+        raise unknown_name("protocol", options.protocol, PROTOCOLS)
     cells = [cell for target in targets for cell in target.cells(options)]
     chosen = _chosen(cells, only)
     options.check(chosen)

@@ -14,6 +14,7 @@ from typing_extensions import override
 from dicgrl.report.results_text import SHOWN
 from dicgrl.research.cells import Cell, Finished, Results
 from dicgrl.research.figures import CostPlot, Line, Plot, Priced, draw_costs, draw_plots
+from dicgrl.research.snapshot import snapshot_tables
 from dicgrl.research.tables import Compared, Table
 from dicgrl.research.target import Content, Found, Options, Picture, Target
 
@@ -79,6 +80,14 @@ class PartsTable(Target):
                 priced.setdefault(about, []).append(_priced(names["strategy"], row))
             if table.cells:
                 content.tables.append(table)
+            rows = [
+                (
+                    {"dataset": t.stream_name, "model": t.model, "strategy": str(t.strategy)},
+                    t,
+                )
+                for t in templates
+            ]
+            content.tables += snapshot_tables(title, rows, options, found)
         if priced:
             plots = [CostPlot(about, shown, points) for about, points in priced.items()]
             content.pictures.append(_costs(plots))

@@ -93,6 +93,7 @@ def command_of(target: Target, options: Options, has_cells: bool) -> str:
         words += ["--recipe", options.recipe]
         words += [] if target.one_seed else ["--seeds", str(options.seeds)]
         words += [f"--set {text}" for text in options.changes]
+        words += [f"--protocol {options.protocol}"] if options.protocol != "seen" else []
     return " ".join(words)
 
 

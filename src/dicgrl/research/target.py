@@ -25,16 +25,21 @@ class Options:
         recipe: paper, best or the path of a recipe file.
         seeds: How many seeds, from 0.
         changes: Changed settings as key=value; each reaches the cells that have such a setting.
+        protocol: seen, or snapshot, by which runs of link prediction are measured besides.
     """
 
     recipe: str = "best"
     seeds: int = 3
     changes: tuple[str, ...] = ()
+    protocol: str = "seen"
 
     def cells(self, template: Cell) -> list[Cell]:
         """A cell for every seed."""
         asked = replace(template, recipe=self.recipe)
-        names = asked.settings().settings.names()
+        settings = asked.settings().settings
+        if self.protocol != "seen" and asked.has_parts and settings.task.asks_entities:
+            asked = replace(asked, protocol=self.protocol)
+        names = settings.names()
         changes = tuple(text for text in self.changes if _key(text) in names)
         asked = replace(asked, changes=template.changes + changes)
         return [replace(asked, seed=seed) for seed in range(self.seeds)]

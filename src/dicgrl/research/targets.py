@@ -5,6 +5,7 @@ from __future__ import annotations
 from dicgrl.datasets.paper import PAPER_DATASETS
 from dicgrl.errors import unknown_name
 from dicgrl.research.cells import FORMS, Cell
+from dicgrl.research.ckge import Rivals
 from dicgrl.research.forgetting_table import ForgettingTable
 from dicgrl.research.growth import Ablation, EffortCurves, GrowthTable
 from dicgrl.research.kinds import Curves, Panel, PartsTable, WholeTable, strategy_cells
@@ -204,6 +205,7 @@ _BEYOND = (
         "",
         tuple(Cell(name, "transe", "fresh", wrong=5.0) for name in ("films", "FB15k-237")),
     ),
+    Rivals("ckge", "Continual embeddings of knowledge graphs, and all rivals", "", GROWTH[:4]),
     Ablation("ablation", "What each ingredient earns", "", {n: ablation_rows(n) for n in GROWTH}),
 )
 TARGETS: dict[str, Target] = {target.name: target for target in (*_ALL, *_BEYOND)}

@@ -32,6 +32,7 @@ class LinkPrediction(Task, name="link-prediction"):
     examples = "triples"
     judged_by = "MRR"
     recipe = "links"
+    asks_entities = True
 
     @override
     def models(self) -> Mapping[str, type[Section]]:

@@ -38,6 +38,7 @@ class Task(ABC):
         examples: What is learned from, in the plural.
         judged_by: The validation metric, as a progress bar shows it.
         has_rows: Whether what arrives has rows of its own in the model.
+        asks_entities: Whether it ranks entities, so that protocol snapshot has a meaning.
         recipe: Which default recipe it has: `default.NAME.toml`.
     """
 
@@ -50,6 +51,7 @@ class Task(ABC):
     examples: ClassVar[str]
     judged_by: ClassVar[str]
     has_rows: ClassVar[bool] = True
+    asks_entities: ClassVar[bool] = False
     recipe: ClassVar[str]
 
     def __init_subclass__(cls, name: str | None = None) -> None:
