@@ -205,7 +205,7 @@ def test_the_papers_targets_have_what_the_paper_has() -> None:
             assert set(published) == (set() if cell.strategy == "frozen" else expected), str(cell)
             assert published or cell.strategy == "frozen"
     # not the paper's
-    ours = {"films", "decoders", "growth", "growth-effort", "ablation", "forgetting"}
+    ours = {"films", "decoders", "growth", "growth-effort", "ckge", "ablation", "forgetting"}
     assert set(TARGETS) - {target.name for target in targets("all")} == ours
     with pytest.raises(UserError, match="did you mean 'table1'"):
         targets("tabel1")
