@@ -29,12 +29,17 @@ def freeze_old(trainer: Trainer) -> None:
     """
     if not trainer.has_rows:
         return
+    freeze_rows(trainer)
+    trainer.model.requires_grad_(False)  # the scorer's own weights serve old triples as well
+
+
+def freeze_rows(trainer: Trainer) -> None:
+    """Let no old row change; what is no row learns on."""
     tables = trainer.model.tables()
     for name, first in trainer.old_rows().items():
         table = tables[name]
         newcomers = torch.from_numpy(ids_in(range(first, len(table))))
         table.restrict(newcomers.to(trainer.device))
-    trainer.model.requires_grad_(False)  # the scorer's own weights serve old triples as well
 
 
 def slow_old(trainer: Trainer, pace: float) -> None:

@@ -26,7 +26,7 @@ from typing_extensions import override
 
 from dicgrl.common.options import Section, option
 from dicgrl.strategies.distance import degrees, distances
-from dicgrl.strategies.freezing import freeze_old, unfreeze
+from dicgrl.strategies.freezing import freeze_rows, unfreeze
 from dicgrl.strategies.ingredients import Composed, Ingredient
 from dicgrl.trainers import LinkTrainer, Trainer
 from dicgrl.training.stepper import Objective
@@ -79,7 +79,7 @@ class Stages(Ingredient):
         tables = trainer.model.tables()
         new = any(first < len(tables[name]) for name, first in trainer.old_rows().items())
         if new and self.settings.stage_epochs:
-            freeze_old(trainer)
+            freeze_rows(trainer)
 
     @override
     def end_epoch(self, trainer: Trainer, epoch: int) -> None:
