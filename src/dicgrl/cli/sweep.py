@@ -38,7 +38,7 @@ def sweep(
     strategy: Annotated[
         str | None,
         typer.Option(
-            help="frozen, lower, upper, warm, ewc, emr, gem, lkge, incde, fastkge, dicgrl or fresh.",
+            help="frozen, lower, upper, warm, ewc, emr, gem, lkge, incde, fastkge, dicgrl, fresh.",
             show_default=DEFAULT_STRATEGY,
         ),
     ] = None,
