@@ -60,7 +60,15 @@ LINKS: dict[str, Any] = {
     "validate_at_most": 100,
 }
 # Settings that came later; dense_rate of networks, where it does nothing.
-YOUNGER = {"dense_rate", "normalise", "inverses", "known_negatives", "least_epochs", "adam"}
+YOUNGER = {
+    "dense_rate",
+    "share",
+    "normalise",
+    "inverses",
+    "known_negatives",
+    "least_epochs",
+    "adam",
+}
 NODES: dict[str, Any] = {
     "model": "sage",
     "hidden": 16,

@@ -24,7 +24,7 @@ from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
 from dicgrl.models.scorer import ScorerSettings
 from dicgrl.trainers.blending import blend_rows
-from dicgrl.trainers.protocol import KNOWN_NEGATIVES, LINK_PROTOCOL
+from dicgrl.trainers.protocol import LINK_PROTOCOL, negatives_of
 from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
 from dicgrl.training.known import HEAD, RELATION, TAIL, times_asked
@@ -90,8 +90,7 @@ class LinkTrainer(Trainer):
 
     @override
     def describe_protocol(self) -> dict[str, Any]:
-        drawn = {"negatives": KNOWN_NEGATIVES} if self.training.known_negatives else {}
-        return super().describe_protocol() | drawn
+        return super().describe_protocol() | negatives_of(self.training.known_negatives)
 
     @override
     def _needs(self, part: Part) -> list[tuple[int, str]]:
@@ -213,8 +212,10 @@ class LinkTrainer(Trainer):
         The rows of negatives rest, so that a triple notices it no more than that others do.
         """
         del batch
-        share = _SHARE if self.model.shares_negatives else 1
-        return self.objective_against(range(self.model.num_entities), examples, share=share)
+        gains = self.model.shares_negatives and self.device.type == "cpu"
+        return self.objective_against(
+            range(self.model.num_entities), examples, share=_SHARE if gains else 1
+        )
 
     def objective_against(
         self,
@@ -230,7 +231,7 @@ class LinkTrainer(Trainer):
             entities: Where negatives come from; none of them makes a known training triple.
             examples: All triples that will be asked for.
             attention: What attention is made from instead of the model's own; it does not learn.
-            share: How many triples of a batch have the same negatives.
+            share: How many triples of a batch have the same negatives, where no setting says.
         """
         model, known = self.model, self.same_questions(examples)
         objective = self.link_objective(entities, known, share)
@@ -244,10 +245,10 @@ class LinkTrainer(Trainer):
     def link_objective(self, entities: range, known: Tensor, share: int = 1) -> LinkObjective:
         """The loss against negatives that are drawn from entities and are not known."""
         loss = LOSSES[self.training.loss](**self.settings.of(LossSettings).as_dict())
-        never = known[:0] if self.training.known_negatives else known
-        relations = self.model.num_relations
+        own, relations = self.training, self.model.num_relations
+        never = known[:0] if own.known_negatives else known
         sampler = NegativeSampler(never, entities, relations, self.generator, self.retired)
-        return LinkObjective(sampler, loss, self.training.negatives, self.training.beta, share)
+        return LinkObjective(sampler, loss, own.negatives, own.beta, own.share or share)
 
     @override
     def around(self, change: Change) -> IntArray:

@@ -12,4 +12,8 @@ LINK_PROTOCOL = {
     "negatives": "entities seen so far, no known training triple",
     "selection": "best validation MRR",
 }
-KNOWN_NEGATIVES = "entities seen so far, known triples among them"
+
+
+def negatives_of(known: bool) -> dict[str, str]:
+    """What differs where negatives may be known triples."""
+    return {"negatives": "entities seen so far, known triples among them"} if known else {}

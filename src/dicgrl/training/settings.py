@@ -28,6 +28,12 @@ class LinkTraining(Section):
     known_negatives: bool = option(
         False, "Whether a negative may be a known training triple, as where nobody looks."
     )
+    share: int = option(
+        0,
+        "Triples, one after the other, that have the same negatives: products of vectors can then "
+        "have thousands (share=1024). 0: 8 in later parts where that saves a CPU time, else 1.",
+        least=0,
+    )
     weighting: str = option(
         "even",
         "What triples count where a model learns them: even (all alike), frequency (the less, the "
