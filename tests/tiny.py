@@ -14,6 +14,7 @@ LINKS = {"dim": 8, "batch": 16, "epochs": 3, "negatives": 4, "validate_every": 1
 NODES = {"epochs": 3, "hidden": 4, "lr": 0.05}
 DIVIDED = {"components": 4, "top": 2}
 STRATEGIES = ("frozen", "lower", "upper", "warm", "ewc", "emr", "gem", "dicgrl", "fresh")
+RIVALS = ("lkge", "incde", "fastkge")  # of links and plain vectors alone
 
 
 def write_ring(folder: Path, parts: int = 3) -> Path:

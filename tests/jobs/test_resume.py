@@ -22,6 +22,7 @@ from dicgrl.store.run_folder import RunFolder
 from tests.runs import measured, read_json, recipe_of, run, unchanged
 from tests.stores import assert_same_stores, change_config, edited, kept
 from tests.tiny import (
+    RIVALS,
     STRATEGIES,
     circles,
     ring,
@@ -30,8 +31,11 @@ from tests.tiny import (
 )
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("kind", ["links", "nodes"])
+@pytest.mark.parametrize(
+    ("kind", "strategy"),
+    [(kind, name) for kind in ("links", "nodes") for name in STRATEGIES]
+    + [("links", name) for name in RIVALS],
+)
 def test_a_run_that_was_stopped_ends_with_the_same_numbers(
     kind: str, strategy: str, tmp_path: Path
 ) -> None:

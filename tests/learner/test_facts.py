@@ -16,6 +16,7 @@ from dicgrl.errors import UserError
 from dicgrl.learner import PartReport
 from tests.learner.helpers import FILMS, MORE, assert_same
 from tests.tiny import (
+    RIVALS,
     STRATEGIES,
     circles,
     learner_of,
@@ -126,7 +127,7 @@ def test_parts_of_the_other_task_and_streams_are_refused(tmp_path: Path) -> None
     taught(nodes, 2)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", [*STRATEGIES, *RIVALS])
 def test_a_part_without_anything_new_is_learned(strategy: str) -> None:
     learner = taught(learner_of("links", strategy), 2)
     entities = learner.trainer.model.num_entities

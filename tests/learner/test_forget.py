@@ -11,7 +11,7 @@ import torch
 from dicgrl import KnowledgeStream, Learner
 from dicgrl.errors import UserError
 from tests.learner.helpers import FILMS, MORE
-from tests.tiny import STRATEGIES, learner_of, stream_of
+from tests.tiny import RIVALS, STRATEGIES, learner_of, stream_of
 
 WRONG = ("Brazil", "genre", "horror")
 
@@ -108,7 +108,7 @@ def test_facts_held_out_leave_their_sets() -> None:
     assert len(learner.evaluations()) == 2
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", [*STRATEGIES, *RIVALS])
 def test_every_strategy_learns_on_after_it_forgot(strategy: str) -> None:
     stream = stream_of("links")
     learner = learner_of("divided" if strategy == "dicgrl" else "links", strategy)

@@ -11,6 +11,7 @@ from dicgrl import Learner
 from dicgrl.errors import UserError
 from tests.learner.helpers import assert_same
 from tests.tiny import (
+    RIVALS,
     STRATEGIES,
     learner_of,
     taught,
@@ -26,8 +27,11 @@ def test_a_file_is_no_place_for_a_learner(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("parts", [1, 2])
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("kind", ["links", "divided", "nodes"])
+@pytest.mark.parametrize(
+    ("kind", "strategy"),
+    [(kind, name) for kind in ("links", "divided", "nodes") for name in STRATEGIES]
+    + [("links", name) for name in RIVALS],
+)
 def test_a_loaded_learner_goes_on_like_one_that_was_never_saved(
     kind: str, strategy: str, parts: int, tmp_path: Path
 ) -> None:

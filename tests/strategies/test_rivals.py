@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from dicgrl import UserError
+from dicgrl import Learner, UserError
 from dicgrl.settings import Settings
 from dicgrl.strategies.distance import degrees, distances
 from dicgrl.strategies.fastkge import Adapters
@@ -283,6 +283,31 @@ def test_what_they_cannot_learn_is_refused_with_one_message(name: str) -> None:
         Settings("gat", name).make_strategy()
     with pytest.raises(UserError, match=f"strategy {name} works on whole vectors"):
         Settings("transe", name, components=4, top=2).make_strategy()
+
+
+def test_a_first_part_with_a_reconstruction_is_not_shared_with_others() -> None:
+    small: dict[str, Any] = {"dim": 8, "epochs": 2, "device": "cpu"}
+    stream = knowledge_stream()
+    for one, other in (("lower", "lkge"), ("lkge", "lower")):
+        learner = Learner("transe", one, **small)
+        learner.learn(stream[0])
+        with pytest.raises(UserError, match=r"first part cannot be shared: .*strategy"):
+            learner.fork(Learner("transe", other, **small).settings)
+    learner = Learner("transe", "lower", **small)
+    learner.learn(stream[0])
+    assert learner.fork(Learner("transe", "incde", **small).settings).settings.strategy == "incde"
+
+
+def test_negatives_may_be_known_only_where_that_is_asked_for() -> None:
+    for known in (False, True):
+        trainer, _ = learned("lower", known_negatives=known, parts=1)
+        drawn = trainer.link_objective(range(9), trainer.examples("train")).sampler
+        triples = trainer.examples("train")
+        others = drawn.draw(triples, 2, 200)
+        rows = torch.cat([triples[:, None, :2].expand(-1, 200, -1), others[..., None]], -1)
+        assert trainer.graph.contains(rows.flatten(0, 1).numpy()).any() == known
+        said = trainer.describe_protocol()["negatives"]
+        assert ("known triples among them" in said) == known
 
 
 def test_the_slow_forms_are_of_a_stream_with_something_old_and_new() -> None:

@@ -167,6 +167,28 @@ def test_patience_counts_validations_without_progress(patience: int, epochs: int
     assert model.weights() == seen[report.best_epoch - 1]
 
 
+@pytest.mark.parametrize(("least", "epochs"), [(0, 3), (3, 3), (5, 5), (99, 9)])
+def test_training_is_not_stopped_before_so_many_epochs(least: int, epochs: int) -> None:
+    schedule = Schedule(epochs=9, batch=5, validate_every=1, patience=2, least_epochs=least)
+    report = run(Slope(), schedule, validations=[0.9] + [0.1] * 8)
+    assert (report.epochs, report.best_epoch) == (epochs, 1)
+
+
+@pytest.mark.parametrize("adam", ["kept", "new"])
+def test_adam_goes_on_from_its_moments_or_begins_anew(adam: str) -> None:
+    schedule = Schedule(epochs=1, batch=5, lr=0.1, adam=adam)
+    steady, again = Slope(), Slope()
+    for model in (steady, again):
+        run(model, Schedule(epochs=1, batch=5, lr=0.2, weight_decay=30.0))
+    if adam == "new":
+        for name in ("moment1", "moment2", "steps"):
+            steady.table.state(name).zero_()
+    run(steady, Schedule(epochs=1, batch=5, lr=0.1))
+    run(again, schedule)
+    assert torch.equal(steady.table.rows, again.table.rows)
+    assert steady.table.state("steps", 1)[0].item() == (4 if adam == "kept" else 2)
+
+
 def test_validation_comes_every_few_epochs_and_at_the_end() -> None:
     model = Slope()
     seen: list[Weights] = []
