@@ -188,7 +188,7 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("asked", "said"),
         [
-            ({"columns": "a,b"}, "expected those of head, relation and tail"),
+            ({"columns": "a"}, "expected those of head, relation and tail"),
             ({"columns": "a,b,b"}, "each is to be named, and once"),
             ({"columns": "a,,b"}, "each is to be named"),
             ({"sep": ";;"}, "expected one character"),

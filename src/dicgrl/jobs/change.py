@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.evaluation.part_report import PartReport
-from dicgrl.jobs.learn import about_stored, given_facts, most_measured
+from dicgrl.jobs.learn import about_stored, most_measured
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch
 from dicgrl.learner import Learner
@@ -75,8 +75,7 @@ def forget_facts(out: Path, facts: Path, options: ChangeOptions = USUAL) -> Chan
     """
 
     def forget(learner: Learner, watch: Monitor) -> PartReport:
-        given = given_facts(learner.task, facts, options.reading)
-        return learner.forget(given, reading=options.reading, monitor=watch)
+        return learner.forget(facts, reading=options.reading, monitor=watch)
 
     return _change(out, forget, options)
 
@@ -85,9 +84,7 @@ def replace_facts(out: Path, old: Path, new: Path, options: ChangeOptions = USUA
     """Let a run forget the facts of one file and learn those of another; see `Learner.replace`."""
 
     def replace(learner: Learner, watch: Monitor) -> PartReport:
-        reading = options.reading
-        old_facts, new_facts = (given_facts(learner.task, path, reading) for path in (old, new))
-        return learner.replace(old_facts, new_facts, reading=reading, monitor=watch)
+        return learner.replace(old, new, reading=options.reading, monitor=watch)
 
     return _change(out, replace, options)
 

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.errors import unknown_name
-from dicgrl.intake import Facts, Intake
+from dicgrl.intake import Intake
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch, learn_part
 from dicgrl.learner import Learner
 from dicgrl.readers import Reading
-from dicgrl.readers.sources import open_file
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import check_keep
 from dicgrl.tasks import Task, task_of_model
@@ -78,8 +77,7 @@ def learn_facts(
         learner = Learner.load(out, device=device)
         folder.clear_up()
         about = about_stored(config, learner, out)
-        given = given_facts(learner.task, facts, reading)
-        intake = learner.intake(given, reading=reading)
+        intake = learner.intake(facts, reading=reading)
         if not intake.is_empty or learner.trainer.weighs_repeats:
             results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most, message)
             return LearnOutcome(results, intake)
@@ -100,15 +98,6 @@ def about_stored(config: Mapping[str, Any], learner: Learner, out: Path) -> dict
         "recipe": config.get("recipe", "default"),
         "published": {},
     }
-
-
-def given_facts(task: Task, path: Path, reading: Reading | None = None) -> Facts:
-    """The facts that a command is given: a path, or the lines of standard input for `-`.
-
-    Standard input of which a format is told is read as a file of it.
-    """
-    told = reading is not None and bool(reading.format)
-    return path if told or str(path) != "-" else task.lines(open_file(path, reading))
 
 
 def most_measured(evaluate: str) -> int | None:

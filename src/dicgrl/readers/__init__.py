@@ -13,11 +13,15 @@ import numpy.typing as npt
 from dicgrl.errors import UserError
 from dicgrl.graph import Graph, KnowledgeStream, Part, Stream
 from dicgrl.graph.holdout import NOTHING, HoldOut, check_shares
-from dicgrl.readers import knowledge, network  # they register their layouts, in this order
+from dicgrl.readers import (  # they register their layouts, in this order
+    knowledge,
+    network,
+    network_edges,
+)
 from dicgrl.readers.facts import NetworkFacts
 from dicgrl.readers.layouts import Layout, find_layout, list_layouts, register_layout
 from dicgrl.readers.names_file import names_beside, read_names_file
-from dicgrl.readers.reading import Reading
+from dicgrl.readers.reading import Reading, as_lines
 from dicgrl.readers.sources import ARCHIVE_ENDINGS, SourceFile, open_file, open_folder
 from dicgrl.readers.triples import read_timed_triples
 from dicgrl.readers.writer import write_stream
@@ -28,6 +32,7 @@ __all__ = [
     "Reading",
     "knowledge",
     "network",
+    "network_edges",
     "read_part",
     "read_stream",
     "read_timed",
@@ -94,7 +99,7 @@ def read_part(
         DataError: As of `read_stream`; or a node is listed that the network knows.
         UserError: As of `read_stream`; or there is more than one part.
     """
-    stream, layout = _read_path(Path(path), graph=graph, reading=reading)
+    stream, layout = _read_path(Path(path), graph=graph, reading=as_lines(path, reading))
     if len(stream) != 1:
         raise UserError(f"{path}: {len(stream)} parts; learn takes one at a time")
     return stream[0], layout.names_beside([Path(path)], stream)

@@ -62,7 +62,7 @@ class Rdf(Format):
     def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:
         rdf = _library()
         if width != 3:
-            raise DataError(file.label, "RDF has no column of times")
+            raise DataError(file.label, f"RDF has {'no times' if width > 3 else 'relations'}")
         terms = _Terms(rdf, file)
         kind = getattr(rdf.RdfFormat, _FORMATS[_ending(file)])
         with file.open() as stream:
@@ -202,7 +202,7 @@ def _answer(terms: _Terms, solution: Any, chosen: list[int]) -> list[str] | None
     values = [solution[at] for at in chosen]
     if None in values:
         raise DataError(terms._file.label, f"an answer lacks a value: {shown(str(solution))}")
-    if terms.literal_is_dropped(values[2]):
+    if terms.literal_is_dropped(values[min(2, len(values) - 1)]):  # the tail
         return None
     return [terms.label(value) for value in values]
 
