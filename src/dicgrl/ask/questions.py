@@ -10,6 +10,7 @@ from typing import Any
 from dicgrl.ask.asking import Asking, Prediction
 from dicgrl.ask.candidates import Among
 from dicgrl.ask.explain import Explanation
+from dicgrl.ask.exports import DEFAULT
 from dicgrl.ask.links import Question
 from dicgrl.graph.labels import Triples
 
@@ -175,6 +176,29 @@ class Questions(ABC):
         """Entities or nodes whose vectors point in the same direction; see `Asking.similar`."""
         return self.ask.similar(label, k=k, component=component)
 
-    def export(self, folder: str | Path) -> list[str]:
-        """Write vectors and labels for other programs to a new folder; see `Asking.export`."""
-        return self.ask.export(folder)
+    @abstractmethod
+    def about(self) -> dict[str, Any]:
+        """What the learner is, for people and other programs, ready for JSON."""
+
+    def export(
+        self,
+        folder: str | Path,
+        *,
+        format: str | Sequence[str] = DEFAULT,  # noqa: A002
+        neighbours: int | None = None,
+        license: str = "",  # noqa: A002
+    ) -> list[str]:
+        """Write vectors and labels for other programs to a new folder; see `Asking.export`.
+
+        Args:
+            folder: Where to; there must be nothing yet.
+            format: Names of formats, a list or text with commas: arrays (safetensors and NumPy),
+                safetensors (with a model card), npy, parquet, word2vec.
+            neighbours: For parquet, how many neighbours of each row to tell; 0 for none.
+            license: For the model card, such as cc0-1.0.
+
+        Returns:
+            Names of the files.
+        """
+        about = self.about() | {"license": license}
+        return self.ask.export(folder, format=format, neighbours=neighbours, about=about)
