@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
 
-import dicgrl
 from dicgrl.ask.exports import DEFAULT, Takeout, write_takeout
 from dicgrl.ask.exports.format import chosen_formats
 from dicgrl.ask.exports.indexes import build_index, index_named, index_version, update_index
@@ -119,5 +119,12 @@ def _about(folder: Path, learner: Learner, told: Mapping[str, Any]) -> dict[str,
     """What a model card says: of the learner, its data, and what the user adds."""
     config = RunFolder(folder).config()
     data = {"dataset": config.get("dataset", folder.name), "recipe": config.get("recipe", "")}
-    made = {"identity": learner.identity, "dicgrl": dicgrl.__version__}
+    made = {"identity": learner.identity, "dicgrl": _version()}
     return {**data, **learner.about(), **made, **told}
+
+
+def _version() -> str:
+    try:
+        return version("dicgrl")
+    except PackageNotFoundError:  # run from a copy of the source
+        return ""
