@@ -64,7 +64,7 @@ class ChangeOptions:
 USUAL = ChangeOptions()
 
 
-def forget_facts(out: Path, facts: Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
+def forget_facts(out: Path, facts: str | Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
     """Let a run forget the facts of a file; see `Learner.forget`.
 
     Args:
@@ -80,7 +80,9 @@ def forget_facts(out: Path, facts: Path, options: ChangeOptions = USUAL) -> Chan
     return _change(out, forget, options)
 
 
-def replace_facts(out: Path, old: Path, new: Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
+def replace_facts(
+    out: Path, old: str | Path, new: str | Path, options: ChangeOptions = USUAL
+) -> ChangeOutcome:
     """Let a run forget the facts of one file and learn those of another; see `Learner.replace`."""
 
     def replace(learner: Learner, watch: Monitor) -> PartReport:

@@ -36,7 +36,7 @@ class LearnOutcome:
 
 def learn_facts(
     out: Path,
-    facts: Path,
+    facts: str | Path,
     *,
     device: str = "auto",
     keep: str | None = None,

@@ -11,6 +11,7 @@ from dicgrl.errors import UserError, shown
 from dicgrl.graph.labels import as_label, frame_rows
 from dicgrl.readers.formats import has_format
 from dicgrl.readers.reading import Reading, as_lines
+from dicgrl.readers.remote import is_url, remote_file
 from dicgrl.readers.sources import SourceFile, open_file
 from dicgrl.readers.text import read_rows
 from dicgrl.readers.triples import triple_rows
@@ -35,13 +36,14 @@ def as_pairs(given: Any, reading: Reading | None = None) -> list[tuple[str, str]
         [('Alien', '1979')]
     """
     if isinstance(given, str | Path):
+        if is_url(given):
+            return _pairs(remote_file(str(given), reading))
         path = Path(given)
         if not (str(path) == "-" or path.is_file()):
             return None
         if not has_format(SourceFile.on_disk(path, as_lines(path, reading))):
             return None
-        file = open_file(path, as_lines(path, reading))
-        return [pair for rows in triple_rows(file, 2) for pair in zip(*rows.columns, strict=True)]
+        return _pairs(open_file(path, as_lines(path, reading)))
     given = frame_rows(given, 2)
     if not isinstance(given, list | tuple | np.ndarray):
         return None
@@ -52,3 +54,7 @@ def as_pairs(given: Any, reading: Reading | None = None) -> list[tuple[str, str]
             raise UserError(f"facts[{number}]: expected two labels, found {shown(str(pair))}")
         found.append((labels[0], labels[1]))
     return found
+
+
+def _pairs(file: SourceFile) -> list[tuple[str, str]]:
+    return [pair for rows in triple_rows(file, 2) for pair in zip(*rows.columns, strict=True)]

@@ -60,6 +60,8 @@ def format_of(file: SourceFile) -> Format:
     Raises:
         UserError: There is no such format.
     """
+    if isinstance(file.reader, Format):
+        return file.reader
     if file.reading.format:
         return format_named(file.reading.format)
     return Format.registry.get(file.ending, Format.registry[".tsv"])
@@ -67,7 +69,8 @@ def format_of(file: SourceFile) -> Format:
 
 def has_format(file: SourceFile) -> bool:
     """Whether a file is of a known format, as the user or its ending says."""
-    return bool(file.reading.format) or file.ending in Format.registry
+    told = file.reader is not None or bool(file.reading.format)
+    return told or file.ending in Format.registry
 
 
 def format_named(name: str) -> Format:
