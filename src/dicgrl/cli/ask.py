@@ -11,8 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dicgrl.cli.console import show, show_json, warn_of_unknown
-from dicgrl.cli.options import At, Count, Device, Json, RunFolder, SkipUnknown, TripleFile
+from dicgrl.cli.options import (
+    At,
+    Columns,
+    Count,
+    Device,
+    FormatName,
+    Json,
+    Literals,
+    Query,
+    RunFolder,
+    Separator,
+    SkipUnknown,
+    TripleFile,
+)
 from dicgrl.errors import UserError, shown
+from dicgrl.readers import Reading
 
 DEFAULT_EXPORT = "arrays"
 
@@ -143,6 +157,11 @@ def score(
         bool,
         typer.Option("--probability", help="A probability, too; all candidates are scored for it."),
     ] = False,
+    columns: Columns = "",
+    sep: Separator = "",
+    file_format: FormatName = "",
+    query: Query = "",
+    literals: Literals = "drop",
     skip_unknown: SkipUnknown = False,
     at: At = None,
     device: Device = "auto",
@@ -150,8 +169,9 @@ def score(
     """Score labelled triples: the same lines with a score, to standard output."""
     from dicgrl.ask.lines import read_lines, scored
 
+    reading = Reading(columns, sep, file_format, query, literals)
     asking = _loaded(folder, device, at).ask.for_links("score")
-    lines = read_lines(asking, file, skip=skip_unknown)
+    lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
     warn_of_unknown(lines.unknown)
     for line in scored(asking, lines, probability=probability):
         typer.echo(line)
@@ -163,6 +183,11 @@ def evaluate(
     by_relation: Annotated[
         bool, typer.Option("--by-relation", help="Each relation and side on its own, too.")
     ] = False,
+    columns: Columns = "",
+    sep: Separator = "",
+    file_format: FormatName = "",
+    query: Query = "",
+    literals: Literals = "drop",
     skip_unknown: SkipUnknown = False,
     at: At = None,
     device: Device = "auto",
@@ -172,8 +197,9 @@ def evaluate(
     from dicgrl.ask.lines import read_lines
     from dicgrl.report.evaluation_table import evaluation_table
 
+    reading = Reading(columns, sep, file_format, query, literals)
     asking = _loaded(folder, device, at).ask.for_links("evaluate")
-    lines = read_lines(asking, file, skip=skip_unknown)
+    lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
     found = asking.measure_rows(lines.ids, by_relation=by_relation) | {"unknown": lines.unknown}
     if as_json:
         show_json(found)

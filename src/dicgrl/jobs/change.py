@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.evaluation.part_report import PartReport
+from dicgrl.intake import Facts
 from dicgrl.jobs.learn import about_stored, most_measured
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch
@@ -64,7 +65,7 @@ class ChangeOptions:
 USUAL = ChangeOptions()
 
 
-def forget_facts(out: Path, facts: str | Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
+def forget_facts(out: Path, facts: Facts, options: ChangeOptions = USUAL) -> ChangeOutcome:
     """Let a run forget the facts of a file; see `Learner.forget`.
 
     Args:
@@ -81,7 +82,7 @@ def forget_facts(out: Path, facts: str | Path, options: ChangeOptions = USUAL) -
 
 
 def replace_facts(
-    out: Path, old: str | Path, new: str | Path, options: ChangeOptions = USUAL
+    out: Path, old: Facts, new: Facts, options: ChangeOptions = USUAL
 ) -> ChangeOutcome:
     """Let a run forget the facts of one file and learn those of another; see `Learner.replace`."""
 

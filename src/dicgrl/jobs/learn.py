@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.errors import unknown_name
-from dicgrl.intake import Intake
+from dicgrl.intake import Facts, Intake
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch, learn_part
 from dicgrl.learner import Learner
@@ -36,7 +36,7 @@ class LearnOutcome:
 
 def learn_facts(
     out: Path,
-    facts: str | Path,
+    facts: Facts,
     *,
     device: str = "auto",
     keep: str | None = None,
@@ -53,9 +53,10 @@ def learn_facts(
 
     Args:
         out: The run folder.
-        facts: What arrived, by its labels: a file of triples, or files of new nodes and edges of a
-            network, in any layout of docs/data.md; `-` for lines of triples, or of edges between
-            known nodes, from standard input. Entities, relations and classes may be new.
+        facts: What arrived, by its labels, as `Learner.learn` takes it: a file of triples, or files
+            of new nodes and edges of a network, in any layout of docs/data.md; `-` for lines of
+            triples, or of edges between known nodes, from standard input. Entities, relations and
+            classes may be new.
         device: auto, cpu or cuda.
         keep: As for `run_stream`.
         evaluate: What is measured then: a sample of the test sets where there are many (`sample`),
