@@ -18,6 +18,7 @@ from dicgrl.cli.console import complain, warnings_in_one_line, what_ran_out
 from dicgrl.cli.datasets import datasets_app
 from dicgrl.cli.inspect import compare, info
 from dicgrl.cli.learn import learn
+from dicgrl.cli.nightly import nightly
 from dicgrl.cli.plugins import load_plugin
 from dicgrl.cli.research import reproduce
 from dicgrl.cli.run import run
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.add_typer(datasets_app, name="datasets")
 app.command()(run)
 app.command()(learn)
+app.command()(nightly)
 app.command()(forget)
 app.command()(replace)
 app.command()(rename)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
-
 from dicgrl.evaluation import accuracy_metrics, ranking_metrics
 from dicgrl.evaluation.sample import sample_of
 from dicgrl.graph.arrays import IntArray

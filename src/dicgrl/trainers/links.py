@@ -347,6 +347,7 @@ class LinkTrainer(Trainer):
         """Ranks of triples among all entities so far, or some, filtered by all that is known.
 
         Args:
+            triples: The triples.
             besides: Further true triples, which count as known.
             among: The entities.
         """
@@ -360,10 +361,7 @@ class LinkTrainer(Trainer):
 
     @override
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
-        """An answer is found when it is among the first ten.
-
-        The entities' vectors are gathered once for all of them.
-        """
+        """An answer is found when it is among the first ten; vectors are gathered only once."""
         every = self.ranks(torch.cat(list(sets))).split([len(triples) for triples in sets])
         return [
             (
