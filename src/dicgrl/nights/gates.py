@@ -25,6 +25,7 @@ DOUBTS = "doubts"
 PLAIN = ("retention", "moved", "newcomers", "facts", "gain", "seconds")
 """Measures of a night besides those on held-out facts, and those that were foretold."""
 FORETOLD = "foretold-"
+_COUNTS = ("facts", "seconds", "moved", DOUBTS)  # may lie above 1
 
 _FORM = re.compile(
     r"(?P<name>[\w@-]+?)"
@@ -108,6 +109,12 @@ class Gate:
         names = [*metrics, *(FORETOLD + name for name in metrics), *PLAIN, DOUBTS]
         if self.name not in names:
             raise unknown_name("measure of a gate:", self.name, names)
+        if self.name not in _COUNTS and self.amount > 1:
+            meant = f"{self.name}{'-' + self.way if self.is_compared else ' ' + self.way}"
+            raise UserError(
+                f"{self.text}: values of {self.name} lie between 0 and 1; did you mean "
+                f"'{meant} {self.amount:g}%'?"
+            )
         if self.is_held_out and not held_out:
             raise UserError(
                 f"{self.text}: nothing that is held out is measured; begin the run with --test or "

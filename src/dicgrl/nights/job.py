@@ -25,7 +25,7 @@ from dicgrl.nights.gates import DOUBTS, Gate, failed, judged
 from dicgrl.nights.held_out import after, before, in_common, metrics_of, pooled, split_of
 from dicgrl.nights.history import History
 from dicgrl.nights.holding import held_back
-from dicgrl.nights.retraining import Evidence, retraining
+from dicgrl.nights.retraining import Evidence, learned_before, metric_of, retraining
 from dicgrl.readers import Reading
 from dicgrl.report.night_page import night_page
 from dicgrl.store.nights import Night
@@ -183,13 +183,17 @@ class _Work:
 
         arriving = len(getattr(self.intake.part, split_of(learner) or "test"))
         then = before(learner, arriving, self.at_most) if self.at_most is not None else []
+        learned_then = learned_before(learner, history) if measures else 0.0
         bound = self.at_most or 0
         took = learner.learn(
             self.intake, probe=measures, probe_at_most=bound, foretell=True, monitor=watch
         )
         found = after(learner, self.at_most) if self.at_most is not None else []
         results = results_of(learner, about_stored(self.config, learner, self.folder.path))
-        night = self._report(took) | self._checked(took, found, then, history)
+        night = self._report(took) | self._checked(took, found, then)
+        if measures:
+            evidence = Evidence.of(learner, found, history, learned_then)
+            night["retraining"] = retraining(evidence, metric_of(learner))
         look = history.look(night, found, then)
         night["gates"] = [judged(gate, look, night[DOUBTS]) for gate in self.gates]
         night["kept"] = not failed(night["gates"]) or options.keep_anyway
@@ -242,14 +246,11 @@ class _Work:
             },
         }
 
-    def _checked(
-        self, took: PartReport, found: list[Tested], then: list[Tested], history: History
-    ) -> dict[str, Any]:
-        """What is held out, and whether retraining would pay."""
+    def _checked(self, took: PartReport, found: list[Tested], then: list[Tested]) -> dict[str, Any]:
+        """What learning took, and what is known of the facts that are held out."""
         learner = self.learner
         now_, before_ = in_common(found, then)
         total = pooled(found)
-        evidence = Evidence.of(learner, found, history)
         return {
             "learning": {"epochs": took.epochs, "positives": took.positives},
             "held_out": {
@@ -262,5 +263,4 @@ class _Work:
                 "same": {"asked": now_.asked, "metrics": now_.metrics},
                 "retention": learner.retention[-1],
             },
-            "retraining": retraining(evidence),
         }

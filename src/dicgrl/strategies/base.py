@@ -229,7 +229,7 @@ class Strategy:
         fit = self.fit(trainer, everything, monitor, trainer.schedule, from_scratch=True)
         trainer.reseed()
         self.retrained(trainer)
-        return Learned([fit], replayed=trainer.count("train", 0, trainer.newest))
+        return Learned([fit], replayed=trainer.count("train"))
 
     def retrained(self, trainer: Trainer) -> None:
         """Keep what the next part will need, after all parts were learned anew."""
