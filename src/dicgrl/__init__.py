@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dicgrl.evaluation.continual import Evaluation
     from dicgrl.jobs.plan import run
     from dicgrl.learner import Learner, PartReport, Prediction
+    from dicgrl.nights.job import NightOptions, NightOutcome, nightly
     from dicgrl.settings import Settings
     from dicgrl.tasks import Task
     from dicgrl.training import DivergedError
@@ -64,6 +65,8 @@ __all__ = [
     "NetworkGraph",
     "NetworkPart",
     "NetworkStream",
+    "NightOptions",
+    "NightOutcome",
     "Part",
     "PartReport",
     "Prediction",
@@ -76,6 +79,7 @@ __all__ = [
     "Vocabulary",
     "describe",
     "load_stream",
+    "nightly",
     "read_stream",
     "run",
     "write_stream",
@@ -88,10 +92,13 @@ _LATER = {
     "Evaluation": "dicgrl.evaluation.continual",
     "Explanation": "dicgrl.ask.explain",
     "Learner": "dicgrl.learner",
+    "NightOptions": "dicgrl.nights.job",
+    "NightOutcome": "dicgrl.nights.job",
     "PartReport": "dicgrl.learner",
     "Prediction": "dicgrl.learner",
     "Settings": "dicgrl.settings",
     "Task": "dicgrl.tasks",
+    "nightly": "dicgrl.nights.job",
     "run": "dicgrl.jobs.plan",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Group
 from rich.table import Table
@@ -70,6 +71,12 @@ def _held_out_table(night: Night) -> Table | None:
             cells = [f"{100 * found['metrics'][name]:.1f}" for name in names]
             table.add_row(title, f"{found['asked']:,}", *cells)
     return table
+
+
+def night_summary(night: Night) -> dict[str, Any]:
+    """A night in a few values, ready for JSON."""
+    about = {name: night[name] for name in ("night", "version", "time", "kept")}
+    return about | {each.name: each.of(night) for each in measures([night])}
 
 
 def trends_table(nights: Sequence[Night]) -> Group:

@@ -17,11 +17,13 @@ class Measure:
     """Something that every night may say, and that is followed from night to night.
 
     Attributes:
+        name: What gates and JSON call it.
         title: What it is.
         of: Its value in a night; None where there is none.
         share: Whether it is a share, shown in per cent.
     """
 
+    name: str
     title: str
     of: Callable[[Night], float | None]
     share: bool = True
@@ -48,14 +50,21 @@ def measures(nights: Sequence[Night]) -> list[Measure]:
     """What nights are followed by, without what none of them has."""
     names = [name for name in _METRICS if any(name in metrics_shown(night) for night in nights)]
     found = [
-        *(Measure(f"{SHOWN[name]}, held out", _held_out(name)) for name in names),
-        *(Measure(f"{SHOWN[name]}, foretold", _foretold(name)) for name in names),
-        Measure("retention", lambda night: night.get("held_out", {}).get("retention")),
-        Measure("facts with newcomers", newcomers),
-        Measure("old rows moved by", lambda night: night["moved"].get("mean")),
-        Measure("retraining would gain", lambda night: night.get("retraining", {}).get("gain")),
-        Measure("facts learned", lambda night: float(night["facts"]["learned"]), share=False),
-        Measure("seconds", lambda night: night["seconds"].get("all"), share=False),
+        *(Measure(name, f"{SHOWN[name]}, held out", _held_out(name)) for name in names),
+        *(
+            Measure(f"foretold-{name}", f"{SHOWN[name]}, foretold", _foretold(name))
+            for name in names
+        ),
+        Measure("retention", "retention", lambda night: night.get("held_out", {}).get("retention")),
+        Measure("newcomers", "facts with newcomers", newcomers),
+        Measure("moved", "old rows moved by", lambda night: night["moved"].get("mean")),
+        Measure(
+            "gain", "retraining would gain", lambda night: night.get("retraining", {}).get("gain")
+        ),
+        Measure(
+            "facts", "facts learned", lambda night: float(night["facts"]["learned"]), share=False
+        ),
+        Measure("seconds", "seconds", lambda night: night["seconds"].get("all"), share=False),
     ]
     return [each for each in found if any(each.of(night) is not None for night in nights)]
 

@@ -75,7 +75,7 @@ class NightsPlace(RunPlace):
             return self.night_file(number, "html").read_text(encoding="utf-8")
         except FileNotFoundError:
             raise UserError(
-                f"{self.path}: no page of night {number}; `dicgrl info --pages` writes it anew"
+                f"{self.path}: no page of night {number} yet; the next night writes it"
             ) from None
         except UnicodeDecodeError as error:
             raise DataError(self.night_file(number, "html"), f"no text ({error})") from error
