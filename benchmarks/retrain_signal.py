@@ -57,35 +57,32 @@ class Look(NamedTuple):
 
     Attributes:
         stream: Which stream it is of.
-        night: The night.
+        night: Its number.
+        evidence: What was known beforehand, as logarithms where it is a ratio.
+        now: The MRR of the nightly model.
+        gain: What the retraining added to it.
     """
 
     stream: str
-    night: Night
+    night: int
+    evidence: dict[str, float]
+    now: float
+    gain: float
 
-    @property
-    def evidence(self) -> dict[str, float]:
-        """What was known beforehand, as logarithms where it is a ratio."""
-        found: dict[str, Any] = self.night.report["retraining"]["evidence"]
-        then = found["held_out_then"]
-        return {
+    @classmethod
+    def of(cls, stream: str, night: Night) -> Look:
+        """A night of a stream."""
+        found: dict[str, Any] = night.report["retraining"]["evidence"]
+        then, now = found["held_out_then"], night.nightly["mrr"]
+        evidence = {
             "learned": math.log(found["learned_then"] / found["learned_now"]),
             "held out": math.log(then / found["held_out_now"]),
             "arrived": math.log(then / found["arrived_now"]),
             "share": found["share"],
             "moved": found["moved"],
         }
-
-    @property
-    def now(self) -> float:
-        """The MRR of the nightly model."""
-        return self.night.nightly["mrr"]
-
-    @property
-    def gain(self) -> float:
-        """What the retraining added to it."""
-        assert self.night.retrained is not None
-        return self.night.retrained["mrr"] - self.now
+        assert night.retrained is not None
+        return cls(stream, night.number, evidence, now, night.retrained["mrr"] - now)
 
 
 Real = npt.NDArray[np.float64]
@@ -148,12 +145,19 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="large streams, for a GPU")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--json", type=Path, help="the evidence and the truth, as they are found")
+    parser.add_argument("--read", type=Path, help="what --json wrote, instead of learning")
     given = parser.parse_args()
+    if given.read:
+        rows = [Look(*row) for row in json.loads(given.read.read_text(encoding="utf-8"))]
+        print(_HEADS)
+        for row in rows:
+            _print(row)
+        report(rows)
+        return
     warnings.simplefilter("ignore", ModelWarning)
     print(name_of(pick_device(given.device)))
-    heads = ("stream", "night", "share", "moved", "learned", "held out", "MRR", "retrained", "gain")
-    print("".join(f"{head:>{40 if head == 'stream' else 10}}" for head in heads))
-    rows: list[Look] = []
+    print(_HEADS)
+    rows = []
     for planned in FULL if given.full else STREAMS:
         name = f"{planned.name} {planned.by} {planned.nights} {planned.strategy}"
         if given.only not in name:
@@ -162,13 +166,16 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as place:
             for night in lived(setting, Path(place) / "run"):
                 if night.retrained is not None:
-                    rows.append(Look(name, night))
+                    rows.append(Look.of(name, night))
                     _print(rows[-1])
                     if given.json:
-                        kept = [[look.stream, look.evidence, look.now, look.gain] for look in rows]
-                        given.json.write_text(json.dumps(kept), encoding="utf-8")
+                        given.json.write_text(json.dumps(rows), encoding="utf-8")
     if len({look.stream for look in rows}) > 2:
         report(rows)
+
+
+_COLUMNS = ("night", "share", "moved", "learned", "held out", "MRR", "retrained", "gain")
+_HEADS = f"{'stream':>32}" + "".join(f"{column:>10}" for column in _COLUMNS)
 
 
 def _fields(setting: Setting) -> dict[str, Any]:
@@ -179,7 +186,7 @@ def _print(look: Look) -> None:
     found, retrained = look.evidence, look.now + look.gain
     cells = [f"{found[name]:.2f}" for name in ("share", "moved", "learned", "held out")]
     cells += [f"{100 * value:.1f}" for value in (look.now, retrained)] + [f"{100 * look.gain:+.1f}"]
-    row = [f"{look.stream:>40}", *(f"{cell:>10}" for cell in (look.night.number, *cells))]
+    row = [f"{look.stream:>32}", *(f"{cell:>10}" for cell in (look.night, *cells))]
     print("".join(row), flush=True)
 
 
