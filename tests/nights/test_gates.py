@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ METRICS = ("mrr", "hits@1", "hits@3", "hits@10")
 
 
 def judge(text: str, *found: Compared, doubts: tuple[str, ...] = ()) -> dict[str, object]:
-    return judged(Gate.of(text), lambda name, since: found, doubts)
+    return judged(Gate.of(text), lambda *_: found, doubts)
 
 
 @pytest.mark.parametrize(
@@ -86,11 +88,9 @@ def test_a_gate_on_held_out_facts_needs_some() -> None:
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_a_gate_or_one_message(text: str) -> None:
-    try:
-        Gate.of(text)
-    except UserError as error:
-        assert "\n" not in str(error)
+def test_any_text_is_a_gate_or_refused(text: str) -> None:
+    with contextlib.suppress(UserError):
+        assert Gate.of(text).amount >= 0
 
 
 @given(st.floats(0.01, 1), st.floats(0.01, 1), st.floats(0, 1))

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from dicgrl import Learner, NightOptions, UserError, nightly
+from dicgrl import KnowledgeStream, Learner, NightOptions, UserError, nightly
+from dicgrl.graph import SPLITS
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.versions import verified
 from dicgrl.store.run_folder import RunFolder
@@ -35,61 +37,48 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def by_hand(learner: Learner, facts: Any) -> tuple[int, list[float]]:
+def by_hand(learner: Learner, part: Any) -> tuple[int, list[float]]:
     """How many facts name only what is known, and their ranks, candidate by candidate."""
-    trainer, part = learner.trainer, facts
-    graph = trainer.graph
-    rows = [
-        (part.entities.labels([h])[0], part.relations.labels([r])[0], part.entities.labels([t])[0])
-        for h, r, t in part.train.tolist()
-    ]
-    known = {label: i for i, label in enumerate(graph.entities)}
-    relations = {label: i for i, label in enumerate(graph.relations)}
-    true = {tuple(row) for s in ("train", "valid", "test") for row in trainer.examples(s).tolist()}
-    every = [r for r in rows if r[0] in known and r[2] in known and r[1] in relations]
-    mine = [(known[h], relations[r], known[t]) for h, r, t in every]
-    both = {
-        (known.get(h, -1), relations.get(r, -1), known.get(t, -1))
-        for split in ("train", "valid", "test")
-        for h, r, t in (
-            (
-                part.entities.labels([h])[0],
-                part.relations.labels([r])[0],
-                part.entities.labels([t])[0],
-            )
-            for h, r, t in getattr(part, split).tolist()
-        )
-    }
-    true |= both
+    trainer = learner.trainer
+    known = {label: i for i, label in enumerate(trainer.graph.entities)}
+    relations = {label: i for i, label in enumerate(trainer.graph.relations)}
+
+    def ours(split: str) -> list[tuple[int, int, int]]:
+        named = [labelled(part, row) for row in getattr(part, split).tolist()]
+        return [(known.get(h, -1), relations.get(r, -1), known.get(t, -1)) for h, r, t in named]
+
+    true = {row for split in SPLITS for row in ours(split)}
+    true |= {tuple(row) for split in SPLITS for row in trainer.examples(split).tolist()}
+    asked = [row for row in ours("train") if min(row) >= 0]
     ranks = []
-    for head, relation, tail in mine:
+    for head, relation, tail in asked:
         for side in (0, 2):
-            found = [
-                (head, relation, other) if side == 2 else (other, relation, tail)
+            every = [
+                (head, relation, other) if side else (other, relation, tail)
                 for other in range(len(known))
             ]
-            scores = {t: learner.ask.score([t_labels(learner, t)])[0] for t in found}
-            target = scores[head, relation, tail]
-            rivals = [s for t, s in scores.items() if t == (head, relation, tail) or t not in true]
-            higher = sum(s > target for s in rivals)
-            equal = sum(s == target for s in rivals) - 1
+            scores = trainer.model.score(*torch.tensor(every).T).tolist()
+            target = scores[tail if side else head]
+            rivals = [s for s, row in zip(scores, every, strict=True) if row not in true]
+            higher, equal = (sum(s > target for s in rivals), sum(s == target for s in rivals))
             ranks.append(1 + higher + equal / 2)
-    return len(every), ranks
+    return len(asked), ranks
 
 
-def t_labels(learner: Learner, triple: tuple[int, int, int]) -> tuple[str, str, str]:
-    graph = learner.trainer.graph
-    head, tail = graph.entities.labels([triple[0], triple[2]])
-    return head, graph.relations.labels([triple[1]])[0], tail
+def labelled(part: Any, row: list[int]) -> tuple[str, str, str]:
+    head, tail = part.entities.labels([row[0], row[2]])
+    return head, part.relations.labels([row[1]])[0], tail
 
 
 def test_facts_are_asked_before_they_are_learned(run: Path) -> None:
     before = Learner.load(run, device="cpu")
-    count, ranks = by_hand(before, stream_of("links")[1])
-    night = nightly(run, stream_of("links")[1], CPU).night
+    facts = [("e0", "plus 5", "e9"), ("e3", "plus 2", "e1"), ("e4", "plus 1", "e4")]
+    facts += [("newcomer", "plus 1", "e0"), ("e1", "likes", "e2"), ("e1", "plus 2", "newcomer")]
+    count, ranks = by_hand(before, KnowledgeStream.from_labels("tonight", [facts])[0])
+    night = nightly(run, facts, CPU).night
     foretold = night["foretold"]
     assert (foretold["answerable"], foretold["asked"]) == (count, count)
-    assert count < foretold["facts"] == night["facts"]["learned"]
+    assert 3 == count < foretold["facts"] == night["facts"]["learned"]
     assert foretold["metrics"]["mrr"] == pytest.approx(np.mean(1 / np.array(ranks)), abs=1e-5)
     assert night["facts"]["newcomers"] == foretold["facts"] - count
 
@@ -214,7 +203,7 @@ def test_nodes_are_asked_with_the_edges_that_they_bring(tmp_path: Path) -> None:
     begun(tmp_path / "run", "nodes")
     before = Learner.load(tmp_path / "run", device="cpu")
     classes = before.count("classes")
-    night = nightly(tmp_path / "run", stream_of("nodes")[2], CPU).night
+    night = nightly(tmp_path / "run", stream_of("nodes")[1], CPU).night
     after = Learner.load(tmp_path / "run", device="cpu").trainer
     nodes = after.examples("train", 1)
     assert night["foretold"]["facts"] == len(nodes)
@@ -226,13 +215,13 @@ def test_nodes_are_asked_with_the_edges_that_they_bring(tmp_path: Path) -> None:
     assert set(night["held_out"]["metrics"]) >= {"accuracy"} and night["moved"]["nodes"]
     assert "gain" not in night["retraining"]
     gate = NightOptions(device="cpu", fail_if=("accuracy-drop 99%", "foretold-accuracy < 0%"))
-    assert nightly(tmp_path / "run", stream_of("nodes")[1], gate).kept
+    assert nightly(tmp_path / "run", stream_of("nodes")[2], gate).kept
 
 
 def test_validation_facts_are_measured_where_there_is_no_test_set(tmp_path: Path) -> None:
     learner = learner_of("links", "fresh")
     part = stream_of("links")[0]
-    facts = [t_labels_of(part, row) for row in part.train.tolist()]
+    facts = [labelled(part, row) for row in part.train.tolist()]
     stream = type(stream_of("links")).from_labels("tiny", [facts], valid=0.3)  # type: ignore[attr-defined]
     learner.learn(stream[0])
     learner.save(tmp_path / "run", about=ABOUT)
@@ -241,8 +230,3 @@ def test_validation_facts_are_measured_where_there_is_no_test_set(tmp_path: Path
         found = nightly(tmp_path / "run", [("e1", "likes", f"e{3 + night}")], options).night
         assert found["held_out"]["split"] == "valid" and found["held_out"]["before"]["metrics"]
         assert all("then" in gate for gate in found["gates"])
-
-
-def t_labels_of(part: Any, row: list[int]) -> tuple[str, str, str]:
-    head, tail = part.entities.labels([row[0], row[2]])
-    return head, part.relations.labels([row[1]])[0], tail
