@@ -142,6 +142,8 @@ def test_nothing_new_is_a_night_without_a_version(run: Path) -> None:
     assert (night["version"], night["kept"], night["facts"]["new"]) == (1, True, 0)
     assert night["facts"]["known"] + night["facts"]["held_out"] == 1
     assert len(RunFolder(run).versions()) == 1
+    silent = NightOptions(device="cpu", fail_if=("facts < 1", "mrr < 100%"))
+    assert nightly(run, known, silent).failed == ["facts < 1"]
 
 
 def test_before_is_measured_on_the_same_questions(run: Path) -> None:

@@ -92,7 +92,7 @@ class History:
 
     def _values(self, night: Night, name: str, since: str) -> list[Compared]:
         now = value_of(night, name)
-        nights = list(self.nights)
+        nights = [each for each in self.nights if value_of(each, name) is not None]
         if since == "training":
             nights = [n for n in nights if n["version"] > self.versions[self.trained]][:1]
         elif since == "last":

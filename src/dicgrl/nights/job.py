@@ -166,7 +166,9 @@ class _Work:
         if self.intake.names.items() - learner.names.items():
             learner.learn(self.intake)  # it takes the names
             learner.save(self.folder.path, keep=self.options.keep)
-        report = self._report() | {"kept": True, "gates": []}
+        look = History.of(learner, self.folder).look(self._report(), [], [])
+        gates = [judged(gate, look, []) for gate in self.gates]
+        report = self._report() | {"kept": True, "gates": gates}
         return self.folder.note_night(report), results
 
     def done(self) -> tuple[Night, dict[str, Any]]:
