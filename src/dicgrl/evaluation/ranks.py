@@ -274,7 +274,7 @@ class Ranker:
 
         Another way to compute the same score could round differently and break or make a tie.
         """
-        truth = torch.empty(len(block), device=block.device, dtype=model.entities.rows.dtype)
+        truth = torch.empty(len(block), device=block.device, dtype=model.entities.learned)
         order = answer.argsort()
         home = answer[order] // width
         for number in torch.unique_consecutive(home).tolist():

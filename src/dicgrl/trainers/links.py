@@ -24,8 +24,9 @@ from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
 from dicgrl.models.scorer import ScorerSettings
 from dicgrl.trainers.blending import blend_rows
-from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
+from dicgrl.trainers.trainer import Trainer
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
+from dicgrl.training.adam import state_bytes
 from dicgrl.training.known import HEAD, RELATION, TAIL, times_asked
 from dicgrl.training.losses import LossSettings
 from dicgrl.training.settings import LinkSchedule, LinkTraining
@@ -83,6 +84,7 @@ class LinkTrainer(Trainer):
             own.as_dict(),
             self.seed + self.num_parts,
             self.device,
+            vectors.precision,
         )
 
     @property
@@ -101,6 +103,7 @@ class LinkTrainer(Trainer):
             rows = int((ids < 0).sum())
         table = self.model.entities
         gained = table.gains(rows * self.model.count)
+        trained = state_bytes(table, self.schedule.optimizer, gained)
         # On a GPU kernels may need no more than ids and scores.
         each = _NEGATIVE_BYTES if self.device.type == "cuda" else self.model.link_bytes()
         schedule = self._fitted(self.count("train") + len(part.train))
@@ -109,7 +112,7 @@ class LinkTrainer(Trainer):
         whole = "" if self.model.length == dim else f" (vectors of {self.model.length:,} numbers)"
         return [
             (
-                gained * table.width * TRAINED_BYTES,
+                round(gained * table.width * trained),
                 f"dim={dim}{whole} for {rows:,} new entities",
             ),
             (

@@ -20,8 +20,9 @@ from typing_extensions import override
 from dicgrl.common.options import Section, option
 from dicgrl.common.seeding import seeded
 from dicgrl.errors import FailureError, UserError
-from dicgrl.models.table import RowCopies, Table
-from dicgrl.training.adam import RowAdam
+from dicgrl.models.copies import RowCopies
+from dicgrl.models.table import Table
+from dicgrl.training.adam import RULES, RowAdam
 from dicgrl.training.positives import Positives
 from dicgrl.training.stepper import Objective, Stepper
 
@@ -125,6 +126,14 @@ class Schedule(Section):
         "Learning rate of dense parameters, such as filters, as a multiple of lr: they are in "
         "every step, a row only in some.",
         least=0,
+        needs="rows",
+    )
+    optimizer: str = option(
+        "auto",
+        "What Adam keeps beside a table of rows: adam (two moments of every number), rowwise (one "
+        "number for each row of the largest table, and no first moment) or auto (rowwise where "
+        "these rows take 4 GiB or more).",
+        choices=RULES,
         needs="rows",
     )
     validate_every: int = option(5, "Epochs between two validations.", least=1)
@@ -269,6 +278,7 @@ def _fit(
         weight_decay=schedule.weight_decay,
         clip=schedule.clip,
         dense_rate=schedule.dense_rate if tables else 1.0,  # else there are no rows beside
+        rule=schedule.optimizer,
     )
     good = _Snapshot(tables, parameters)
     recorded_by = generator if training_set.capturable else None
