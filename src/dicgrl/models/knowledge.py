@@ -81,11 +81,11 @@ class KnowledgeModel(nn.Module):
         relation_parts = components is not None and components.learned
         self.relation_count = self.count if relation_parts else 1
         width = self.scorer.relation_width(self.size if relation_parts else self.active)
-        self.relations = Table(width, device)
+        self.relations = Table(width, device, dense=True)  # few, and all of them in use
         self.attention: Table | None = None  # logits of attention="relation", a row per relation
         self.attention_weight: nn.Parameter | None = None  # W2 of the other kinds
         if components is not None and components.attention == "relation":
-            self.attention = Table(components.count, device)
+            self.attention = Table(components.count, device, dense=True)
         elif components is not None:
             width = 2 * self.size + (components.attention == "triple") * self.relations.width
             start = torch.empty(width).normal_(generator=self.generator)

@@ -7,14 +7,13 @@ elsewhere, and the optimiser visits those rows alone. Nothing here waits for the
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from dicgrl.common.devices import free_memory
 from dicgrl.models.gradients import TouchedGradients
+from dicgrl.models.rows import longer
 
 
 class Table:
@@ -31,6 +30,7 @@ class Table:
         width: Length of a row.
         device: Where the rows live.
         dtype: Their type; rows of 16 bits are read, and learned, as numbers of 32.
+        dense: Whether rows have a gradient each, however many they are.
 
     Example:
         >>> table = Table(2)
@@ -48,8 +48,11 @@ class Table:
         width: int,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
+        *,
+        dense: bool = False,
     ) -> None:
         self.width = width
+        self._dense = dense
         self._length = 0
         self._short = dtype in (torch.bfloat16, torch.float16)
         #: The type that rows are read in, and that their gradients and state have.
@@ -84,16 +87,8 @@ class Table:
         if self.sparse:
             self.clear()  # rows get their places anew
         capacity = len(self._buffers["rows"]) + gained
-        for name in list(self._buffers):
-            buffer = self._buffers.pop(name)
-            grown = (capacity, *buffer.shape[1:])
-            room = free_memory(buffer.device) if buffer.is_cuda else None
-            if room is not None and math.prod(grown) * buffer.element_size() > room:
-                place, buffer = buffer.device, buffer.cpu()  # old and new do not fit beside
-                self._buffers[name] = torch.zeros(grown, dtype=buffer.dtype, device=place)
-            else:
-                self._buffers[name] = buffer.new_zeros(grown)
-            self._buffers[name][: self._length] = buffer[: self._length]
+        for name in list(self._buffers):  # one by one: old and new may not fit beside each other
+            self._buffers[name] = longer(self._buffers.pop(name), capacity, self._length)
         self._prepare_gradients()
 
     def grow(self, rows: Tensor) -> None:
@@ -134,7 +129,8 @@ class Table:
     def _prepare_gradients(self) -> None:
         """A gradient for each row while that costs little, else for those that are touched."""
         rows = self._buffers["rows"]
-        if self._short or rows.numel() * rows.element_size() > self.dense_bytes:
+        large = rows.numel() * rows.element_size() > self.dense_bytes
+        if self._short or (large and not self._dense):
             if self._buffers.pop("gradient", None) is not None:
                 self._touched = []
             if self._places is None:
@@ -370,6 +366,12 @@ class Table:
         Then no memory is needed for the gradients of the others.
         """
         return self._places is not None
+
+    def bytes_of(self, *, state: bool = True) -> int:
+        """Bytes of the rows that there are, and of the optimiser's state."""
+        buffers = {n: b for n, b in self._buffers.items() if n not in ("gradient", "pace")}
+        kept = buffers if state else {"rows": buffers["rows"]}
+        return sum(b[: self._length].numel() * b.element_size() for b in kept.values())
 
     @property
     def row_bytes(self) -> int:

@@ -183,16 +183,16 @@ def is_rowwise(table: Table, rule: str, rows: int = 0) -> bool:
     return rule == "rowwise"
 
 
-def state_bytes(table: Table, rule: str, rows: int) -> float:
-    """Bytes beside each number of the rows, and the rows themselves, once so many are appended.
+def state_bytes(table: Table, rule: str, precision: str, rows: int) -> float:
+    """Bytes for each number of a table, with its gradient and state, once so many rows are new.
 
     Gradients are counted where every row has one.
     """
-    short = table.rows.element_size()
+    number = 2 if precision == "bfloat16" else 4
     moments = 8 / table.width if is_rowwise(table, rule, rows) else 8 + 4 / table.width
-    size = (len(table) + rows) * table.width * short
-    gradients = 4 / table.width if table.sparse or size > table.dense_bytes else 4
-    return short + moments + gradients
+    large = (len(table) + rows) * table.width * number > table.dense_bytes
+    gradients = 4 / table.width if number == 2 or large else 4
+    return number + moments + gradients
 
 
 def _state(table: Table, rowwise: bool) -> tuple[Tensor, ...]:
