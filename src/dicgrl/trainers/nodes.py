@@ -114,9 +114,8 @@ class NodeTrainer(Trainer):
 
     @override
     def _needs(self, part: Part) -> list[Need]:
-        features = 0
-        if isinstance(part, NetworkPart) and not self.num_parts:
-            features = part.features.shape[1]
+        first = None if self.num_parts else part
+        features = first.features.shape[1] if isinstance(first, NetworkPart) else 0
         made = self.encoder
         width = made.hidden * (made.components or made.heads)
         # The layers of a plain model see all of a vector, those of a divided one a component.
