@@ -12,6 +12,7 @@ from torch import Tensor
 
 from dicgrl import Learner
 from dicgrl.errors import UserError
+from dicgrl.evaluation import Ranker
 from dicgrl.models import KnowledgeModel, Table
 from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
 
@@ -153,6 +154,20 @@ def test_a_model_with_large_tables_trains_as_with_small_ones(
         found.append({n: table.rows.clone() for n, table in model.tables().items()})
     for table, values in found[0].items():
         torch.testing.assert_close(found[1][table], values, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["transe", "distmult", "convkb"])
+def test_short_rows_are_ranked_as_the_numbers_that_they_are(name: str) -> None:
+    own = {"filters": 3} if name == "convkb" else {}
+    short = KnowledgeModel(name, 8, options=own, seed=1, precision="bfloat16")
+    long = KnowledgeModel(name, 8, options=own, seed=1)
+    for model in (short, long):
+        model.grow(50, 2)
+    long.entities.rows.copy_(short.entities.rows)
+    asked = torch.tensor([[0, 1, 7], [3, 0, 9], [49, 1, 0]])
+    for bound in (1 << 30, 100):
+        ranked = [Ranker(asked, 2, bound).rank(model, asked, range(50)) for model in (short, long)]
+        assert torch.equal(ranked[0].realistic, ranked[1].realistic)
 
 
 PART = [(f"e{i}", f"r{i % 2}", f"e{(3 * i + 1) % 20}") for i in range(20)]

@@ -220,7 +220,7 @@ class Questions:
         answers: The true answers, [q].
         known: All known answers: where those of each question begin, [q], where they end, [q], and
             the entities of all questions, [k]. The true one may be among them.
-        entities: Vectors of all entities, [N, d].
+        entities: Vectors of all entities, [N, d], as they are stored.
         chosen: Components of an entity that a question looks at, [q, n]; None for all of it.
         size: Length of a component; d where plain.
         relation_ids: The relations themselves, [q]; with components they are ascending, so that
@@ -239,6 +239,10 @@ class Questions:
     relation_ids: Tensor
     num_relations: int
 
+    def vectors(self, entities: slice | Tensor) -> Tensor:
+        """Vectors of some entities, of the type that the others have."""
+        return self.entities[entities].to(self.given.dtype)
+
 
 class FastCounts(ABC):
     """Counts the candidates that beat the true answers, without handing out any score.
@@ -247,10 +251,13 @@ class FastCounts(ABC):
         handles_components: Whether it can work with vectors that are divided into components; if
             not, they take the generic path.
         pair_bits: Bits of memory that a question and a candidate need.
+        reads_short: Whether it reads entities by `Questions.vectors`, which may be stored in 16
+            bits; if not, such models take the generic path.
     """
 
     handles_components: ClassVar[bool] = True
     pair_bits: ClassVar[int] = 1
+    reads_short: ClassVar[bool] = False
 
     @abstractmethod
     def count(

@@ -199,6 +199,8 @@ class KnowledgeModel(nn.Module):
         """The scorer's fast path for `score_links`; None where it has none for this model."""
         # Gradients are of the type that rows are read in, and lie where rows do.
         path = self.scorer.fast_batch(self.entities.gradient)
+        if self.components is not None and self.entities.sparse:
+            return None  # rows of a large table are copied whole, and a component is a part of them
         return path if path is not None and self._suits(path) else None
 
     @property
@@ -209,17 +211,16 @@ class KnowledgeModel(nn.Module):
 
     def fast_counts(self) -> FastCounts | None:
         """The scorer's fast path to ranks; None where it has none for this model."""
-        if self.entities.rows.dtype != self.entities.learned:  # blocks are converted, one by one
+        path = self.scorer.fast_counts(self.entities.gradient)
+        if path is None or not (path.reads_short or self.precision == "float32"):
             return None
-        path = self.scorer.fast_counts(self.entities.rows)
-        return path if path is not None and self._suits(path) else None
+        return path if self._suits(path) else None
 
     def _suits(self, path: FastBatch | FastCounts) -> bool:
         """Whether a fast path can serve this model."""
         if self.attention_weight is not None:  # a negative has a route of its own
             return False
-        # Rows of a large table are copied whole, and a component is a part of what that would be.
-        return self.components is None or (path.handles_components and not self.entities.sparse)
+        return self.components is None or path.handles_components
 
     def regularisation(self, triples: Tensor, route: Route | None) -> Tensor | None:
         """What triples [b, 3] add to the loss, [b]; None where the scorer has no regulariser.
