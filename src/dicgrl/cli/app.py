@@ -18,6 +18,7 @@ from dicgrl.cli.console import complain, warnings_in_one_line, what_ran_out
 from dicgrl.cli.datasets import datasets_app
 from dicgrl.cli.inspect import compare, info
 from dicgrl.cli.learn import learn
+from dicgrl.cli.plan import plan
 from dicgrl.cli.plugins import load_plugin
 from dicgrl.cli.research import reproduce
 from dicgrl.cli.run import run
@@ -54,6 +55,7 @@ app.command()(verify)
 app.command()(compact)
 app.command()(backup)
 app.command()(compare)
+app.command()(plan)
 app.command()(reproduce)
 app.command()(sweep)
 
