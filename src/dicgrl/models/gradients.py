@@ -9,6 +9,8 @@ stays, and all read that one back.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -69,3 +71,22 @@ class TouchedGradients:
         if self._rows.is_cuda:  # a recorded step goes on with the one that it knows
             self._outgrown.append(self._rows)
         self._rows = larger
+
+
+class Gather(torch.autograd.Function):
+    """Rows of a table, whose gradients the table gathers."""
+
+    @staticmethod
+    def forward(ctx: Any, _anchor: Tensor, table: Any, ids: Tensor) -> Tensor:
+        """Rows of a `Table`, [*ids.shape, width], in the type that they are learned in."""
+        ctx.table = table
+        ctx.save_for_backward(ids)
+        rows: Tensor = table.rows[ids].to(table.learned)
+        return rows
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None]:
+        """Add their gradients to the table's."""
+        (ids,) = ctx.saved_tensors
+        ctx.table.accumulate(ids, gradient)
+        return None, None, None

@@ -7,12 +7,12 @@ elsewhere, and the optimiser visits those rows alone. Nothing here waits for the
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from dicgrl.models.gradients import TouchedGradients
+from dicgrl.models.gradients import Gather, TouchedGradients
 from dicgrl.models.rows import longer
 
 
@@ -215,7 +215,7 @@ class Table:
         """Rows of the ids, [*ids.shape, width], differentiable."""
         if not torch.is_grad_enabled():
             return self.rows[ids].to(self.learned)
-        gathered: Tensor = _Gather.apply(self.anchor, self, ids)  # type: ignore[no-untyped-call]
+        gathered: Tensor = Gather.apply(self.anchor, self, ids)  # type: ignore[no-untyped-call]
         return gathered
 
     def state(self, name: str, width: int | None = None) -> Tensor:
@@ -389,17 +389,3 @@ class Table:
 
     def __len__(self) -> int:
         return self._length
-
-
-class _Gather(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, _anchor: Tensor, table: Table, ids: Tensor) -> Tensor:
-        ctx.table = table
-        ctx.save_for_backward(ids)
-        return table.rows[ids].to(table.learned)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None]:
-        (ids,) = ctx.saved_tensors
-        ctx.table.accumulate(ids, gradient)
-        return None, None, None
