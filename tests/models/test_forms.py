@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from torch import Tensor
 from dicgrl.errors import UserError
 from dicgrl.evaluation import Ranker
 from dicgrl.models import Components, KnowledgeModel
-from dicgrl.models.reciprocal import backward, forward
+from dicgrl.models.reciprocal import backward, forward, score_inverses
 from dicgrl.models.unit import unit
 from dicgrl.settings import Settings
 
@@ -68,7 +69,7 @@ def test_batches_are_scored_in_both_directions(name: str, normalise: bool) -> No
     model = model_of(name, normalise=normalise, inverses=True)
     heads, tails = torch.tensor([[6], [0]]), torch.tensor([[3, 4], [5, 5]])
     for inverse in (False, True):
-        score = model.score_inverses if inverse else model.score_links
+        score = partial(score_inverses, model) if inverse else model.score_links
         positive, negative = score(KNOWN[:2], heads, tails)[:2]
         for i, (h, r, t) in enumerate(KNOWN[:2].tolist()):
             asked = (
@@ -94,7 +95,7 @@ def test_a_length_changes_no_score_and_directions_learn() -> None:
 
 def test_both_halves_of_a_relation_learn() -> None:
     model = model_of(inverses=True)
-    for score in (model.score_links, model.score_inverses):
+    for score in (model.score_links, partial(score_inverses, model)):
         score(KNOWN, KNOWN[:, :1], KNOWN[:, 2:])[0].sum().backward()
     assert forward(model.relations.gradient).any(1).all()
     assert backward(model.relations.gradient).any(1).all()

@@ -14,12 +14,15 @@ from dicgrl.errors import UserError
 from dicgrl.kernels.batch import Batch
 from dicgrl.models.components import Components, Route
 from dicgrl.models.fast import FastBatch, FastCounts, Side, fast_scores
-from dicgrl.models.reciprocal import Reciprocal, check_plain
+from dicgrl.models.reciprocal import formed
+from dicgrl.models.rows import all_rows_of, in_blocks
 from dicgrl.models.scorer import Scorer, check_multiple, scorer
 from dicgrl.models.table import Table
-from dicgrl.models.unit import UnitVectors
 
 __all__ = ["KnowledgeModel", "Side"]
+
+
+_TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 class KnowledgeModel(nn.Module):
@@ -40,6 +43,8 @@ class KnowledgeModel(nn.Module):
         normalise: Whether vectors have length 1 where they are scored.
         inverses: Whether relations have vectors of their own for questions about heads; of plain
             models only.
+        precision: Type of the entities' rows, float32 or bfloat16. What is computed with them, and
+            everything else, is float32.
 
     Example:
         >>> model = KnowledgeModel("transe", length=8, components=Components(count=4, top=2))
@@ -56,6 +61,7 @@ class KnowledgeModel(nn.Module):
         options: dict[str, Any] | None = None,
         seed: int = 0,
         device: torch.device | str = "cpu",
+        precision: str = "float32",
         *,
         normalise: bool = False,
         inverses: bool = False,
@@ -77,21 +83,18 @@ class KnowledgeModel(nn.Module):
         check_multiple(name, self.size, used)
         self.scorer: Scorer = scorer(name)(self.active, **self.options)
         self.normalise, self.inverses = normalise, inverses
-        if normalise:
-            self.scorer = UnitVectors(self.scorer)
-        if inverses:
-            check_plain(components)
-            self.scorer = Reciprocal(self.scorer)
+        self.scorer = formed(self.scorer, components, normalise=normalise, inverses=inverses)
         self.scorer.initialise(self.generator)
-        self.entities = Table(self.size, device)
+        self.precision = precision
+        self.entities = Table(self.size, device, _TYPES[precision])
         relation_parts = components is not None and components.learned
         self.relation_count = self.count if relation_parts else 1
         width = self.scorer.relation_width(self.size if relation_parts else self.active)
-        self.relations = Table(width, device)
+        self.relations = Table(width, device, dense=True)  # few, and all of them in use
         self.attention: Table | None = None  # logits of attention="relation", a row per relation
         self.attention_weight: nn.Parameter | None = None  # W2 of the other kinds
         if components is not None and components.attention == "relation":
-            self.attention = Table(components.count, device)
+            self.attention = Table(components.count, device, dense=True)
         elif components is not None:
             width = 2 * self.size + (components.attention == "triple") * self.relations.width
             start = torch.empty(width).normal_(generator=self.generator)
@@ -108,6 +111,7 @@ class KnowledgeModel(nn.Module):
             "options": self.options,
             "seed": self.seed,
             **{name: True for name in ("normalise", "inverses") if getattr(self, name)},
+            **({} if self.precision == "float32" else {"precision": self.precision}),
         }
 
     def grow(self, entities: int, relations: int) -> None:
@@ -116,7 +120,9 @@ class KnowledgeModel(nn.Module):
             (self.entities, self.scorer.initial, entities * self.count),
             (self.relations, self.scorer.initial_relations, relations * self.relation_count),
         ):
-            table.grow(initial(count, table.width, self.generator).to(self.device))
+            table.reserve(count)
+            for some in in_blocks(count, table.width):
+                table.grow(initial(some, table.width, self.generator).to(self.device))
         if self.attention is not None:
             # Nearly even weights can still be moved by the task; the paper's start is a choice.
             spread = 0.1 if self.components and self.components.learned else 1.0
@@ -132,6 +138,11 @@ class KnowledgeModel(nn.Module):
     def num_relations(self) -> int:
         """Relations so far."""
         return len(self.relations) // self.relation_count
+
+    def vectors(self) -> Tensor:
+        """Vectors of all entities, [N, K, size], float32; a view where the rows are."""
+        rows = self.entities.rows.view(self.num_entities, self.count, self.size)
+        return rows.to(self.entities.learned)
 
     def tables(self) -> dict[str, Table]:
         """The tables by name; together with `named_parameters` all that is trained."""
@@ -194,21 +205,12 @@ class KnowledgeModel(nn.Module):
         positive = self._routed_score(heads, relations, tails, route)
         return positive, torch.cat(negative, 1), route
 
-    def score_inverses(
-        self, triples: Tensor, other_heads: Tensor, other_tails: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """What `score_links` gives, by the inverse relations of a model that has them."""
-        assert isinstance(self.scorer, Reciprocal)
-        relation = self.relation_vectors(triples[:, 1], None)
-        head, tail = (self.entity_vectors(triples[:, end], None) for end in (0, 2))
-        heads, tails = (self.entity_vectors(others, None) for others in (other_heads, other_tails))
-        score, wide = self.scorer.score_inverse, relation[:, None]
-        negative = [score(heads, wide, tail[:, None]), score(head[:, None], wide, tails)]
-        return score(head, relation, tail), torch.cat(negative, 1)
-
     def fast_batch(self) -> FastBatch | None:
         """The scorer's fast path for `score_links`; None where it has none for this model."""
-        path = self.scorer.fast_batch(self.entities.rows)
+        # Gradients are of the type that rows are read in, and lie where rows do.
+        path = self.scorer.fast_batch(self.entities.gradient)
+        if self.components is not None and self.entities.sparse:
+            return None  # rows of a large table are copied whole, and a component is a part of them
         return path if path is not None and self._suits(path) else None
 
     @property
@@ -219,8 +221,10 @@ class KnowledgeModel(nn.Module):
 
     def fast_counts(self) -> FastCounts | None:
         """The scorer's fast path to ranks; None where it has none for this model."""
-        path = self.scorer.fast_counts(self.entities.rows)
-        return path if path is not None and self._suits(path) else None
+        path = self.scorer.fast_counts(self.entities.gradient)
+        if path is None or not (path.reads_short or self.precision == "float32"):
+            return None
+        return path if self._suits(path) else None
 
     def _suits(self, path: FastBatch | FastCounts) -> bool:
         """Whether a fast path can serve this model."""
@@ -365,11 +369,11 @@ class KnowledgeModel(nn.Module):
 
     def entity_rows_of(self, ids: Tensor) -> Tensor:
         """All rows of `entities` that entities [n] have, [n * K]."""
-        return _all_rows(ids, self.count)
+        return all_rows_of(ids, self.count)
 
     def relation_rows_of(self, ids: Tensor) -> Tensor:
         """All rows of `relations` that relations [n] have."""
-        return _all_rows(ids, self.relation_count)
+        return all_rows_of(ids, self.relation_count)
 
     def entity_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
         """Vectors of entities as routed triples use them, [..., active]."""
@@ -379,7 +383,7 @@ class KnowledgeModel(nn.Module):
     def _side_by_side(self, entities: range, route: Route | None) -> Tensor:
         """What `entity_vectors` gives for entities of one route [1, n], without a look-up."""
         parts = self.entities.rows.view(self.num_entities, self.count, self.size)
-        parts = parts[entities.start : entities.stop]
+        parts = parts[entities.start : entities.stop].to(self.entities.learned)
         if route is not None:  # its gates are 1
             parts = parts.index_select(1, route.chosen[0])
         return parts.flatten(1)  # no copy of plain vectors
@@ -391,10 +395,5 @@ class KnowledgeModel(nn.Module):
 
     def _all_parts(self, ids: Tensor) -> Tensor:
         # Read without a gradient: attention looks at the vectors and does not move them.
-        return self.entities.rows.view(self.num_entities, self.count, self.size)[ids]
-
-
-def _all_rows(ids: Tensor, count: int) -> Tensor:
-    if count == 1:
-        return ids
-    return (ids[:, None] * count + torch.arange(count, device=ids.device)).flatten()
+        rows = self.entities.rows.view(self.num_entities, self.count, self.size)[ids]
+        return rows.to(self.entities.learned)

@@ -132,7 +132,7 @@ class _Adapted:
     ) -> None:
         device = table.rows.device
         self._table, self._rows = table, rows.to(device)
-        self._base = table.rows[self._rows]
+        self._base = table.rows[self._rows].float()
         self._shape = len(ranks), -(-len(rows) // len(ranks)), table.width  # layers, rows, numbers
         layers, size, width = self._shape
         rank = torch.tensor(ranks, device=device)[:, None, None]
@@ -150,10 +150,11 @@ class _Adapted:
     def take_gradient(self) -> None:
         """Let the factors have the gradient of the rows, which the table's optimiser must not."""
         layers, size, width = self._shape
-        gradient = self._table.gradient
+        self._table.accumulate(self._rows, torch.zeros_like(self._base))  # all are touched
+        gradient = self._table.gradient_of(self._rows)
         padded = gradient.new_zeros(layers * size, width)
-        padded[: len(self._rows)] = gradient.index_select(0, self._rows)
-        gradient.index_fill_(0, self._rows, 0)
+        padded[: len(self._rows)] = gradient
+        self._table.add_gradient(self._rows, -gradient)
         by_layer = padded.view(self._shape)
         self._left.grad = (by_layer @ self._right.transpose(1, 2)) * self._used
         self._right.grad = (self._left * self._used).transpose(1, 2) @ by_layer
@@ -161,7 +162,8 @@ class _Adapted:
     @torch.no_grad()
     def put_rows(self) -> None:
         product = ((self._left * self._used) @ self._right).flatten(0, 1)
-        self._table.rows.index_copy_(0, self._rows, self._base + product[: len(self._rows)])
+        rows = self._base + product[: len(self._rows)]
+        self._table.rows.index_copy_(0, self._rows, rows.to(self._table.rows.dtype))
 
 
 class FastKGE(Composed, name="fastkge"):

@@ -118,7 +118,7 @@ class Distillation(Ingredient):
         del objective
         if self._before is not None and self._weight:
             table = trainer.model.entities
-            moved = table.rows[: len(self._before)] - self._before
+            moved = table.rows[: len(self._before)].float() - self._before
             table.pull(self._weight * moved.clamp(-1, 1))  # the slope of Huber's loss
 
     @override

@@ -108,7 +108,7 @@ class Reconstruction(Ingredient):
         if not self.settings.reconstruction or self._edges is None or not len(self._edges.heads):
             return
         tables = trainer.model.entities, trainer.model.relations
-        rows = [table.rows.detach().requires_grad_() for table in tables]
+        rows = [table.rows.detach().float().requires_grad_() for table in tables]
         loss = _reconstruction(trainer.model, rows[0], rows[1], self._edges)
         gradients = torch.autograd.grad(self.settings.reconstruction * loss, rows)
         for table, gradient in zip(tables, gradients, strict=True):
@@ -167,7 +167,7 @@ class Evidence(Ingredient):
     def adjust(self, trainer: Trainer, objective: Objective) -> None:
         del trainer, objective
         for table, before, pull in self._anchors:
-            table.pull(pull * (table.rows[: len(before)] - before))
+            table.pull(pull * (table.rows[: len(before)].float() - before))
 
     @override
     def end(self, trainer: Trainer) -> None:

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from dicgrl.models.knowledge import KnowledgeModel
 from dicgrl.models.mode import evaluating
 from dicgrl.models.network import NetworkModel
+from dicgrl.models.reciprocal import score_inverses
 from dicgrl.training.losses import Loss, weighted_mean
 from dicgrl.training.neighbours import BatchView, Neighbourhood
 from dicgrl.training.sampling import NegativeSampler
@@ -82,7 +83,7 @@ class LinkObjective:
                 each.repeat_interleave(share, 0)[: len(triples)] if share > 1 else each
                 for each in (other_heads, other_tails)
             )
-            inverse = model.score_inverses(triples, *others)
+            inverse = score_inverses(model, triples, *others)
             total = (total + self.loss(*inverse, mask, weight)) / 2
         # Where attention does not learn, nothing would come of its term.
         if route is not None and self.beta and route.alpha.requires_grad:
