@@ -12,9 +12,10 @@ from torch import Tensor
 from dicgrl.errors import UserError
 from dicgrl.evaluation import Ranker
 from dicgrl.models import Components, KnowledgeModel
-from dicgrl.models.reciprocal import backward, forward, score_inverses
+from dicgrl.models.reciprocal import backward, forward
 from dicgrl.models.unit import unit
 from dicgrl.settings import Settings
+from dicgrl.training.objective import score_inverses
 
 DECODERS = ("transe", "distmult", "complex", "rotate", "convkb")
 KNOWN = torch.tensor([[0, 0, 1], [2, 1, 3], [4, 0, 4], [1, 1, 0], [5, 0, 2], [0, 0, 5]])

@@ -63,6 +63,8 @@ LINKS: dict[str, Any] = {
 YOUNGER = {
     "dense_rate",
     "share",
+    "precision",
+    "optimizer",
     "normalise",
     "inverses",
     "known_negatives",

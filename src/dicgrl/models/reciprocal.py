@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -19,9 +18,6 @@ from dicgrl.models.components import Components
 from dicgrl.models.fast import FastCounts, Questions, Side
 from dicgrl.models.scorer import Regulariser, Scorer
 from dicgrl.models.unit import UnitVectors
-
-if TYPE_CHECKING:
-    from dicgrl.models.knowledge import KnowledgeModel
 
 
 def check_plain(components: Components | None) -> None:
@@ -153,19 +149,6 @@ def formed(
         return scorer
     check_plain(components)
     return Reciprocal(scorer)
-
-
-def score_inverses(
-    model: KnowledgeModel, triples: Tensor, other_heads: Tensor, other_tails: Tensor
-) -> tuple[Tensor, Tensor]:
-    """What `KnowledgeModel.score_links` gives, by the inverse relations of a model with them."""
-    assert isinstance(model.scorer, Reciprocal)
-    relation = model.relation_vectors(triples[:, 1], None)
-    head, tail = (model.entity_vectors(triples[:, end], None) for end in (0, 2))
-    heads, tails = (model.entity_vectors(others, None) for others in (other_heads, other_tails))
-    score, wide = model.scorer.score_inverse, relation[:, None]
-    negative = [score(heads, wide, tail[:, None]), score(head[:, None], wide, tails)]
-    return score(head, relation, tail), torch.cat(negative, 1)
 
 
 def forward(relation: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from dicgrl.models.knowledge import KnowledgeModel
 from dicgrl.models.mode import evaluating
 from dicgrl.models.network import NetworkModel
-from dicgrl.models.reciprocal import score_inverses
+from dicgrl.models.reciprocal import Reciprocal
 from dicgrl.training.losses import Loss, weighted_mean
 from dicgrl.training.neighbours import BatchView, Neighbourhood
 from dicgrl.training.sampling import NegativeSampler
@@ -102,6 +102,19 @@ class LinkObjective:
         heads, _, tails = torch.split(triples, 1, dim=1)  # rows that the batch touches anyway
         other_heads = torch.where(other_heads >= 0, other_heads, heads)
         return other_heads, torch.where(other_tails >= 0, other_tails, tails), mask
+
+
+def score_inverses(
+    model: KnowledgeModel, triples: Tensor, other_heads: Tensor, other_tails: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What `KnowledgeModel.score_links` gives, by the inverse relations of a model with them."""
+    assert isinstance(model.scorer, Reciprocal)
+    relation = model.relation_vectors(triples[:, 1], None)
+    head, tail = (model.entity_vectors(triples[:, end], None) for end in (0, 2))
+    heads, tails = (model.entity_vectors(others, None) for others in (other_heads, other_tails))
+    score, wide = model.scorer.score_inverse, relation[:, None]
+    negative = [score(heads, wide, tail[:, None]), score(head[:, None], wide, tails)]
+    return score(head, relation, tail), torch.cat(negative, 1)
 
 
 class NodeObjective:
