@@ -41,6 +41,8 @@ OTHER: dict[str, Any] = {  # another value for every setting that some have no u
     "orders": 1,
     "dense_rate": 0.1,
     "adam": "new",
+    "optimizer": "rowwise",
+    "idle_pace": 0.5,
     "effort": "50%",
     "passes": 1,
     "old_pace": 0.9,
@@ -142,7 +144,7 @@ def test_of_several_strategies_one_that_uses_a_setting_is_enough(model: str) -> 
 def test_what_is_refused_for_networks_has_no_effect_on_them() -> None:
     """All of it at once changes no answer and no weight; on links it does."""
     asked = {name: OTHER[name] for name in needing("rows", "gat")}
-    assert len(asked) == 9
+    assert len(asked) == 11
     for strategy in ("dicgrl", "fresh"):
         for kind in ("nodes", "links"):
             settings = learner_of(kind, strategy).settings
