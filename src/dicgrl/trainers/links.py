@@ -331,28 +331,27 @@ class LinkTrainer(Trainer):
         }
         return {name: found[name] for name in self.model.tables()}
 
-    def ranks(self, triples: Tensor, besides: Tensor | None = None) -> Ranks:
-        """Ranks of triples among all entities so far, filtered by all that is known.
+    def ranks(
+        self, triples: Tensor, besides: Tensor | None = None, among: range | None = None
+    ) -> Ranks:
+        """Ranks of triples among all entities so far, or some, filtered by all that is known.
 
         Args:
             triples: The triples.
             besides: Further true triples, which count as known.
+            among: The entities.
         """
         ranker = self._ranker
         if ranker is None or besides is not None:
-            known = [self.examples(split) for split in SPLITS]
-            known += [] if besides is None else [besides]
+            known = [*map(self.examples, SPLITS), *([] if besides is None else [besides])]
             ranker = Ranker(torch.cat(known), self.model.num_relations, retired=self.retired)
             if besides is None:
                 self._ranker = ranker
-        return ranker.rank(self.model, triples, range(self.model.num_entities))
+        return ranker.rank(self.model, triples, among or range(self.model.num_entities))
 
     @override
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
-        """An answer is found when it is among the first ten.
-
-        The entities' vectors are gathered once for all of them.
-        """
+        """An answer is found when it is among the first ten; vectors are gathered only once."""
         every = self.ranks(torch.cat(list(sets))).split([len(triples) for triples in sets])
         return [
             (
