@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from dicgrl.ask.asking import Answered, Asking, Prediction
 from dicgrl.ask.names import Names
+from dicgrl.common.memory import Need
 from dicgrl.common.options import Section, Sections, option
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, Graph, Part, Stream, Vocabulary
@@ -214,7 +215,7 @@ class EventTrainer(Trainer):
         self.rebuild()
 
     @override
-    def _needs(self, part: Part) -> list[tuple[int, str]]:
+    def _needs(self, part: Part) -> list[Need]:
         return []
 
     @override

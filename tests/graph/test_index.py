@@ -20,7 +20,8 @@ batches = st.lists(st.lists(keys, max_size=12), max_size=12)
 @pytest.mark.parametrize("far", [0, 1 << 18], ids=["searched in order", "as asked"])
 @given(batches, st.lists(keys, max_size=12))
 def test_is_a_dict_of_lists(far: int, batches: list[list[int]], queries: list[int]) -> None:
-    with patch("dicgrl.graph.index._FAR", far):
+    many = 0 if far else 1 << 20
+    with patch("dicgrl.graph.index._FAR", far), patch("dicgrl.graph.index._MANY", many):
         check_against_a_dict(batches, queries)
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dicgrl.graph.arrays import BoolArray, IntArray, lies_close
 
 _FAR = 1 << 18  # keys of a segment that is searched in the order of what is asked
+_MANY = 1 << 20
 _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
@@ -37,12 +38,19 @@ class _Segment:
         self._keys: IntArray | None = None
         self._starts: IntArray | None = None  # where each number from the lowest key on begins
         if lies_close(self._low, self._high, len(keys)):
-            starts = np.full(self._high - self._low + 3, len(keys))
-            starts[0] = 0
-            np.cumsum(np.bincount(keys - self._low), out=starts[1:-1])
-            self._starts = _narrow(starts)
+            self._starts = _narrow(self._table(keys))
         else:
             self._keys = _narrow(keys)
+
+    def _table(self, keys: IntArray) -> IntArray:
+        if len(keys) > _MANY:  # counting them would take a copy of all keys
+            numbers = np.arange(self._low, self._high + 2, dtype=np.int64)
+            least = np.append(np.searchsorted(keys, numbers.astype(keys.dtype)), len(keys))
+            return least.astype(np.int64, copy=False)
+        starts = np.full(self._high - self._low + 3, len(keys))
+        starts[0] = 0
+        np.cumsum(np.bincount(keys - self._low), out=starts[1:-1])
+        return starts
 
     @property
     def keys(self) -> IntArray:
@@ -117,8 +125,10 @@ class SegmentIndex:
         """Append entries; equal keys keep their order of arrival."""
         if len(keys) == 0:
             return
+        keys, values = _narrow(keys), _narrow(values)
         order = np.argsort(keys, kind="stable")
-        self._segments.append(_Segment(keys[order], values[order]))
+        keys = keys[order]
+        self._segments.append(_Segment(keys, values[order]))
         while len(self._segments) > 1 and (2 * len(self._segments[-1]) >= len(self._segments[-2])):
             newer, older = self._segments.pop(), self._segments.pop()
             self._segments.append(_merge(older, newer))

@@ -16,7 +16,6 @@ from dicgrl.graph.arrays import (
     IntArray,
     distinct,
     in_order_of_parts,
-    mentions,
 )
 from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.knowledge.keys import question_keys, question_of, triple_keys
@@ -161,9 +160,12 @@ class Facts:
             index.add(keys, rows)
         self._count(triples, 1)
         not_loop = triples[:, 0] != triples[:, 2]
-        ends, rows = mentions(triples[:, [0, 2]]), np.concatenate([rows, rows[not_loop]])
-        order = slice(None) if sizes is None else in_order_of_parts(rows - first, sizes)
-        self.by_entity.add(ends[order], rows[order])
+        ends = np.concatenate([triples[:, 0], triples[not_loop, 2]])
+        rows = np.concatenate([rows, rows[not_loop]])
+        if sizes is not None and len(sizes) > 1:
+            order = in_order_of_parts(rows - first, sizes)
+            ends, rows = ends[order], rows[order]
+        self.by_entity.add(ends, rows)
 
     def _count(self, triples: IntArray, sign: int) -> None:
         """Add triples to the counts by relation, or take them off."""
