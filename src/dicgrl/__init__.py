@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dicgrl.jobs.folder import Run
     from dicgrl.jobs.plan import run
     from dicgrl.learner import Learner, PartReport, Prediction
+    from dicgrl.nights.job import NightOptions, NightOutcome, nightly
     from dicgrl.settings import Settings
     from dicgrl.tasks import Task
     from dicgrl.training import DivergedError
@@ -65,6 +66,8 @@ __all__ = [
     "NetworkGraph",
     "NetworkPart",
     "NetworkStream",
+    "NightOptions",
+    "NightOutcome",
     "Part",
     "PartReport",
     "Prediction",
@@ -78,6 +81,7 @@ __all__ = [
     "Vocabulary",
     "describe",
     "load_stream",
+    "nightly",
     "read_stream",
     "run",
     "write_stream",
@@ -90,11 +94,14 @@ _LATER = {
     "Evaluation": "dicgrl.evaluation.continual",
     "Explanation": "dicgrl.ask.explain",
     "Learner": "dicgrl.learner",
+    "NightOptions": "dicgrl.nights.job",
+    "NightOutcome": "dicgrl.nights.job",
     "PartReport": "dicgrl.learner",
     "Prediction": "dicgrl.learner",
     "Run": "dicgrl.jobs.folder",
     "Settings": "dicgrl.settings",
     "Task": "dicgrl.tasks",
+    "nightly": "dicgrl.nights.job",
     "run": "dicgrl.jobs.plan",
 }
 

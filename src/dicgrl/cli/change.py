@@ -1,4 +1,4 @@
-"""`dicgrl forget`, `replace`, `rename`, `merge`: what was learned turns out to be another."""
+"""`dicgrl forget`, `replace`, `rename`, `merge`, `retrain`: what was learned becomes another."""
 
 from __future__ import annotations
 
@@ -155,6 +155,25 @@ def merge(
 
     options = ChangeOptions(device, keep, evaluate, message, wait)
     _made(folder, "merge", change, options, as_json)
+
+
+def retrain(
+    folder: RunFolder,
+    evaluate: Evaluate = "sample",
+    keep: Keep = None,
+    message: Message = "",
+    wait: Wait = 0.0,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Let a new model learn all that a run knows; facts, ids, tags and versions stay."""
+    from dicgrl.jobs.change import ChangeOptions, retrain_run
+
+    def change(options: ChangeOptions) -> ChangeOutcome:
+        return retrain_run(folder, options)
+
+    options = ChangeOptions(device, keep, evaluate, message, wait)
+    _made(folder, "retrain", change, options, as_json)
 
 
 def _pairs(first: str | None, second: str | None, file: Path | None) -> list[tuple[str, str]]:

@@ -108,6 +108,11 @@ def merge_labels(
     )
 
 
+def retrain_run(out: Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
+    """Let a new model learn all that a run knows; see `Learner.retrain`."""
+    return _change(out, lambda learner, watch: learner.retrain(monitor=watch), options)
+
+
 def pairs_in(path: Path) -> list[tuple[str, str]]:
     """Pairs of labels in a file of two columns; `-` for standard input."""
     return read_pairs(open_file(path))
