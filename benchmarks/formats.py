@@ -130,7 +130,7 @@ def rdflib_write(path: Path, given: list[list[Triple]]) -> None:
         for fact in block:
             graph.add(tuple(map(rdflib.URIRef, fact)))
     kinds = {".nt": "nt", ".ttl": "turtle", ".rdf": "xml"}
-    graph.serialize(path, format=kinds[path.suffix])
+    graph.serialize(path, format=kinds[path.suffix], encoding="utf-8")
 
 
 READERS: dict[str, Callable[[Path], int]] = {

@@ -47,6 +47,7 @@ ROOMS = (
     "report",
     "nights",
     "research",
+    "folder",
     "cli",
     "__main__",
 )

@@ -38,7 +38,7 @@ from dicgrl.readers import NetworkFacts, Reading, read_stream, write_stream
 if TYPE_CHECKING:
     from dicgrl.ask.explain import Explanation
     from dicgrl.evaluation.continual import Evaluation
-    from dicgrl.jobs.folder import Run
+    from dicgrl.folder import Run
     from dicgrl.jobs.plan import run
     from dicgrl.learner import Learner, PartReport, Prediction
     from dicgrl.nights.job import NightOptions, NightOutcome, nightly
@@ -98,7 +98,7 @@ _LATER = {
     "NightOutcome": "dicgrl.nights.job",
     "PartReport": "dicgrl.learner",
     "Prediction": "dicgrl.learner",
-    "Run": "dicgrl.jobs.folder",
+    "Run": "dicgrl.folder",
     "Settings": "dicgrl.settings",
     "Task": "dicgrl.tasks",
     "nightly": "dicgrl.nights.job",

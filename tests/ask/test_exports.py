@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 from safetensors.numpy import load_file
 
-from dicgrl import DataError, Learner, UserError
+from dicgrl import DataError, Learner, UserError, read_stream
 from dicgrl.ask.exports import Takeout, write_takeout
 from dicgrl.ask.exports.indexes import VectorIndex, index_named
 from dicgrl.ask.exports.neighbours import nearest_rows
 from dicgrl.ask.exports.takeout import Row
+from dicgrl.common import optional
 from dicgrl.jobs.export import export_run
 from tests.tiny import learner_of, taught
 
@@ -134,6 +135,26 @@ def test_words_stay_apart(tmp_path: Path) -> None:
     write_takeout(takeout, tmp_path / "out", "word2vec")
     words = words_in(tmp_path / "out" / "x.txt")
     assert [words[word].index(1) for word in words] == [0, 1, 2, 3]
+
+
+def test_libraries_that_are_missing_are_named(
+    learner: Learner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(module: str) -> None:
+        raise ImportError(module)
+
+    monkeypatch.setattr(optional.importlib, "import_module", missing)
+    for name, extra in (("parquet", "arrow"), ("parquet,npy", "arrow")):
+        with pytest.raises(UserError, match=rf"pip install 'dicgrl\[{extra}\]'"):
+            learner.export(tmp_path / "out", format=name)
+    for kind in VectorIndex.registry:
+        with pytest.raises(UserError, match=r"pip install 'dicgrl\[index\]'"):
+            index_named(kind)(3)
+    with pytest.raises(UserError, match=r"pip install 'dicgrl\[frames\]'"):
+        learner.similar(learner.ask.vectors()[0].labels([0])[0]).to_frame("polars")
+    with pytest.raises(UserError, match=r"pip install 'dicgrl\[sql\]'"):
+        read_stream("postgresql://host/x")
+    assert not (tmp_path / "out").exists()
 
 
 def test_formats_that_are_none_write_nothing(learner: Learner, tmp_path: Path) -> None:

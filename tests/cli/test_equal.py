@@ -17,7 +17,7 @@ from dicgrl.readers import Reading
 from tests.cli.helpers import Cli, write
 
 READING = {"columns", "sep", "format", "query", "literals", "time_format"}
-PRINTED = {"json", "plugin"}  # how a command prints, and what it loads before
+PRINTED = {"json", "plugin", "quiet", "verbose", "log_level"}  # how a command prints
 OF_LEARNER = {"device"}  # an argument of Run itself
 # What is not about one run; each is a function, or is nobody's program.
 FUNCTIONS = {"run": dicgrl.run}
@@ -53,7 +53,7 @@ METHODS = {
 
 def test_every_command_about_a_run_is_a_method_and_the_other_way_round() -> None:
     assert {"learn", "predict", "export", "backup"} <= set(COMMANDS)
-    assert set(COMMANDS) - METHODS - ELSEWHERE <= {"revise", "nightly", "retrain", "serve"}
+    assert set(COMMANDS) - METHODS - ELSEWHERE <= {"revise", "serve"}
     assert set(COMMANDS) >= METHODS
 
 

@@ -52,6 +52,7 @@ def test_so_it_is_in_a_graph_of_its_own(tmp_path: Path) -> None:
         ("Brazil", "how", "what"),  # of something known
         ("who", "genre", "what"),
         ("who", "how", "Aliens"),  # of something that another line speaks of
+        ("Q71", "P52", "Q33"),
         ("71", "52", "33"),  # numbers and codes are nobody's column
         ("http://x/who", "http://x/how", "http://x/what"),
         ("a", "r", "b"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,12 +22,13 @@ from dicgrl.cli.options import (
     Wait,
 )
 from dicgrl.readers import Reading
+from dicgrl.readers.remote import short_name
 
 
 def nightly(
     folder: RunFolder,
     facts: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="What arrived: whatever learn takes; - too.")
+        str, typer.Argument(metavar="SOURCE", help="What arrived: whatever learn takes; - too.")
     ],
     fail_if: Annotated[
         list[str] | None,
@@ -63,7 +63,7 @@ def nightly(
     from dicgrl.report.night_table import night_table
     from dicgrl.report.progress_bars import parts_bar, units
 
-    bar = parts_bar(f"{folder} {facts.name}", 1, *units(task_of(folder)))
+    bar = parts_bar(f"{folder} {short_name(facts)}", 1, *units(task_of(folder)))
     with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
         options = NightOptions(
             fail_if=fail_if or [],

@@ -20,11 +20,11 @@ from dicgrl.readers import (  # they register their layouts, in this order
     network_edges,
 )
 from dicgrl.readers.facts import NetworkFacts
-from dicgrl.readers.layouts import Layout, Source, find_layout, list_layouts, register_layout
+from dicgrl.readers.layouts import Layout, find_layout, list_layouts, register_layout
 from dicgrl.readers.names_file import names_beside, read_names_file
 from dicgrl.readers.reading import Reading, as_lines
 from dicgrl.readers.remote import is_url, remote_file
-from dicgrl.readers.sources import ARCHIVE_ENDINGS, SourceFile, open_file, open_folder
+from dicgrl.readers.sources import ARCHIVE_ENDINGS, Folder, SourceFile, open_file, open_folder
 from dicgrl.readers.triples import read_timed_triples
 from dicgrl.readers.writer import write_stream
 
@@ -130,15 +130,17 @@ def _read_path(
     reading: Reading | None = None,
 ) -> tuple[Stream, Layout]:
     if is_url(place):
-        source: Source = remote_file(str(place), reading)
-        layout = find_layout(source, graph)
+        file = remote_file(str(place), reading)
+        layout = find_layout(file, graph)
         assert layout is not None  # it says what it is
         host = re.sub(r"[^A-Za-z0-9.-]+", "-", str(place).split("://", 1)[1].split("@")[-1])
-        return layout.read(source, name or host.strip("-"), hold_out, graph), layout
+        is_path = file.reading.format == "sqlite"
+        called = name or (_stem(Path(file.label)) if is_path else host.strip("-"))
+        return layout.read(file, called, hold_out, graph), layout
     path = Path(place)
     packed = path.is_dir() or path.name.lower().endswith(ARCHIVE_ENDINGS)
     there = str(path) == "-" or (path.exists() and not packed)
-    source = open_file(path, reading) if there else open_folder(path, reading)
+    source: SourceFile | Folder = open_file(path, reading) if there else open_folder(path, reading)
     layout = find_layout(source, graph)
     if layout is not None:
         return layout.read(source, name or _stem(path), hold_out, graph), layout

@@ -25,7 +25,7 @@ _TIME_HINT = "; `dicgrl datasets split FILE --by time` reads a fourth column, of
 #: Words that name a column and hardly anything else.
 _SURE = re.compile(r"(?:head|relation|tail|subject|predicate|object)(?:_.*)?")
 #: What a column may be called: a word or some, and no number, IRI or code.
-_WORD = re.compile(r"[^\W\d_][\w -]{1,30}")
+_WORD = re.compile(r"(?![A-Za-z]{1,2}[0-9]+$)[^\W\d_][\w -]{1,30}")
 _SIGNS = ";,|"  # that may separate fields where no TAB does
 
 

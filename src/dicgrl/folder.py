@@ -25,13 +25,16 @@ from dicgrl.jobs.change import (
     pairs_in,
     rename_labels,
     replace_facts,
+    retrain_run,
 )
 from dicgrl.jobs.export import export_run
 from dicgrl.jobs.learn import learn_facts
 from dicgrl.jobs.versions import difference, verified
 from dicgrl.learner import Learner
+from dicgrl.nights.job import NightOptions, nightly
 from dicgrl.readers import Reading
 from dicgrl.relabel import Pair
+from dicgrl.report.night_table import night_summary
 from dicgrl.store.run_folder import RunFolder
 
 Version = int | str
@@ -151,6 +154,45 @@ class Run:
         options = ChangeOptions(self.device, keep, evaluate, message, wait)
         return merge_labels(self.folder, _pairs(kept, gone, file), of, options).results
 
+    def nightly(
+        self,
+        facts: Facts,
+        *,
+        fail_if: Sequence[str] = (),
+        keep_anyway: bool = False,
+        test: float = 0.0,
+        evaluate: str = "sample",
+        message: str = "",
+        reading: Reading | None = None,
+        keep: str | None = None,
+        wait: float = 0.0,
+    ) -> dict[str, Any]:
+        """Test what arrived, learn it, check the model and report; gives what the night was."""
+        options = NightOptions(
+            fail_if=fail_if,
+            keep_anyway=keep_anyway,
+            test=test,
+            device=self.device,
+            keep=keep,
+            evaluate=evaluate,
+            message=message,
+            wait=wait,
+            reading=reading,
+        )
+        return nightly(self.folder, facts, options).night
+
+    def retrain(
+        self,
+        *,
+        evaluate: str = "sample",
+        message: str = "",
+        keep: str | None = None,
+        wait: float = 0.0,
+    ) -> dict[str, Any]:
+        """Let a new model learn all that the run knows; gives the results."""
+        options = ChangeOptions(self.device, keep, evaluate, message, wait)
+        return retrain_run(self.folder, options).results
+
     def predict(
         self,
         *given: str | None,
@@ -262,7 +304,8 @@ class Run:
 
     def info(self, *, at: Version | None = None) -> dict[str, Any]:
         """What the run is, and what each of its parts brought, cost and led to."""
-        return self._store.overview(at)
+        nights = self._store.nights() if at is None else []
+        return self._store.overview(at) | {"nights": list(map(night_summary, nights))}
 
     def log(self) -> list[dict[str, Any]]:
         """The versions, the newest last."""
