@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from machine import name_of
-from nights import Night, Setting, lived
 
 from dicgrl.common.devices import pick_device
 from dicgrl.errors import ModelWarning
+from nights import Night, Setting, lived
 
 _SMALL = ("dim=32", "epochs=30")
 STREAMS = [

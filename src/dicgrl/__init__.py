@@ -38,6 +38,7 @@ from dicgrl.readers import NetworkFacts, Reading, read_stream, write_stream
 if TYPE_CHECKING:
     from dicgrl.ask.explain import Explanation
     from dicgrl.evaluation.continual import Evaluation
+    from dicgrl.jobs.folder import Run
     from dicgrl.jobs.plan import run
     from dicgrl.learner import Learner, PartReport, Prediction
     from dicgrl.nights.job import NightOptions, NightOutcome, nightly
@@ -71,6 +72,7 @@ __all__ = [
     "PartReport",
     "Prediction",
     "Reading",
+    "Run",
     "Settings",
     "Stream",
     "Task",
@@ -96,6 +98,7 @@ _LATER = {
     "NightOutcome": "dicgrl.nights.job",
     "PartReport": "dicgrl.learner",
     "Prediction": "dicgrl.learner",
+    "Run": "dicgrl.jobs.folder",
     "Settings": "dicgrl.settings",
     "Task": "dicgrl.tasks",
     "nightly": "dicgrl.nights.job",
@@ -107,3 +110,7 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

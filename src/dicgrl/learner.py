@@ -273,6 +273,22 @@ class Learner(Lifecycle, Saving):
     def _asking(self) -> Asking:
         return informed(self.task.asking(self.trainer, self.names), self.reports)
 
+    @override
+    def about(self) -> dict[str, Any]:
+        self.check_learned()
+        return {
+            "task": self.task.name,
+            "model": self.settings.model,
+            "strategy": self.settings.strategy,
+            "seed": self.seed,
+            "version": self.version,
+            "parts": self.num_parts,
+            "counts": {kind: self.count(kind) for kind in self.task.part_type.vocabularies},
+            "settings": self.settings.as_dict(),
+            "protocol": self.strategy.describe_protocol(self.trainer),
+            "evaluation": asdict(self.evaluation()),
+        }
+
     def fork(self, settings: Settings) -> Learner:
         """This learner after its first part, with another way to learn later ones.
 

@@ -26,6 +26,7 @@ from dicgrl.cli.options import (
 )
 from dicgrl.errors import UserError
 from dicgrl.readers import Reading
+from dicgrl.readers.remote import short_name
 from dicgrl.report.terminal import counted
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
@@ -52,7 +53,7 @@ PairFile = Annotated[
 
 def forget(
     folder: RunFolder,
-    facts: Annotated[Path, typer.Argument(help=_FACTS)],
+    facts: Annotated[str, typer.Argument(help=_FACTS)],
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     message: Message = "",
@@ -73,13 +74,13 @@ def forget(
 
     reading = Reading(columns, sep, file_format, query, literals)
     options = ChangeOptions(device, keep, evaluate, message, wait, reading)
-    _made(folder, f"forget {facts.name}", change, options, as_json)
+    _made(folder, f"forget {short_name(facts)}", change, options, as_json)
 
 
 def replace(
     folder: RunFolder,
-    old: Annotated[Path, typer.Argument(help=f"Facts to forget. {_FACTS}")],
-    new: Annotated[Path, typer.Argument(help="Facts to learn in their place, as for learn.")],
+    old: Annotated[str, typer.Argument(help=f"Facts to forget. {_FACTS}")],
+    new: Annotated[str, typer.Argument(help="Facts to learn in their place, as for learn.")],
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     message: Message = "",
@@ -103,7 +104,7 @@ def replace(
 
     reading = Reading(columns, sep, file_format, query, literals)
     options = ChangeOptions(device, keep, evaluate, message, wait, reading)
-    _made(folder, f"replace {old.name}", change, options, as_json)
+    _made(folder, f"replace {short_name(old)}", change, options, as_json)
 
 
 def rename(

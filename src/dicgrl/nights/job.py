@@ -17,7 +17,7 @@ from dicgrl.common.devices import device_name
 from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.part_report import PartReport
 from dicgrl.intake import Facts, Intake
-from dicgrl.jobs.learn import about_stored, given_facts, most_measured
+from dicgrl.jobs.learn import about_stored, most_measured
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch
 from dicgrl.learner import Learner
@@ -129,10 +129,7 @@ def nightly(out: str | Path, facts: Facts, options: NightOptions = USUAL) -> Nig
         for gate in gates:
             gate.check(metrics_of(learner), at_most is not None and bool(split_of(learner)))
         folder.clear_up()
-        given = facts
-        if isinstance(facts, str | Path):
-            given = given_facts(learner.task, Path(facts), options.reading)
-        intake = learner.intake(given, reading=options.reading)
+        intake = learner.intake(facts, reading=options.reading)
         intake = held_back(intake, learner, options.test)
         work = _Work(folder, config, learner, intake, options, at_most, gates, facts)
         night, results = work.nothing() if work.is_idle else work.done()
