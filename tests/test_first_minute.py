@@ -1,4 +1,4 @@
-"""The settings that the first pages show learn something on real facts; what learns nothing warns."""
+"""Settings that the first pages show learn something on real facts; what learns nothing warns."""
 
 from __future__ import annotations
 
