@@ -53,7 +53,8 @@ def night_page(nights: Sequence[Night], number: int) -> str:
     night = nights[number - 1]
     trends = nights[max(number - MOST_NIGHTS, 0) : number]
     title = escape(f"{night['dataset']}, night {number}")
-    state = "good" if night["kept"] else "bad"
+    refused = not night["kept"] or any(gate["failed"] for gate in night["gates"])
+    state = "bad" if refused else "good"
     body = [
         f'<h1>{title}</h1><p class="soft">{escape(_about(night))}</p>',
         f'<p class="verdict {state}">{escape(verdict(night))}</p>',
@@ -133,7 +134,7 @@ def _held_out(night: Night) -> Iterable[str]:
 
 def _retraining(night: Night) -> Iterable[str]:
     if text := retraining_text(night):
-        yield f"<h2>Retraining</h2><p>{escape(text)}.</p>"
+        yield f"<h2>Retraining</h2><p>{escape(text[:1].upper() + text[1:])}.</p>"
 
 
 def _trends(nights: Sequence[Night]) -> Iterable[str]:
@@ -148,7 +149,9 @@ def _figure(measure: Measure, nights: Sequence[Night]) -> str:
     title, last = escape(measure.title), escape(measure.shown(series[-1]))
     picture = svg_line(series, f"{measure.title} over {len(nights)} nights")
     caption = f"<figcaption><span>{title}</span><b>{last}</b></figcaption>"
-    return f"<figure>{caption}{picture}</figure>"
+    known = [value for value in series if value is not None]
+    span = escape(f"{measure.shown(min(known))} to {measure.shown(max(known))}") if known else ""
+    return f'<figure>{caption}{picture}<small class="soft">{span}</small></figure>'
 
 
 def _sets(night: Night) -> Iterable[str]:

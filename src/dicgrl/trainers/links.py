@@ -35,6 +35,7 @@ from dicgrl.training.settings import LinkSchedule, LinkTraining
 from dicgrl.training.stepper import Objective
 from dicgrl.training.unlearning import UnlearnedLinks
 
+ALL = range(0)  # of the entities so far
 TOP = 10  # an answer counts as found when it is among so many
 _SORTED_AT_ONCE = 1 << 20  # triples that a GPU sorts before a host would have chosen among them
 _SHARE = 8  # triples of a step that may be compared with the same entities
@@ -328,9 +329,7 @@ class LinkTrainer(Trainer):
         }
         return {name: found[name] for name in self.model.tables()}
 
-    def ranks(
-        self, triples: Tensor, besides: Tensor | None = None, among: range | None = None
-    ) -> Ranks:
+    def ranks(self, triples: Tensor, besides: Tensor | None = None, among: range = ALL) -> Ranks:
         """Ranks of triples among all entities so far, or some, filtered by all that is known.
 
         Args:
@@ -342,8 +341,7 @@ class LinkTrainer(Trainer):
         if ranker is None or besides is not None:
             known = [*map(self.examples, SPLITS), *([] if besides is None else [besides])]
             ranker = Ranker(torch.cat(known), self.model.num_relations, retired=self.retired)
-            if besides is None:
-                self._ranker = ranker
+            self._ranker = self._ranker if besides is not None else ranker
         return ranker.rank(self.model, triples, among or range(self.model.num_entities))
 
     @override
