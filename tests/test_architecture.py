@@ -46,6 +46,7 @@ ROOMS = (
     "jobs",
     "report",
     "research",
+    "serve",
     "cli",
     "__main__",
 )

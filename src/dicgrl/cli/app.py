@@ -21,6 +21,7 @@ from dicgrl.cli.learn import learn
 from dicgrl.cli.plugins import load_plugin
 from dicgrl.cli.research import reproduce
 from dicgrl.cli.run import run
+from dicgrl.cli.serve import serve
 from dicgrl.cli.sweep import sweep
 from dicgrl.cli.versions import backup, compact, diff, log, restore, tag, verify
 from dicgrl.errors import BusyError, DicgrlError, UserError, shown
@@ -45,6 +46,7 @@ app.command()(score)
 app.command()(evaluate)
 app.command()(export)
 app.command()(explain)
+app.command()(serve)
 app.command()(info)
 app.command()(log)
 app.command()(diff)
