@@ -93,7 +93,8 @@ class PendingLearner:
         changes = len(learner.trainer.history)
         refused = _change(learner, *pending.settled(), trace.append)
         if len(learner.trainer.history) == changes:  # all of it was known, or none of it
-            self._folder.settle(pending.numbers)
+            with self._folder.pending_writer() as writer:
+                writer.settle(pending.numbers)
             return PendingOutcome(learner.version, len(pending), tuple(refused))
         if self._at_most is not None:
             learner.evaluate(at_most=self._at_most)
@@ -120,10 +121,10 @@ def _change(
     intake = learner.intake(learned) if learned else None
     brings = intake is not None and not intake.is_empty and len(intake.part.train)
     retraction = _known(learner, forgotten)
-    if retraction is not None and not brings:
-        if not learner.trainer.graph.left_without(retraction.arrays):
-            refused.append("nothing would be left to learn from")
-            retraction = None
+    left = 1 if retraction is None else learner.trainer.graph.left_without(retraction.arrays)
+    if not left and not brings:
+        refused.append("nothing would be left to learn from")
+        retraction = None
     if retraction is None:
         if intake is not None:
             learner.learn(intake, monitor=monitor)

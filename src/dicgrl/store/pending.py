@@ -7,14 +7,14 @@ is either waiting or learned, never both and never neither.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from dicgrl.errors import UserError
 from dicgrl.graph.change import FORGET, LEARN
-from dicgrl.store.database import Database, as_text, opened, parsed
+from dicgrl.store.database import Database, as_text, opened, parsed, writing_failures
 from dicgrl.store.place import RunPlace
 from dicgrl.store.version import now
 
@@ -47,6 +47,11 @@ class Pending:
 
     version: int
     entries: Sequence[Entry]
+
+    @property
+    def mark(self) -> tuple[int, int, int]:
+        """As `PendingFacts.mark`."""
+        return self.version, max(self.numbers, default=0), len(self.entries)
 
     @property
     def numbers(self) -> list[int]:
@@ -82,32 +87,68 @@ class Pending:
         return learned, list(forgotten)
 
 
-class PendingFacts(RunPlace):
-    """The part of a run folder that keeps what waits to be learned."""
+class PendingWriter:
+    """Writes what is to wait to an open database.
 
-    def add_pending(self, entries: Iterable[Entry]) -> list[int]:
+    Args:
+        database: The database of a run.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, entries: Iterable[Entry]) -> list[int]:
         """Let facts wait; they are durable when this returns.
 
         Returns:
             The numbers of the entries.
 
         Raises:
-            UserError: The folder holds no run that can be written to.
             OSError: The disk is full or broken; nothing was written.
         """
         found = []
-        with self._opened_for_pending() as database:
-            database.config()
-            with database.transaction():
-                query = "SELECT COALESCE(MAX(number), 0) FROM pending"
-                (last,) = database.connection.execute(query).fetchone()
-                for number, entry in enumerate(entries, last + 1):
-                    facts = as_text([list(fact) for fact in entry.facts])
-                    database.insert(
-                        "pending", number=number, time=now(), kind=entry.kind, facts=facts
-                    )
-                    found.append(number)
+        database = self._database
+        with writing_failures(database.path), database.transaction():
+            query = "SELECT COALESCE(MAX(number), 0) FROM pending"
+            (last,) = database.connection.execute(query).fetchone()
+            for number, entry in enumerate(entries, last + 1):
+                facts = as_text([list(fact) for fact in entry.facts])
+                database.insert("pending", number=number, time=now(), kind=entry.kind, facts=facts)
+                found.append(number)
         return found
+
+    def settle(self, numbers: Iterable[int]) -> None:
+        """Let entries wait no more, of which nothing was to be learned."""
+        with writing_failures(self._database.path), self._database.transaction():
+            delete_pending(self._database, numbers)
+
+
+class PendingFacts(RunPlace):
+    """The part of a run folder that keeps what waits to be learned."""
+
+    @contextmanager
+    def pending_writer(self) -> Iterator[PendingWriter]:
+        """What writes facts that are to wait; the lock of the folder is not needed.
+
+        Raises:
+            UserError: The folder holds no run, or one of an earlier format.
+        """
+        if not self._database.exists() and self.exists():
+            raise UserError(
+                f"{self.path}: a run of an earlier format; `dicgrl compact` brings it to this one"
+            )
+        with opened(self._database, write=True) as database:
+            database.config()
+            yield PendingWriter(database)
+
+    def mark(self) -> tuple[int, int, int]:
+        """What changes whenever a version is committed, or facts begin or end to wait."""
+        with opened(self._database) as database:
+            query = "SELECT COALESCE(MAX(number), 0), COUNT(*) FROM pending"
+            last, count = 0, 0
+            if database.has("pending"):
+                last, count = database.connection.execute(query).fetchone()
+            return int(database.config()["versions"]), int(last), int(count)
 
     def pending(self) -> Pending:
         """What waits to be learned, and after which version, at one moment.
@@ -122,20 +163,6 @@ class PendingFacts(RunPlace):
                 return Pending(int(config["versions"]), entries)
             except (KeyError, TypeError, ValueError) as error:
                 raise database.damaged(f"facts that wait: {error}") from error
-
-    def settle(self, numbers: Iterable[int]) -> None:
-        """Let entries wait no more, of which nothing was to be learned."""
-        with self._opened_for_pending() as database:
-            database.config()
-            with database.transaction():
-                delete_pending(database, numbers)
-
-    def _opened_for_pending(self) -> AbstractContextManager[Database]:
-        if not self._database.exists():
-            raise UserError(
-                "this run is of an earlier format: `dicgrl compact` brings it to this one"
-            )
-        return opened(self._database, write=True)
 
 
 def delete_pending(database: Database, numbers: Iterable[int]) -> None:

@@ -20,6 +20,7 @@ from dicgrl.graph.change import Change
 from dicgrl.store.checkpoint import model_tensors
 from dicgrl.store.content import change_content
 from dicgrl.store.database import Database, as_text
+from dicgrl.store.pending import delete_pending
 from dicgrl.store.records import (
     StoredRun,
     chain_of,
@@ -29,7 +30,6 @@ from dicgrl.store.records import (
     insert_names,
     insert_version,
 )
-from dicgrl.store.pending import delete_pending
 from dicgrl.store.released import STRATEGY
 from dicgrl.store.state import LearnerState
 from dicgrl.store.tensors import Delta, TensorFile, delta_of, size_of, write_file
