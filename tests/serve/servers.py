@@ -102,7 +102,7 @@ def _main(log: str, words: tuple[str, ...], token: str, shim: str) -> None:
     from dicgrl.cli import main
 
     os.environ |= {"DICGRL_TOKEN": token, "OMP_NUM_THREADS": "1"}
-    exec(shim)  # what a test lets go wrong
+    exec(shim, {})  # what a test lets go wrong
     sys.argv = ["dicgrl", *words]
     with open(log, "ab", buffering=0) as file:  # also of what C and other processes print
         os.dup2(file.fileno(), 1)
