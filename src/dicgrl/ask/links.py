@@ -298,13 +298,13 @@ class LinkAsking(Asking):
     @override
     def vectors(self) -> tuple[Vocabulary, Tensor]:
         model = self.trainer.model
-        return self.graph.entities, model.entities.rows.view(model.num_entities, model.count, -1)
+        return self.graph.entities, model.vectors()
 
     @override
     def arrays(self) -> tuple[dict[str, Tensor], dict[str, Vocabulary]]:
         model = self.trainer.model
         arrays = {
-            "entities": model.entities.rows.view(model.num_entities, model.count, -1),
+            "entities": model.vectors(),
             "relations": model.relations.rows.view(model.num_relations, model.relation_count, -1),
         }
         if model.attention is not None:

@@ -20,6 +20,7 @@ from dicgrl.cli.inspect import compare, info
 from dicgrl.cli.learn import learn
 from dicgrl.cli.loudness import loud, speak
 from dicgrl.cli.nightly import nightly
+from dicgrl.cli.plan import plan
 from dicgrl.cli.plugins import load_plugin
 from dicgrl.cli.research import reproduce
 from dicgrl.cli.run import run
@@ -62,6 +63,7 @@ app.command()(verify)
 app.command()(compact)
 app.command()(backup)
 app.command()(compare)
+app.command()(plan)
 app.command()(loud(reproduce))
 app.command()(loud(sweep))
 

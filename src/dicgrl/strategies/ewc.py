@@ -56,7 +56,7 @@ class Penalty(Ingredient):
                 continue
             moved = table.rows[ids] - table.state("anchor")[ids]
             held = self.settings.strength * table.state("fisher")[ids] * moved
-            table.gradient[ids] = table.gradient[ids] + held
+            table.add_gradient(ids, held)
         for name, parameter in model.named_parameters():
             if parameter.grad is not None:
                 fisher, anchor = self._of(name, parameter)
@@ -102,7 +102,7 @@ class Penalty(Ingredient):
             ids = _touched(table)
             if ids is not None:
                 fisher = table.state("fisher")
-                fisher[ids] = fisher[ids] + scale * table.gradient[ids] ** 2
+                fisher[ids] = fisher[ids] + scale * table.gradient_of(ids) ** 2
             table.clear()
         for name, parameter in model.named_parameters():
             if parameter.grad is not None:

@@ -60,7 +60,7 @@ class LinkPrediction(Task, name="link-prediction"):
     @override
     def check(self, settings: Sections) -> None:
         from dicgrl.models.division import VectorSettings
-        from dicgrl.models.knowledge import check_multiple
+        from dicgrl.models.scorer import check_multiple
 
         vectors = settings.of(VectorSettings)
         used = settings.top if settings.components else 1

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from dicgrl.common.memory import Need
 from dicgrl.common.options import Sections
 from dicgrl.errors import UserError
 from dicgrl.evaluation import Ranker, ranking_metrics
@@ -24,7 +25,8 @@ from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
 from dicgrl.models.scorer import ScorerSettings
 from dicgrl.trainers.blending import blend_rows
-from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
+from dicgrl.trainers.sizes import needs
+from dicgrl.trainers.trainer import Trainer
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
 from dicgrl.training.known import HEAD, RELATION, TAIL, times_asked
 from dicgrl.training.losses import LossSettings
@@ -35,7 +37,6 @@ from dicgrl.training.unlearning import UnlearnedLinks
 TOP = 10  # an answer counts as found when it is among so many
 _SORTED_AT_ONCE = 1 << 20  # triples that a GPU sorts before a host would have chosen among them
 _SHARE = 8  # triples of a step that may be compared with the same entities
-_NEGATIVE_BYTES = 20  # at least: its id twice, its score
 
 
 class LinkTrainer(Trainer):
@@ -83,6 +84,7 @@ class LinkTrainer(Trainer):
             own.as_dict(),
             self.seed + self.num_parts,
             self.device,
+            vectors.precision,
         )
 
     @property
@@ -94,29 +96,13 @@ class LinkTrainer(Trainer):
         return self.settings.of(LinkSchedule).fitted(triples)
 
     @override
-    def _needs(self, part: Part) -> list[tuple[int, str]]:
+    def _needs(self, part: Part) -> list[Need]:
         rows = 0
         if isinstance(part, KnowledgePart):
             ids = self.graph.entities.found(part.entities, ids_in(part.new_entities))
             rows = int((ids < 0).sum())
-        table = self.model.entities
-        gained = table.gains(rows * self.model.count)
-        # On a GPU kernels may need no more than ids and scores.
-        each = _NEGATIVE_BYTES if self.device.type == "cuda" else self.model.link_bytes()
         schedule = self._fitted(self.count("train") + len(part.train))
-        batch, negatives = schedule.batch, self.training.negatives
-        dim = self.settings.of(VectorSettings).dim
-        whole = "" if self.model.length == dim else f" (vectors of {self.model.length:,} numbers)"
-        return [
-            (
-                gained * table.width * TRAINED_BYTES,
-                f"dim={dim}{whole} for {rows:,} new entities",
-            ),
-            (
-                min(batch, len(part.train)) * negatives * each,
-                f"batch={batch} and negatives={negatives}",
-            ),
-        ]
+        return needs(self.model, self.settings, schedule, rows, len(part.train))
 
     @override
     def _add(self, part: Part) -> KnowledgePart:
