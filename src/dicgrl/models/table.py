@@ -97,28 +97,6 @@ class Table:
         self._buffers["rows"][self._length : self._length + len(rows)] = rows
         self._length += len(rows)
 
-    def fork(self, rows: int = 0) -> Table:
-        """The same rows, to be extended on their own and not to be trained.
-
-        While the fork is used, this table may not change: room for more is shared.
-
-        Args:
-            rows: How many will be appended; there is room for them here afterwards, so that the
-                next fork need not copy anything.
-
-        Example:
-            >>> table = Table(2)
-            >>> table.grow(torch.zeros(3, 2))
-            >>> fork = table.fork(1)
-            >>> fork.grow(torch.ones(1, 2))
-            >>> len(table), len(fork)
-            (3, 4)
-        """
-        self.reserve(rows)
-        made = Table(self.width, self.rows.device, self.rows.dtype)
-        made._length, made._buffers = self._length, {"rows": self._buffers["rows"]}
-        return made
-
     def adopt(self, buffers: dict[str, Tensor]) -> None:
         """Take tensors as the rows of an empty table and their state; they are not copied.
 

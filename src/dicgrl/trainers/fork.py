@@ -9,6 +9,7 @@ import torch
 from dicgrl.graph import KnowledgePart
 from dicgrl.graph.knowledge.fork import fork_graph
 from dicgrl.models import KnowledgeModel
+from dicgrl.models.fork import fork_table
 from dicgrl.trainers.links import LinkTrainer
 
 
@@ -31,9 +32,9 @@ def fork_links(trainer: LinkTrainer, part: KnowledgePart | None = None) -> LinkT
 
 def _fork_model(model: KnowledgeModel, entities: int, relations: int) -> KnowledgeModel:
     made = copy(model)
-    made.entities = model.entities.fork(entities * model.count)
-    made.relations = model.relations.fork(relations * model.relation_count)
+    made.entities = fork_table(model.entities, entities * model.count)
+    made.relations = fork_table(model.relations, relations * model.relation_count)
     if model.attention is not None:
-        made.attention = model.attention.fork(relations)
+        made.attention = fork_table(model.attention, relations)
     made.generator = torch.Generator().manual_seed(model.generator.initial_seed())
     return made
