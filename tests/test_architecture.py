@@ -48,6 +48,7 @@ ROOMS = (
     "nights",
     "research",
     "folder",
+    "serve",
     "cli",
     "__main__",
 )

@@ -30,7 +30,8 @@ from dicgrl.readers import Reading
 from dicgrl.report.night_page import night_page
 from dicgrl.store.nights import Night
 from dicgrl.store.run_folder import RunFolder
-from dicgrl.store.writer import check_keep, now
+from dicgrl.store.version import now
+from dicgrl.store.writer import check_keep
 from dicgrl.training import EpochReport
 
 __all__ = ["NightOptions", "NightOutcome", "nightly"]

@@ -43,6 +43,7 @@ from dicgrl.store.database import create, opened
 from dicgrl.store.manage import compact, log, restore, tag, untag
 from dicgrl.store.nights import NightsPlace
 from dicgrl.store.overview import overview
+from dicgrl.store.pending import PendingFacts
 from dicgrl.store.reading import read_state
 from dicgrl.store.records import StoredRun
 from dicgrl.store.released import ReleasedRun, is_released
@@ -65,7 +66,7 @@ from dicgrl.tasks import task_of_model
 _TRIES = 20
 
 
-class RunFolder(NightsPlace):
+class RunFolder(NightsPlace, PendingFacts):
     """The folder of a run, or a place for one.
 
     Args:

@@ -7,6 +7,8 @@ there, and rows stay dense, so that draws by position and the ranges of parts st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy, deepcopy
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +57,13 @@ class Facts:
         self.seen = {"tail": SegmentIndex(), "head": SegmentIndex()}
         self._relation_counts = np.zeros(0, np.int64)
         self._loop_counts = np.zeros(0, np.int64)  # self loops of each relation
+
+    def fork(self) -> Facts:
+        """The same facts; while the fork is used, these may not change."""
+        made = copy(self)
+        for name, value in vars(self).items():
+            setattr(made, name, _forked(value))
+        return made
 
     @property
     def num_parts(self) -> int:
@@ -184,6 +193,15 @@ class Facts:
     def _hold_out(self, rows: Rows) -> None:
         keys = triple_keys(np.concatenate([rows["valid"], rows["test"]]))
         self.held_out.add(keys, keys)
+
+
+def _forked(value: Any) -> Any:
+    """What is dear to copy is shared, the rest is copied."""
+    if isinstance(value, SegmentIndex | GrowingArray):
+        return value.fork()
+    if isinstance(value, dict):
+        return {name: _forked(each) for name, each in value.items()}
+    return deepcopy(value)
 
 
 def _of(counts: IntArray, ids: IntArray) -> IntArray:

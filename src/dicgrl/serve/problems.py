@@ -1,0 +1,124 @@
+"""Errors as problem+json (RFC 9457): what is wrong, in which field, and nothing of the machine."""
+
+from __future__ import annotations
+
+import errno
+import json
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from dicgrl.errors import BusyError, DataError, UnknownLabelError, UserError, shown
+
+MEDIA_TYPE = "application/problem+json"
+_TITLES = {
+    400: "Bad request",
+    401: "No valid token",
+    403: "Writing is not allowed here",
+    404: "Not found",
+    405: "Method not allowed",
+    411: "Length required",
+    413: "Too large",
+    415: "Not JSON",
+    421: "Another server",
+    422: "Not what is expected here",
+    500: "Something went wrong here",
+    503: "Not possible at the moment",
+    507: "The disk is full",
+}
+
+
+class ProblemError(Exception):
+    """What is wrong with a request, or why it cannot be answered.
+
+    Args:
+        status: The HTTP status.
+        detail: One sentence that says what to do.
+        field: The field of the body or query that is at fault, such as `questions[0].head`.
+        headers: Further headers of the answer.
+    """
+
+    def __init__(
+        self, status: int, detail: str, field: str = "", headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.field = status, detail, field
+        self.headers = headers or {}
+
+    def response(self) -> Response:
+        """The answer to the request."""
+        told: dict[str, Any] = {
+            "type": "about:blank",
+            "title": _TITLES.get(self.status, "Problem"),
+            "status": self.status,
+            "detail": self.detail,
+        }
+        if self.field:
+            told["field"] = self.field
+        body = json.dumps(told, ensure_ascii=True)
+        return Response(body, self.status, self.headers, MEDIA_TYPE)
+
+
+def problem_of(error: Exception, field: str = "") -> ProblemError:
+    """What to say of an error; paths and other secrets of the machine stay here."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, ValidationError):
+        return _of_schema(error)
+    if isinstance(error, BusyError):
+        return ProblemError(
+            503, "another process is at work in the run", headers={"Retry-After": "1"}
+        )
+    if isinstance(error, DataError):  # of the run: its message names files
+        return ProblemError(503, "the run cannot be read at the moment")
+    if isinstance(error, UnknownLabelError):
+        return ProblemError(422, error.args[0], field)  # without a search for similar ones
+    if isinstance(error, UserError):
+        return ProblemError(422, str(error), field)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return ProblemError(507, "the disk is full: nothing of this is kept")
+    if isinstance(error, TimeoutError):
+        return ProblemError(503, "it took longer than requests may; ask for less", field)
+    if isinstance(error, OSError):
+        return ProblemError(503, "the disk does not do its work: nothing of this is kept")
+    return ProblemError(500, "something went wrong here; the log of the server says what")
+
+
+def _of_schema(error: ValidationError) -> ProblemError:
+    """The first thing that does not fit, by its place in the body."""
+    found = error.errors(include_url=False, include_context=False)[0]
+    field = ""
+    for step in found["loc"]:
+        field += f"[{step}]" if isinstance(step, int) else f".{step}" if field else str(step)
+    given = found.get("input")
+    said = f", not {shown(str(given), 40)}" if isinstance(given, str | int | float) else ""
+    if found["type"] == "json_invalid":
+        return ProblemError(
+            400, f"the body is no JSON: {found['msg'].removeprefix('Invalid JSON: ')}"
+        )
+    return ProblemError(422, found["msg"] + said, field)
+
+
+def add_problems(app: FastAPI) -> None:
+    """Let every error of an application leave as problem+json."""
+
+    @app.exception_handler(RequestValidationError)
+    async def of_query(_: Request, error: RequestValidationError) -> Response:
+        found = error.errors()[0]
+        field = ".".join(str(step) for step in found["loc"][1:])
+        return ProblemError(422, str(found["msg"]), field).response()
+
+    @app.exception_handler(HTTPException)
+    async def of_http(_: Request, error: HTTPException) -> Response:
+        detail = {404: "there is nothing at this address", 405: "not by this method"}
+        told = detail.get(error.status_code, str(error.detail))
+        return ProblemError(error.status_code, told, headers=dict(error.headers or {})).response()
+
+    async def of_any(_: Request, error: Exception) -> Response:
+        return problem_of(error).response()
+
+    for kind in (ProblemError, ValidationError, UserError, OSError, Exception):
+        app.add_exception_handler(kind, of_any)
