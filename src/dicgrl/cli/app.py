@@ -18,6 +18,7 @@ from dicgrl.cli.console import complain, warnings_in_one_line, what_ran_out
 from dicgrl.cli.datasets import datasets_app
 from dicgrl.cli.inspect import compare, info
 from dicgrl.cli.learn import learn
+from dicgrl.cli.map import map_
 from dicgrl.cli.plugins import load_plugin
 from dicgrl.cli.research import reproduce
 from dicgrl.cli.run import run
@@ -48,6 +49,7 @@ app.command()(export)
 app.command()(explain)
 app.command()(serve)
 app.command()(info)
+app.command("map")(map_)
 app.command()(log)
 app.command()(diff)
 app.command()(tag)
