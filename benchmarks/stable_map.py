@@ -5,12 +5,12 @@
 
 The first form follows the versions of a run whose models are kept, such as that of `dicgrl run
 films`. After each it prints, for the map that goes on from the one before, for fresh ones of the
-same vectors, and with `--rivals` for those of scikit-learn and openTSNE: how far old points are from
-where they were on the map before of the same kind (half of them, 95 % of them, in units of its
+same vectors, and with `--rivals` for those of scikit-learn and openTSNE: how far old points are
+from where they were on the map before of the same kind (half of them, 95 % of them, in units of its
 spread); how far from where they were first; the share of the 15 nearest neighbours that are among
-the 15 nearest on the map; trustworthiness; seconds. Fresh maps are turned, mirrored, scaled and
-shifted to lie on the one before as well as they can. The second form times synthetic groups of
-vectors, a first map and one with 5 % newcomers, and the memory that it takes.
+the 15 nearest on the map; trustworthiness; seconds. Fresh maps are turned, mirrored and shifted to
+lie on the one before as well as they can, and scaled to its size. The second form times synthetic
+groups of vectors, a first map and one with 5 % newcomers, and the memory that it takes.
 """
 
 from __future__ import annotations

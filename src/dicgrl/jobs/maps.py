@@ -15,6 +15,7 @@ from dicgrl.errors import BusyError, UserError
 from dicgrl.learner import Learner
 from dicgrl.maps import layout, movement, spread
 from dicgrl.maps.forces import Floats
+from dicgrl.maps.layout import directions
 from dicgrl.store.maps import StoredMap, read_map, read_maps, write_map
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.version import not_kept
@@ -117,6 +118,7 @@ def _next(folder: Path, number: int, known: _Known | None) -> tuple[StoredMap, _
     started = time.perf_counter()
     learner = Learner.load(folder, at=number, device="cpu")
     before, earlier = (known.points, known.vectors) if known else (None, None)
+    vectors = _vectors(learner)
     points = map_of(learner, before, earlier)
     about: dict[str, Any] = {"after": known.version if known else 0, "spread": spread(points)}
     there = int((~np.isnan(points[:, 0])).sum())
@@ -125,8 +127,15 @@ def _next(folder: Path, number: int, known: _Known | None) -> tuple[StoredMap, _
         moved = movement(before, points)
         came = there - moved.points
         about |= {"moved": {"median": moved.median, "most": moved.most}}
+    if earlier is not None:
+        turned = (directions(vectors)[: len(earlier)] - directions(earlier)).norm(dim=1)
+        about["drift"] = {
+            "changed": float((turned > 0).float().mean()),
+            "median": float(turned.median()),
+            "most": float(turned.quantile(0.95)),
+        }
     about |= {"shown": there, "came": came, "seconds": time.perf_counter() - started}
-    return StoredMap(number, about, points), _Known(number, points, _vectors(learner))
+    return StoredMap(number, about, points), _Known(number, points, vectors)
 
 
 def _vectors(learner: Learner) -> Tensor:

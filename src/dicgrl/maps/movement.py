@@ -63,12 +63,12 @@ def movement(before: Floats, after: Floats) -> Movement:
 
 
 def aligned(before: Floats, after: Floats) -> Floats:
-    """A map turned, mirrored, scaled and shifted to lie on an earlier one as well as it can."""
+    """A map turned, mirrored and shifted to lie on an earlier one, and scaled to its size."""
     both = ~np.isnan(before[:, 0]) & ~np.isnan(after[: len(before), 0])
     target, source = before[both].astype(np.float64), after[: len(before)][both].astype(np.float64)
     middle, centre = target.mean(0), source.mean(0)
-    turn, scale = orthogonal_procrustes(source - centre, target - middle)
-    scale /= ((source - centre) ** 2).sum()
+    turn, _ = orthogonal_procrustes(source - centre, target - middle)
+    scale = np.sqrt(((target - middle) ** 2).sum() / max(((source - centre) ** 2).sum(), 1e-12))
     return np.asarray((after - centre) @ turn * scale + middle, dtype=np.float32)
 
 
