@@ -203,6 +203,15 @@ class GrowingArray(Generic[_Scalar]):
         self._buffer: npt.NDArray[_Scalar] = np.empty((0, *width), dtype=dtype)
         self._length = 0
 
+    def fork(self) -> GrowingArray[_Scalar]:
+        """The same rows, to be extended on their own.
+
+        Room for more is shared: only one of the two may be extended while the other is used.
+        """
+        made: GrowingArray[_Scalar] = GrowingArray(self._buffer.shape[1:], self._buffer.dtype)
+        made._buffer, made._length = self._buffer, self._length
+        return made
+
     def append(self, rows: npt.NDArray[Any]) -> None:
         """Copy `rows` to the end."""
         needed = self._length + len(rows)

@@ -69,6 +69,12 @@ class SegmentIndex:
     def __init__(self) -> None:
         self._segments: list[_Segment] = []
 
+    def fork(self) -> SegmentIndex:
+        """The same entries, in a multimap that is extended on its own."""
+        made = SegmentIndex()
+        made._segments = list(self._segments)  # segments do not change
+        return made
+
     def add(self, keys: IntArray, values: IntArray) -> None:
         """Append entries; equal keys keep their order of arrival."""
         if len(keys) == 0:

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+_SPARE = 16  # a table that is forked has room for one in so many rows more
+
 
 class Table:
     """Rows of numbers with an optimiser's state beside them; rows are only ever appended.
@@ -62,15 +64,41 @@ class Table:
     def grow(self, rows: Tensor) -> None:
         """Append rows [m, width]; their optimiser state starts at zero and they may change."""
         needed = self._length + len(rows)
-        gained = self.gains(len(rows))
-        if gained:
-            capacity = len(self._buffers["rows"]) + gained
-            for name, buffer in self._buffers.items():
-                grown = buffer.new_zeros(capacity, *buffer.shape[1:])
-                grown[: self._length] = buffer[: self._length]
-                self._buffers[name] = grown
+        self._make_room(self.gains(len(rows)))
         self._buffers["rows"][self._length : needed] = rows
         self._length = needed
+
+    def _make_room(self, gained: int) -> None:
+        if not gained:
+            return
+        capacity = len(self._buffers["rows"]) + gained
+        for name, buffer in self._buffers.items():
+            grown = buffer.new_zeros(capacity, *buffer.shape[1:])
+            grown[: self._length] = buffer[: self._length]
+            self._buffers[name] = grown
+
+    def fork(self, rows: int = 0) -> Table:
+        """The same rows, to be extended on their own and not to be trained.
+
+        While the fork is used, this table may not change: room for more is shared.
+
+        Args:
+            rows: How many will be appended; there is room for them here afterwards, so that the
+                next fork need not copy anything.
+
+        Example:
+            >>> table = Table(2)
+            >>> table.grow(torch.zeros(3, 2))
+            >>> fork = table.fork(1)
+            >>> fork.grow(torch.ones(1, 2))
+            >>> len(table), len(fork)
+            (3, 4)
+        """
+        if self.gains(rows):
+            self._make_room(max(rows, self._length // _SPARE))
+        made = Table(self.width, self.rows.device, self.rows.dtype)
+        made._length, made._buffers = self._length, {"rows": self._buffers["rows"]}
+        return made
 
     def adopt(self, buffers: dict[str, Tensor]) -> None:
         """Take tensors as the rows of an empty table and their state; they are not copied.

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
 
 from dicgrl.ask.asking import Asking
+from dicgrl.errors import UserError
+from dicgrl.graph.change import FORGET, LEARN, REPLACE, Change
 from dicgrl.learner import Learner
+from dicgrl.store.pending import Pending
 from dicgrl.store.run_folder import RunFolder
+from dicgrl.strategies.foresight import foreseen
+from dicgrl.trainers import Trainer
 
 
 class Snapshot:
@@ -23,15 +28,19 @@ class Snapshot:
 
     Args:
         learner: The learner; it only answers.
-        asking: Answers, with what waits to be learned.
-        pending: How many facts that are.
+        trainer: Its graph and model, with what waits to be learned.
+        asking: Answers from these.
+        pending: What waits.
 
     Attributes:
         version: Number of the version.
     """
 
-    def __init__(self, learner: Learner, asking: Asking, pending: int = 0) -> None:
-        self.learner, self.asking, self.pending = learner, asking, pending
+    def __init__(
+        self, learner: Learner, trainer: Trainer, asking: Asking, pending: Pending
+    ) -> None:
+        self.learner, self.trainer, self.asking = learner, trainer, asking
+        self.pending = pending
         self.version = learner.version
         self.users = 0
 
@@ -56,7 +65,7 @@ class Snapshots:
         self._changed = threading.Condition()
         self._resting: Learner | None = None  # the other copy; read when it is first needed
         self._left: Snapshot | None = None  # what was answered from it last
-        self._current = self._made(self._loaded())
+        self._current = self._first()
 
     @contextmanager
     def pinned(self) -> Iterator[Snapshot]:
@@ -77,6 +86,16 @@ class Snapshots:
         """The version that questions are answered from."""
         return self._current.version
 
+    @property
+    def current(self) -> Snapshot:
+        """The newest snapshot, for what it says of itself; `pinned` is for asking it."""
+        return self._current
+
+    @property
+    def mark(self) -> tuple[int, int, int]:
+        """The moment of the run that is answered from, as `RunFolder.mark` tells it."""
+        return self._current.pending.mark
+
     def renew(self) -> None:
         """Take in what is new, then let questions go there.
 
@@ -84,8 +103,11 @@ class Snapshots:
             DataError: The run is damaged; questions are answered as before.
         """
         resting = self._rested()
-        resting.refresh()
-        snapshot = self._made(resting)
+        pending: Pending | None = None
+        while pending is None or pending.version != resting.version:  # both of one moment
+            resting.refresh()
+            pending = self._folder.pending()
+        snapshot = made(resting, pending)
         with self._changed:
             self._left, self._current = self._current, snapshot
             self._resting = self._left.learner
@@ -99,14 +121,48 @@ class Snapshots:
         self._left = None
         return self._resting
 
+    def _first(self) -> Snapshot:
+        learner = self._loaded()
+        return made(learner, Pending(learner.version, ()))
+
     def _loaded(self) -> Learner:
         learner = Learner.load(self._folder.path, device=self._device)
         learner.check_learned()
         return learner
 
-    @staticmethod
-    def _made(learner: Learner) -> Snapshot:
-        asking = learner.ask
-        learner.trainer.model.eval()  # several threads ask at a time
-        asking.examined()  # what probabilities are made with; an old version may lack it
-        return Snapshot(learner, asking)
+
+def made(learner: Learner, pending: Pending) -> Snapshot:
+    """A snapshot of what a learner knows and of what waits to be learned.
+
+    Args:
+        learner: The learner; it must rest as long as the snapshot is used.
+        pending: What waits.
+    """
+    asking = learner.ask
+    learner.trainer.model.eval()  # several threads ask at a time
+    asking.examined()  # what probabilities are made with; an old version may lack it
+    trainer = _foreseen(learner, pending)
+    if trainer is None:
+        return Snapshot(learner, learner.trainer, asking, pending)
+    ahead = learner.task.asking(trainer, learner.names)
+    ahead.examined = asking.examined
+    return Snapshot(learner, trainer, ahead, pending)
+
+
+def _foreseen(learner: Learner, pending: Pending) -> Trainer | None:
+    """What the learner will know, without having learned it; None where that is what it knows."""
+    learned, forgotten = pending.settled()
+    part, gone = None, None
+    with suppress(UserError):  # it may be refused when it is learned; until then it waits
+        if learned:
+            intake = learner.intake(learned)
+            part = None if intake.is_empty else intake.part
+    with suppress(UserError):  # none of them is known
+        if forgotten:
+            gone = learner.retraction(forgotten).arrays
+    if part is None and gone is None:
+        return None
+    kind = LEARN if gone is None else FORGET if part is None else REPLACE
+    with suppress(UserError):
+        return foreseen(learner.trainer, Change(kind, part, gone or {}))
+    return None

@@ -101,7 +101,7 @@ class Database:
         Raises:
             DataError: A row is damaged or of another run.
         """
-        if table in ADDED and not self._has(table):
+        if table in ADDED and not self.has(table):
             return
         found = self.connection.execute(f"SELECT * FROM {table} {rest}", given)
         columns = [column[0] for column in found.description]
@@ -112,17 +112,18 @@ class Database:
                 raise self.damaged(f"a row of {table} has another checksum than was written")
             yield row
 
-    def _has(self, table: str) -> bool:
+    def has(self, table: str) -> bool:
+        """Whether there is such a table."""
         query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
         return self.connection.execute(query, (table,)).fetchone() is not None
 
     def add_tables(self) -> None:
         """Make the tables that a store of an earlier version lacks."""
-        missing = [name for name in ADDED if not self._has(name)]
+        missing = [name for name in ADDED if not self.has(name)]
         if missing:
             with self.transaction():
                 for name in missing:
-                    if not self._has(name):  # another process may have been first
+                    if not self.has(name):  # another process may have been first
                         self.connection.execute(_ADDED_SCHEMA[name])
 
     def config(self) -> dict[str, Any]:
@@ -222,6 +223,11 @@ def opened(path: Path, *, write: bool = False) -> Iterator[Database]:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
         yield database
+
+
+def writing_failures(path: Path) -> contextlib.AbstractContextManager[None]:
+    """Errors of a database that stays open, in our words; `opened` does it for its block."""
+    return _failures(path, write=True)
 
 
 @contextlib.contextmanager

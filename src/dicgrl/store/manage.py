@@ -9,8 +9,8 @@ from dicgrl.errors import UserError, shown
 from dicgrl.store.database import as_text, parsed
 from dicgrl.store.records import StoredRun, insert_names, insert_version
 from dicgrl.store.tensors import Delta, write_file
-from dicgrl.store.version import RESTORE, Source, Version, chosen, not_kept
-from dicgrl.store.writer import now, prune
+from dicgrl.store.version import RESTORE, Source, Version, chosen, not_kept, now
+from dicgrl.store.writer import prune
 
 _TAG = re.compile(r"[\w.+@:/-]{1,100}")
 

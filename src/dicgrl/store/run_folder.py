@@ -41,7 +41,7 @@ from dicgrl.store.convert import convert, remove_released
 from dicgrl.store.database import create, opened
 from dicgrl.store.manage import compact, log, restore, tag, untag
 from dicgrl.store.overview import overview
-from dicgrl.store.place import RunPlace
+from dicgrl.store.pending import PendingFacts
 from dicgrl.store.reading import read_state
 from dicgrl.store.records import StoredRun
 from dicgrl.store.released import ReleasedRun, is_released
@@ -64,7 +64,7 @@ from dicgrl.tasks import task_of_model
 _TRIES = 20
 
 
-class RunFolder(RunPlace):
+class RunFolder(PendingFacts):
     """The folder of a run, or a place for one.
 
     Args:

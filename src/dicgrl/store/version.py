@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor
@@ -90,6 +91,11 @@ class Source(Protocol):
 
     def model(self, number: int) -> ModelTensors | None:
         """The model of a version; None where it was not kept."""
+
+
+def now() -> str:
+    """The time, as a version has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def lineage(versions: Sequence[Version], number: int) -> list[Version]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from dicgrl.graph.change import Change
 from dicgrl.store.checkpoint import model_tensors
 from dicgrl.store.content import change_content
 from dicgrl.store.database import Database, as_text
+from dicgrl.store.pending import delete_pending
 from dicgrl.store.records import (
     StoredRun,
     chain_of,
@@ -33,7 +33,7 @@ from dicgrl.store.records import (
 from dicgrl.store.released import STRATEGY
 from dicgrl.store.state import LearnerState
 from dicgrl.store.tensors import Delta, TensorFile, delta_of, size_of, write_file
-from dicgrl.store.version import RESTORE, ModelTensors, Version, lineage
+from dicgrl.store.version import RESTORE, ModelTensors, Version, lineage, now
 
 KEEP = ("all", "last")
 LONGEST_CHAIN = 16  # deltas that a load may have to apply
@@ -64,6 +64,7 @@ class Commit:
         results: What results.json says; None where nothing was measured.
         trace: What was noted of each epoch of the newest change.
         known: What the learner knows of the folder; that is not looked at again.
+        settled: Entries of what waits to be learned (`store.pending`) that are learned now.
     """
 
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -72,6 +73,7 @@ class Commit:
     results: Mapping[str, Any] | None = None
     trace: Sequence[Mapping[str, Any]] = ()
     known: Known = field(default_factory=Known)
+    settled: Sequence[int] = ()
 
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}")
@@ -146,13 +148,9 @@ def append(run: StoredRun, state: LearnerState, commit: Commit) -> Known:
         if last:
             _update_results(StoredRun(database), commit, last)
         insert_names(database, last, run.names(last), state.names)
+        delete_pending(database, commit.settled)
         prune(StoredRun(database), str(commit.keep or run.config.get("keep", "all")))
     return Known(last, len(state.history))
-
-
-def now() -> str:
-    """The time, as a version has it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def all_tensors(state: LearnerState) -> dict[str, Tensor]:

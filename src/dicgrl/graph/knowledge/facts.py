@@ -7,6 +7,7 @@ there, and rows stay dense, so that draws by position and the ranges of parts st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 
 import numpy as np
 
@@ -56,6 +57,18 @@ class Facts:
         self.seen = {"tail": SegmentIndex(), "head": SegmentIndex()}
         self._relation_counts = np.zeros(0, np.int64)
         self._loop_counts = np.zeros(0, np.int64)  # self loops of each relation
+
+    def fork(self) -> Facts:
+        """The same facts; while the fork is used, these may not change."""
+        made = copy(self)
+        made._rows = {name: rows.fork() for name, rows in self._rows.items()}
+        made._starts = self.starts()
+        for name, index in vars(self).items():
+            if isinstance(index, SegmentIndex):
+                setattr(made, name, index.fork())
+        made.by_question = {side: index.fork() for side, index in self.by_question.items()}
+        made.seen = {side: index.fork() for side, index in self.seen.items()}
+        return made
 
     @property
     def num_parts(self) -> int:

@@ -1,0 +1,160 @@
+"""Facts that wait in a run are learned: what a server took in becomes the next version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dicgrl.errors import UserError
+from dicgrl.intake import Retraction
+from dicgrl.jobs.learn import about_stored, most_measured
+from dicgrl.jobs.results import results_of
+from dicgrl.learner import Learner
+from dicgrl.store.pending import Fact, Pending
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.writer import check_keep
+from dicgrl.training import EpochReport
+
+
+@dataclass(frozen=True, slots=True)
+class PendingOutcome:
+    """What became of facts that waited.
+
+    Attributes:
+        version: The newest version.
+        settled: How many facts wait no more.
+        refused: Why some of them could not be done.
+    """
+
+    version: int
+    settled: int = 0
+    refused: tuple[str, ...] = ()
+
+
+class PendingLearner:
+    """Learns what waits in a run, again and again; between two times it keeps what it knows.
+
+    Args:
+        out: The run folder.
+        device: auto, cpu or cuda.
+        keep: As for `run_stream`.
+        evaluate: As for `learn_facts`.
+        message: What to say of the versions.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        *,
+        device: str = "auto",
+        keep: str | None = None,
+        evaluate: str = "sample",
+        message: str = "",
+    ) -> None:
+        check_keep(keep)
+        self._folder, self._device, self._keep = RunFolder(out), device, keep
+        self._at_most = most_measured(evaluate)
+        self._message = message
+        self._learner: Learner | None = None
+
+    def learn(self, wait: float = 0.0) -> PendingOutcome:
+        """Learn what waits; the version and what it settled are one commit.
+
+        Args:
+            wait: Seconds to wait for another process that is writing to the run.
+
+        Raises:
+            BusyError: Another process is still writing.
+            UserError: The facts cannot be learned; they go on waiting.
+        """
+        with self._folder.locked(wait):
+            pending = self._folder.pending()
+            if not pending.entries:
+                return PendingOutcome(pending.version)
+            learner = self._fresh()
+            try:
+                return self._learn(learner, pending)
+            except BaseException:
+                self._learner = None  # it may have learned by half
+                raise
+
+    def _fresh(self) -> Learner:
+        """The learner as its newest version; nobody else writes."""
+        if self._learner is None:
+            self._folder.clear_up()
+            self._learner = Learner.load(self._folder.path, device=self._device)
+        else:
+            self._learner.refresh(self._folder.path)
+        return self._learner
+
+    def _learn(self, learner: Learner, pending: Pending) -> PendingOutcome:
+        trace: list[EpochReport] = []
+        changes = len(learner.trainer.history)
+        refused = _change(learner, *pending.settled(), trace.append)
+        if len(learner.trainer.history) == changes:  # all of it was known, or none of it
+            with self._folder.pending_writer() as writer:
+                writer.settle(pending.numbers)
+            return PendingOutcome(learner.version, len(pending), tuple(refused))
+        if self._at_most is not None:
+            learner.evaluate(at_most=self._at_most)
+        folder = self._folder
+        learner.save(
+            folder.path,
+            keep=self._keep,
+            message=self._message,
+            results=results_of(learner, about_stored(folder.config(), learner, folder.path)),
+            trace=[asdict(epoch) for epoch in trace],
+            settled=pending.numbers,
+        )
+        return PendingOutcome(learner.version, len(pending), tuple(refused))
+
+
+def _change(
+    learner: Learner,
+    learned: list[Fact],
+    forgotten: list[Fact],
+    monitor: Callable[[EpochReport], None],
+) -> list[str]:
+    """Let a learner learn and forget as one change; says what could not be done, and why."""
+    learned, refused = _possible(learner, learned)
+    intake = learner.intake(learned) if learned else None
+    brings = intake is not None and not intake.is_empty and len(intake.part.train)
+    retraction = _known(learner, forgotten)
+    left = 1 if retraction is None else learner.trainer.graph.left_without(retraction.arrays)
+    if not left and not brings:
+        refused.append("nothing would be left to learn from")
+        retraction = None
+    if retraction is None:
+        if intake is not None:
+            learner.learn(intake, monitor=monitor)
+    elif brings:
+        learner.replace(forgotten, learned, monitor=monitor)
+    else:
+        learner.forget(retraction, monitor=monitor)
+    return refused
+
+
+def _possible(learner: Learner, facts: list[Fact]) -> tuple[list[Fact], list[str]]:
+    """Facts that can be learned, and why others cannot: what they were about may be gone."""
+    refused: list[str] = []
+    try:
+        if facts:
+            learner.intake(facts)
+    except UserError:
+        possible = []
+        for fact in facts:
+            try:
+                learner.intake([fact])
+                possible.append(fact)
+            except UserError as error:
+                refused.append(str(error))
+        return possible, refused
+    return facts, refused
+
+
+def _known(learner: Learner, facts: list[Fact]) -> Retraction | None:
+    try:
+        return learner.retraction(facts) if facts else None
+    except UserError:  # none of them is
+        return None

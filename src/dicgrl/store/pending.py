@@ -1,0 +1,179 @@
+"""Facts that wait to be learned, in the database of a run: they are durable before they are known.
+
+Whoever takes facts in appends them, at any time and without the lock of the folder. Whoever learns
+them commits the version that holds them and takes them off in one transaction: after a crash each
+is either waiting or learned, never both and never neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dicgrl.errors import UserError
+from dicgrl.graph.change import FORGET, LEARN
+from dicgrl.store.database import Database, as_text, opened, parsed, writing_failures
+from dicgrl.store.place import RunPlace
+from dicgrl.store.version import now
+
+Fact = tuple[str, ...]
+"""Its labels: head, relation, tail; or the two ends of an edge."""
+
+
+class Entry(NamedTuple):
+    """Facts that came together.
+
+    Attributes:
+        kind: What is to become of them: `learn` or `forget`.
+        facts: The facts, by their labels.
+        number: Their place in the order of arrival; 0 before they are stored.
+    """
+
+    kind: str
+    facts: Sequence[Fact]
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What waits to be learned after a version.
+
+    Attributes:
+        version: The newest version.
+        entries: What waits, in the order of arrival.
+    """
+
+    version: int
+    entries: Sequence[Entry]
+
+    @property
+    def mark(self) -> tuple[int, int, int]:
+        """As `PendingFacts.mark`."""
+        return self.version, max(self.numbers, default=0), len(self.entries)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the entries."""
+        return [entry.number for entry in self.entries]
+
+    def __len__(self) -> int:
+        return sum(len(entry.facts) for entry in self.entries)
+
+    def settled(self) -> tuple[list[Fact], list[Fact]]:
+        """What is to be learned and what to be forgotten, when all of it has come.
+
+        A fact that was only waiting is not learned when it is forgotten; one that is to be
+        forgotten stays when it comes again.
+
+        Example:
+            >>> one, other = ("Alien", "year", "1978"), ("Alien", "year", "1979")
+            >>> entries = [Entry("learn", [one, other]), Entry("forget", [one])]
+            >>> Pending(1, entries).settled()
+            ([('Alien', 'year', '1979')], [('Alien', 'year', '1978')])
+        """
+        learned: list[Fact] = []
+        forgotten: dict[Fact, None] = {}
+        for entry in self.entries:
+            if entry.kind == FORGET:
+                gone = set(entry.facts)
+                learned = [fact for fact in learned if fact not in gone]
+                forgotten |= dict.fromkeys(entry.facts)
+            else:
+                learned += entry.facts
+                for fact in entry.facts:
+                    forgotten.pop(fact, None)
+        return learned, list(forgotten)
+
+
+class PendingWriter:
+    """Writes what is to wait to an open database.
+
+    Args:
+        database: The database of a run.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, entries: Iterable[Entry]) -> list[int]:
+        """Let facts wait; they are durable when this returns.
+
+        Returns:
+            The numbers of the entries.
+
+        Raises:
+            OSError: The disk is full or broken; nothing was written.
+        """
+        found = []
+        database = self._database
+        with writing_failures(database.path), database.transaction():
+            query = "SELECT COALESCE(MAX(number), 0) FROM pending"
+            (last,) = database.connection.execute(query).fetchone()
+            for number, entry in enumerate(entries, last + 1):
+                facts = as_text([list(fact) for fact in entry.facts])
+                database.insert("pending", number=number, time=now(), kind=entry.kind, facts=facts)
+                found.append(number)
+        return found
+
+    def settle(self, numbers: Iterable[int]) -> None:
+        """Let entries wait no more, of which nothing was to be learned."""
+        with writing_failures(self._database.path), self._database.transaction():
+            delete_pending(self._database, numbers)
+
+
+class PendingFacts(RunPlace):
+    """The part of a run folder that keeps what waits to be learned."""
+
+    @contextmanager
+    def pending_writer(self) -> Iterator[PendingWriter]:
+        """What writes facts that are to wait; the lock of the folder is not needed.
+
+        Raises:
+            UserError: The folder holds no run, or one of an earlier format.
+        """
+        if not self._database.exists() and self.exists():
+            raise UserError(
+                f"{self.path}: a run of an earlier format; `dicgrl compact` brings it to this one"
+            )
+        with opened(self._database, write=True) as database:
+            database.config()
+            yield PendingWriter(database)
+
+    def mark(self) -> tuple[int, int, int]:
+        """What changes whenever a version is committed, or facts begin or end to wait."""
+        with opened(self._database) as database:
+            query = "SELECT COALESCE(MAX(number), 0), COUNT(*) FROM pending"
+            last, count = 0, 0
+            if database.has("pending"):
+                last, count = database.connection.execute(query).fetchone()
+            return int(database.config()["versions"]), int(last), int(count)
+
+    def pending(self) -> Pending:
+        """What waits to be learned, and after which version, at one moment.
+
+        Raises:
+            DataError: Something of it is damaged.
+        """
+        with opened(self._database) as database:
+            config = database.config()
+            try:
+                entries = [_entry(row) for row in database.rows("pending", "ORDER BY number")]
+                return Pending(int(config["versions"]), entries)
+            except (KeyError, TypeError, ValueError) as error:
+                raise database.damaged(f"facts that wait: {error}") from error
+
+
+def delete_pending(database: Database, numbers: Iterable[int]) -> None:
+    """Take entries off, inside a transaction."""
+    for number in numbers:
+        database.connection.execute("DELETE FROM pending WHERE number = ?", (number,))
+
+
+def _entry(row: dict[str, object]) -> Entry:
+    facts = [tuple(map(str, fact)) for fact in parsed(row["facts"])]
+    kind = str(row["kind"])
+    if kind not in (LEARN, FORGET):
+        raise ValueError(f"an entry of kind {kind!r}")
+    return Entry(kind, facts, int(str(row["number"])))
