@@ -103,7 +103,7 @@ class Look:
             told |= self._facts(number, self.asking.graph)
         elif isinstance(self.asking, NodeAsking):
             told |= self._neighbours(number, self.asking)
-        if self.there[number] and len(self.learner.ask.vectors()[0]) > number:
+        if self.there[number] and len(self.asking.vectors()[1]) > number:
             similar = self.asking.similar(self.labels[number], k=_SIMILAR)
             told["similar"] = [asdict(one) for one in similar]
         return told

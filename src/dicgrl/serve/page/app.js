@@ -1,7 +1,7 @@
 // The application: addresses, the version that is asked, light and dark.
 
 import { get } from "./api.js";
-import { announce, counted, failed, h, waiting } from "./dom.js";
+import { announce, counted, failed, h, put, waiting } from "./dom.js";
 import { change } from "./views/change.js";
 import { entity } from "./views/entity.js";
 import { find } from "./views/find.js";
@@ -42,12 +42,12 @@ async function show({ first = false } = {}) {
     else link.removeAttribute("aria-current");
   main.className = `view-${name || "find"}`;
   const place = h("div", { class: "view" });
-  main.replaceChildren(place);
+  put(main, place);
   try {
     if (!state.run) {
       place.append(waiting("Reading the run"));
       await learnOfRun();
-      place.replaceChildren();
+      put(place);
     }
     if (mine !== turn) return;
     const stop = await view(place, { state, label, query });
@@ -55,7 +55,7 @@ async function show({ first = false } = {}) {
     leave = stop || null;
   } catch (error) {
     if (mine !== turn || error.name === "AbortError") return;
-    place.replaceChildren(failed(error, () => show()));
+    put(place, failed(error, () => show()));
   }
   const heading = place.querySelector("h1");
   document.title = `${heading ? heading.textContent : "Not found"} · dicgrl`;

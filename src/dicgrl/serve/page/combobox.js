@@ -1,7 +1,7 @@
 // A field that finds entities while one types: the combobox of the ARIA practices.
 
 import { get } from "./api.js";
-import { announce, count, fresh, h } from "./dom.js";
+import { announce, count, fresh, h, put } from "./dom.js";
 
 /**
  * @param {object} given label (of the field), hint, value, choose(entity), typed(text), large.
@@ -52,7 +52,7 @@ export function combobox({ label, hint = "", value = "", choose, typed, large = 
 
   function show(entities) {
     found = entities;
-    list.replaceChildren(
+    put(list,
       ...entities.map((entity, i) =>
         h(
           "li",

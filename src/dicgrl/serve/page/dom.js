@@ -89,6 +89,12 @@ export function failed(error, again) {
   );
 }
 
+/** Put children in place of those that are there; what is null or false is left out. */
+export function put(element, ...children) {
+  element.replaceChildren();
+  return fill(element, {}, children);
+}
+
 let numbered = 0;
 /** An id that nothing else on the page has. */
 export const fresh = (name) => `${name}-${++numbered}`;

@@ -2,7 +2,7 @@
 
 import { get, predict } from "../api.js";
 import { combobox } from "../combobox.js";
-import { announce, backwards, count, counted, empty, entityAddress, failed, fresh, h, percent, waiting } from "../dom.js";
+import { announce, backwards, count, counted, empty, entityAddress, failed, fresh, h, percent, put, waiting } from "../dom.js";
 import { explained } from "./why.js";
 
 const SHOWN = 12; // facts of a relation before the rest is folded
@@ -21,7 +21,7 @@ export async function entity(place, { state, label }) {
     about = await get("api/entity", { label }, leaving.signal);
   } catch (error) {
     if (error.status !== 422) throw error;
-    body.replaceChildren(
+    put(body,
       h("h1", {}, label),
       empty("It is not in the graph", error.message, "What arrives later is found here at once."),
     );
@@ -30,7 +30,7 @@ export async function entity(place, { state, label }) {
   const facts = h("section", { class: "card", "aria-labelledby": "facts" });
   const similar = h("section", { class: "card", "aria-labelledby": "similar" });
   const question = about.facts ? asking(about, state, leaving.signal) : classes(about, leaving.signal);
-  body.replaceChildren(
+  put(body,
     header(about),
     h("div", { class: "columns" }, h("div", {}, facts, similar), h("div", {}, question.box)),
   );
@@ -76,7 +76,7 @@ function fillFacts(box, about) {
     const known = about.class
       ? [link0(about.class), h("span", { class: "tag" }, about.learned ? "learned" : "held out")]
       : "not known";
-    return box.replaceChildren(heading,
+    return put(box, heading,
       h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "class"), h("dd", {}, known)),
         h("div", {}, h("dt", {}, "neighbours"), h("dd", {},
           about.neighbours.length ? folded(about.neighbours.map((each) => h("li", {}, link(each))), "values") : "none"))));
@@ -89,7 +89,7 @@ function fillFacts(box, about) {
     const item = h("li", {}, link(other), fact.held_out && h("span", { class: "tag", title: "Held out to measure with; it was not learned" }, "held out"));
     groups.set(name, [...(groups.get(name) || []), item]);
   }
-  box.replaceChildren(heading,
+  put(box, heading,
     groups.size
       ? h("dl", { class: "facts" }, [...groups].map(([name, items]) => h("div", {}, h("dt", {}, name), h("dd", {}, folded(items, "values")))))
       : h("p", { class: "soft" }, "No fact speaks of it."),
@@ -100,7 +100,7 @@ const link0 = (each) => h("strong", {}, each.name);
 
 function fillSimilar(box, about) {
   const some = about.similar || [];
-  box.replaceChildren(
+  put(box,
     h("h2", { id: "similar" }, "Similar"),
     some.length
       ? h("ol", { class: "bars" }, some.map((each) =>
@@ -125,7 +125,7 @@ function asking(about, state, signal) {
   const options = [];
   for (const asked of ["tail", "head"])
     for (const relation of state.run.relations) options.push({ asked, relation, has: often.get(`${asked} ${relation.label}`) || 0 });
-  options.sort((a, b) => Math.sign(b.has) - Math.sign(a.has));
+  options.sort((a, b) => b.has - a.has);
   const likely = options.filter((each) => each.has), rest = options.filter((each) => !each.has);
   const words = (each) => (each.asked === "tail" ? each.relation.name : backwards(each.relation.name));
   const id = fresh("ask");
@@ -145,16 +145,16 @@ function asking(about, state, signal) {
   async function ask(quietly = false) {
     const turn = ++mine;
     const each = options[Number(select.value)];
-    if (!each) return list.replaceChildren(h("p", { class: "soft" }, "There is no relation to ask for."));
+    if (!each) return put(list, h("p", { class: "soft" }, "There is no relation to ask for."));
     const question = { relation: each.relation.label, [each.asked === "tail" ? "head" : "tail"]: about.label };
-    if (!quietly) list.replaceChildren(waiting("Asking"));
+    if (!quietly) put(list, waiting("Asking"));
     try {
       const { answers } = await predict(question, ANSWERS, unknown.checked, signal);
       if (turn !== mine) return;
-      list.replaceChildren(answered(answers, (answer) => ({ ...question, [each.asked]: answer.label })));
+      put(list, answered(answers, (answer) => ({ ...question, [each.asked]: answer.label })));
       if (!quietly) announce(`${counted(answers.length, "answer")} for ${words(each)}`);
     } catch (error) {
-      if (turn === mine && error.name !== "AbortError") list.replaceChildren(failed(error, () => ask()));
+      if (turn === mine && error.name !== "AbortError") put(list, failed(error, () => ask()));
     }
   }
 
@@ -167,9 +167,9 @@ function classes(about, signal) {
   const box = h("section", { class: "card", "aria-labelledby": "classes" }, h("h2", { id: "classes" }, "Which class is likely"), list);
   async function ask() {
     try {
-      list.replaceChildren(answered((await predict({ node: about.label }, ANSWERS, false, signal)).answers));
+      put(list, answered((await predict({ node: about.label }, ANSWERS, false, signal)).answers));
     } catch (error) {
-      if (error.name !== "AbortError") list.replaceChildren(failed(error, ask));
+      if (error.name !== "AbortError") put(list, failed(error, ask));
     }
   }
   ask();

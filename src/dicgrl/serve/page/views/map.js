@@ -2,7 +2,7 @@
 
 import { get, getBytes } from "../api.js";
 import { combobox } from "../combobox.js";
-import { announce, count, counted, empty, entityAddress, failed, h, percent, waiting } from "../dom.js";
+import { announce, count, counted, empty, entityAddress, failed, h, percent, put, waiting } from "../dom.js";
 import { CAME, arrivalColour, colours, css, degreeColour, kindColour } from "../map/colours.js";
 import { Stage } from "../map/stage.js";
 
@@ -26,8 +26,8 @@ export async function map(place, { state, query }) {
       return;
     }
     if (found.state === "failed")
-      return body.replaceChildren(empty("There is no map", "It could not be made here: the folder may be read-only, or the disk full.", "The command dicgrl map says more."));
-    body.replaceChildren(waiting(`Laying out ${counted(state.run.counts[found.what], found.what === "nodes" ? "node" : "entity", found.what)} for the first time`));
+      return put(body, empty("There is no map", "It could not be made here: the folder may be read-only, or the disk full.", "The command dicgrl map says more."));
+    put(body, waiting(`Laying out ${counted(state.run.counts[found.what], found.what === "nodes" ? "node" : "entity", found.what)} for the first time`));
     later();
   }
 
@@ -103,7 +103,7 @@ class MapView {
       h("option", { value: "degree" }, this.found.what === "nodes" ? "number of neighbours" : "number of facts"));
     this.list = h("ul", { class: "values" });
     const search = combobox({ label: "Find on the map", choose: (entity) => this.seek(entity.label) });
-    this.body.replaceChildren(
+    put(this.body,
       h("div", { class: "map-layout" },
         h("section", { class: "map-stage", "aria-label": "Map of the embedding" }, canvas, this.overlay, buttons, this.card),
         h("aside", { class: "map-panel", "aria-label": "What the map shows" },
@@ -154,7 +154,7 @@ class MapView {
       this.tell(told);
       if (!first) announce(this.said.textContent);
     } catch (error) {
-      if (error.name !== "AbortError") this.said.replaceChildren(failed(error, () => this.show()));
+      if (error.name !== "AbortError") put(this.said, failed(error, () => this.show()));
     }
   }
 
@@ -220,7 +220,7 @@ class MapView {
       const ends = by === "arrival" ? [`version ${this.found.line[0]}`, `version ${this.found.line[last]}`] : ["one", count(most)];
       rows.push(ramp, h("span", { class: "ends soft" }, h("span", {}, ends[0]), h("span", {}, ends[1])));
     }
-    this.legend.replaceChildren(...rows);
+    put(this.legend, ...rows);
   }
 
   /** Look names up that are not known yet. */
@@ -241,7 +241,7 @@ class MapView {
   async settled(some) {
     await this.named(some);
     const known = some.slice(0, LISTED).map((i) => this.entities.get(i)).filter(Boolean);
-    this.list.replaceChildren(...known.map((entity) => h("li", {}, h("a", { href: entityAddress(entity.label) }, entity.name))));
+    put(this.list, ...known.map((entity) => h("li", {}, h("a", { href: entityAddress(entity.label) }, entity.name))));
   }
 
   async chosen(i) {
@@ -252,7 +252,7 @@ class MapView {
     if (!entity) return;
     const arrived = this.found.line[this.points[3 * i]];
     const facts = counted(entity.degree, this.found.what === "nodes" ? "neighbour" : "fact");
-    this.card.replaceChildren(
+    put(this.card,
       h("p", { class: "map-card-name" }, entity.name),
       h("p", { class: "soft" }, `${entity.kind}; ${facts}${arrived ? `; arrived with version ${arrived}` : ""}`),
       h("p", {}, h("a", { href: entityAddress(entity.label) }, "What is known and likely")));

@@ -1,7 +1,7 @@
 // Why a fact is likely: known facts that speak for it.
 
 import { get } from "../api.js";
-import { failed, h, percent, waiting } from "../dom.js";
+import { failed, h, percent, put, waiting } from "../dom.js";
 
 const KINDS = {
   pair: "of the same two",
@@ -12,12 +12,12 @@ const KINDS = {
 };
 
 export async function explained(panel, { head, relation, tail }) {
-  panel.replaceChildren(waiting("Looking for reasons"));
+  put(panel, waiting("Looking for reasons"));
   try {
     const { why } = await get("api/why", { head, relation, tail });
-    panel.replaceChildren(...told(why));
+    put(panel, ...told(why));
   } catch (error) {
-    panel.replaceChildren(failed(error, () => explained(panel, { head, relation, tail })));
+    put(panel, failed(error, () => explained(panel, { head, relation, tail })));
   }
 }
 
