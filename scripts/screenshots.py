@@ -19,22 +19,25 @@ from typing import Any
 
 from PIL import Image
 from selenium.webdriver.common.keys import Keys
-
 from tests.serve.browser import TOKEN, browser, served, there
 
 WIDE, PHONE = (1240, 800), (390, 780)
-COLOURS = 200  # of a picture: small files, and nobody sees it
+LARGE, COLOURS = 150_000, 256  # bytes, and what a larger picture keeps
 
 
 def main() -> None:
+    """Take them."""
     parser = argparse.ArgumentParser(description="Pictures of the page.")
     parser.add_argument("run", type=Path)
     parser.add_argument("--to", type=Path, default=Path("docs/pictures"))
     given = parser.parse_args()
     given.to.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as place:
-        with served(given.run, Path(place) / "run") as address, browser(WIDE) as driver:
-            take(driver, address, given.to)
+    with (
+        tempfile.TemporaryDirectory() as place,
+        served(given.run, Path(place) / "run") as address,
+        browser(WIDE) as driver,
+    ):
+        take(driver, address, given.to)
 
 
 def take(driver: Any, address: str, to: Path) -> None:
@@ -49,7 +52,9 @@ def take(driver: Any, address: str, to: Path) -> None:
         time.sleep(2)  # whatever moves comes to rest
         picture = Image.open(io.BytesIO(driver.get_screenshot_as_png())).convert("RGB")
         path = to / f"{name}.png"
-        picture.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+        picture.save(path, optimize=True)
+        if path.stat().st_size > LARGE:
+            picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
         print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
     def search() -> None:

@@ -57,6 +57,11 @@ def views(serving: Serving) -> APIRouter:
         """What a function finds in the store, without those who ask having to wait."""
         return await asyncio.wait_for(asyncio.to_thread(work), serving.options.seconds)
 
+    @router.get("/pulse")
+    async def pulse() -> Response:
+        snapshot = serving.snapshots.current
+        return as_json({"version": snapshot.version, "pending": len(snapshot.pending)})
+
     @router.get("/run")
     async def run() -> Response:
         config = await stored(serving.folder.config)

@@ -100,7 +100,7 @@ function say(text) {
 
 async function look() {
   try {
-    const health = await get("health");
+    const health = await get("api/pulse");
     say("");
     const before = state.health;
     state.health = health;

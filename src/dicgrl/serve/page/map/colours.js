@@ -5,6 +5,7 @@ const REST = "#8f949a";
 const OLD = [76, 104, 150], NEW = [238, 150, 60];
 const FEW = [122, 150, 176], MANY = [196, 66, 86];
 export const CAME = "#e0732c";
+const STOOD = [143, 148, 154];
 
 const parsed = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 const mixed = (a, b, share) => a.map((each, i) => Math.round(each + (b[i] - each) * share));
@@ -31,8 +32,8 @@ export function colours({ by, points, kinds, last, most, only, came }) {
     let rgb = by === "arrival" ? arrivalColour(arrival, last) : by === "degree" ? degreeColour(degree, most) : table[kind] || table[table.length - 1];
     let strength = 205;
     if (came) {
-      if (came[i]) [rgb, strength] = [newcomer, 255];
-      else strength = 70;
+      // What was there recedes to grey: nothing but change has a colour.
+      [rgb, strength] = came[i] ? [newcomer, 255] : [STOOD, 90];
     }
     if (only !== null && kind !== only) strength = 18;
     found.set([...rgb, strength], 4 * i);

@@ -95,7 +95,7 @@ export class Stage {
   fly(i) {
     if (!this.points.has(i)) return;
     this.chosen = i;
-    const target = { x: this.points.at[2 * i], y: this.points.at[2 * i + 1], scale: Math.max(this.look.scale, this.least * 14) };
+    const target = { x: this.points.at[2 * i], y: this.points.at[2 * i + 1], scale: Math.max(this.look.scale, this.least * 11) };
     this.flight = still() ? null : { from: { ...this.look }, to: target, began: performance.now() };
     if (!this.flight) this.look = target;
     this.ask();
@@ -144,7 +144,10 @@ export class Stage {
       const t = eased(Math.min(1, (now - began) / 700));
       for (const name of ["x", "y"]) this.look[name] = from[name] + (to[name] - from[name]) * t;
       this.look.scale = from.scale * (to.scale / from.scale) ** t;
-      if (t >= 1) this.flight = null;
+      if (t >= 1) {
+        this.flight = null;
+        this.settleSoon();
+      }
     }
     this.drawer.draw({ ...this.look, width: this.width, height: this.height, dpr: this.dpr, share });
     this.write(share);

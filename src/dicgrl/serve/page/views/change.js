@@ -84,7 +84,8 @@ class Form {
 
   /** What is answered before, at once, and when it is learned. */
   async follow(method, fact, before, told, version) {
-    const done = method === "POST" ? "added" : "taken back";
+    const nothing = method === "POST" ? told.known && !told.queued && "was known already" : told.unknown && !told.queued && "was not known";
+    const done = nothing || (method === "POST" ? "added" : "taken back");
     const status = h("p", { class: "soft" });
     const columns = h("div", { class: "three" });
     const step = (title, answers) => columns.append(column(title, answers, fact[2]));
@@ -92,8 +93,9 @@ class Form {
       h("h2", {}, `${fact[0]} · ${fact[1]} · ${fact[2]}`, h("span", { class: "tag known" }, done)),
       h("p", {}, `What is answered to “${fact[0]}, ${fact[1]}, ?”`), columns, status));
     step("Before", before);
-    announce(`The fact was ${done}`);
-    const waits = () => (status.textContent = `It waits to be learned${told.pending ? `, with ${counted(told.pending, "fact")} in all` : ""}; this goes on by itself.`);
+    announce(nothing ? `The fact ${nothing}` : `The fact was ${done}`);
+    if (nothing) return;
+    const waits = () => (status.textContent = `It waits to be learned${this.state.health.pending > 1 ? `, with ${counted(this.state.health.pending, "fact")} in all` : ""}; this goes on by itself.`);
     waits();
     let shown = false;
     const more = async () => {

@@ -205,8 +205,9 @@ class MapView {
       return [dot, text];
     };
     const rows = [];
-    if (this.changed.checked && this.came) rows.push(h("span", { class: "legend-row" }, swatch(CAME, "arrived with this version")));
-    if (by === "kind")
+    if (this.changed.checked && this.came)
+      rows.push(h("span", { class: "legend-row" }, swatch(CAME, "arrived with this version")), h("span", { class: "legend-row soft" }, "Lines lead from where others were; only those that moved farthest have one."));
+    else if (by === "kind")
       for (const [i, kind] of kinds.entries()) {
         if (!kind.count) continue;
         rows.push(h("button", { type: "button", class: "legend-row", "aria-pressed": String(only === i), title: "Show these alone",

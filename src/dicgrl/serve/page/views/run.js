@@ -44,7 +44,7 @@ function tiles(last, parts, name, metric, size) {
   const all = [
     last.whole && [percent(last.whole[metric], 1), `${name}, all test facts`],
     last.retention !== null && last.retention !== undefined && parts.length > 1 && [percent(last.retention), "of the first part is still answered"],
-    last.forgetting !== null && last.forgetting !== undefined && [(last.forgetting * 100).toFixed(1), `points of ${name} forgotten`],
+    last.forgetting !== null && last.forgetting !== undefined && [Math.abs(last.forgetting * 100).toFixed(1), `points of ${name} ${last.forgetting < 0 ? "gained since, on earlier parts" : "forgotten"}`],
     ece !== null && ece !== undefined && [percent(ece, 1), "error of probabilities"],
     [seconds(parts[parts.length - 1].learn_seconds), "to learn the newest"],
     [bytes(size), "on disk, all versions"],
