@@ -22,7 +22,7 @@ from dicgrl.cli.map import map_
 from dicgrl.cli.plugins import load_plugin
 from dicgrl.cli.research import reproduce
 from dicgrl.cli.run import run
-from dicgrl.cli.serve import serve
+from dicgrl.cli.serve import learn_waiting, mcp, serve
 from dicgrl.cli.sweep import sweep
 from dicgrl.cli.versions import backup, compact, diff, log, restore, tag, verify
 from dicgrl.errors import BusyError, DicgrlError, UserError, shown
@@ -48,6 +48,8 @@ app.command()(evaluate)
 app.command()(export)
 app.command()(explain)
 app.command()(serve)
+app.command()(mcp)
+app.command(hidden=True)(learn_waiting)
 app.command()(info)
 app.command("map")(map_)
 app.command()(log)

@@ -7,11 +7,15 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from dicgrl.serve.problems import ProblemError
+from dicgrl.serve.problems import MEDIA_TYPE, ProblemError
 
-Label = Annotated[str | int, Field(description="A label or a readable name.")]
-Question = dict[str, Label | None]
+_MOST_LABEL = 10_000  # signs of a label
+_Text = Annotated[str, Field(max_length=_MOST_LABEL)]
+Label = Annotated[_Text | int, Field(description="A label or a readable name.")]
+Question = dict[_Text, Label | None]
 Triple = Annotated[list[Label], Field(min_length=3, max_length=3)]
+Fact = Annotated[list[Label], Field(min_length=2, max_length=3)]
+_K = Field(10, ge=1, description="How many, at most.")
 
 
 class Body(BaseModel):
@@ -20,24 +24,77 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+def _example(**content: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [content]})
+
+
 class Predict(Body):
     """Questions, each with what is asked for left out."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"questions": [{"head": "Alien", "relation": "genre"}], "k": 3}]
-        }
-    )
+    model_config = _example(questions=[{"head": "Alien", "relation": "genre"}], k=3)
 
     questions: list[Question] = Field(
         description="Two of head, relation and tail each; of a network the node."
     )
-    k: int = Field(10, ge=1, description="How many answers to each, at most.")
+    k: int = _K
     new: bool = Field(False, description="Leave out facts that are known.")
-    among: str | list[Label] | None = Field(
+    among: _Text | list[Label] | None = Field(
         None,
         description="Answers only among these entities; or seen, heads:RELATION, tails:RELATION.",
     )
+
+
+class Score(Body):
+    """Triples to score."""
+
+    model_config = _example(triples=[["Alien", "genre", "horror film"]], probability=True)
+
+    triples: list[Triple]
+    probability: bool = Field(False, description="Probabilities, too; these take longer.")
+
+
+class Similar(Body):
+    """An entity, or a node, and how many like it."""
+
+    model_config = _example(label="Alien", k=5)
+
+    label: Label
+    k: int = _K
+    component: int | None = Field(None, ge=0, description="Compare this component alone, from 0.")
+
+
+class Explain(Body):
+    """A triple that is to be explained."""
+
+    model_config = _example(triple=["Alien", "genre", "horror film"], k=5)
+
+    triple: Triple
+    k: int = Field(10, ge=0, description="How many facts of each kind, at most.")
+
+
+class Evaluate(Body):
+    """Triples whose answers are known, to measure with."""
+
+    model_config = _example(triples=[["Alien", "genre", "horror film"]], by_relation=False)
+
+    triples: list[Triple]
+    by_relation: bool = False
+
+
+class Vectors(Body):
+    """Labels whose vectors are asked for."""
+
+    model_config = _example(labels=["Alien", "Brazil"])
+
+    labels: list[Label]
+
+
+class Facts(Body):
+    """Facts by their labels, not by readable names: triples, or the two ends of edges."""
+
+    model_config = _example(facts=[["Alien: Romulus", "genre", "horror film"]])
+
+    facts: list[Fact] = Field(min_length=1)
 
 
 _Body = TypeVar("_Body", bound=Body)
@@ -75,7 +132,60 @@ def too_large(most: int) -> ProblemError:
     return ProblemError(413, f"a body may have {most:,} bytes; send it in pieces")
 
 
-def asks(kind: type[Body]) -> dict[str, Any]:
-    """What an endpoint takes, for the OpenAPI document."""
-    schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+def at_most(field: str, count: int, most: int) -> None:
+    """Refuse what is more than allowed.
+
+    Raises:
+        ProblemError: It is.
+    """
+    if count > most:
+        raise ProblemError(422, f"at most {most:,}, not {count:,}", field)
+
+
+def asks(kind: type[Body], answer: dict[str, Any], *, writes: bool = False) -> dict[str, Any]:
+    """What an endpoint takes and gives, for the OpenAPI document.
+
+    Args:
+        kind: The body.
+        answer: An example of what it gives.
+        writes: Whether it needs the token.
+    """
+    told: dict[str, Any] = {
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": kind.model_json_schema()}},
+        },
+        "responses": gives(answer),
+    }
+    if writes:
+        told["security"] = [{"token": []}]
+        told["responses"] |= {status: _problem(why) for status, why in _OF_WRITING.items()}
+    return told
+
+
+def gives(answer: Any) -> dict[str, Any]:
+    """The answers of an endpoint, for the OpenAPI document.
+
+    Args:
+        answer: An example.
+    """
+    good = {"description": "The answer.", "content": {"application/json": {"example": answer}}}
+    return {"200": good, **{status: _problem(why) for status, why in _USUAL.items()}}
+
+
+def _problem(why: str) -> dict[str, Any]:
+    example = {"type": "about:blank", "title": "...", "status": 422, "detail": why, "field": "k"}
+    return {"description": why, "content": {MEDIA_TYPE: {"example": example}}}
+
+
+_USUAL = {
+    "400": "It is no JSON.",
+    "413": "The body is too large.",
+    "422": "Something does not fit; `field` says what.",
+    "503": "The run cannot be asked at the moment, or it took too long.",
+}
+_OF_WRITING = {
+    "401": "The token is missing or wrong.",
+    "403": "This server was started without a token: nobody can write.",
+    "507": "The disk is full; nothing of the facts is kept.",
+}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
@@ -21,6 +23,7 @@ _TITLES = {
     411: "Length required",
     413: "Too large",
     415: "Not JSON",
+    421: "Another server",
     422: "Not what is expected here",
     500: "Something went wrong here",
     503: "Not possible at the moment",
@@ -75,8 +78,12 @@ def problem_of(error: Exception, field: str = "") -> ProblemError:
         return ProblemError(422, error.args[0], field)  # without a search for similar ones
     if isinstance(error, UserError):
         return ProblemError(422, str(error), field)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return ProblemError(507, "the disk is full: nothing of this is kept")
     if isinstance(error, TimeoutError):
         return ProblemError(503, "it took longer than requests may; ask for less", field)
+    if isinstance(error, OSError):
+        return ProblemError(503, "the disk does not do its work: nothing of this is kept")
     return ProblemError(500, "something went wrong here; the log of the server says what")
 
 
@@ -98,6 +105,12 @@ def _of_schema(error: ValidationError) -> ProblemError:
 def add_problems(app: FastAPI) -> None:
     """Let every error of an application leave as problem+json."""
 
+    @app.exception_handler(RequestValidationError)
+    async def of_query(_: Request, error: RequestValidationError) -> Response:
+        found = error.errors()[0]
+        field = ".".join(str(step) for step in found["loc"][1:])
+        return ProblemError(422, str(found["msg"]), field).response()
+
     @app.exception_handler(HTTPException)
     async def of_http(_: Request, error: HTTPException) -> Response:
         detail = {404: "there is nothing at this address", 405: "not by this method"}
@@ -107,5 +120,5 @@ def add_problems(app: FastAPI) -> None:
     async def of_any(_: Request, error: Exception) -> Response:
         return problem_of(error).response()
 
-    for kind in (ProblemError, ValidationError, UserError, TimeoutError):
+    for kind in (ProblemError, ValidationError, UserError, OSError):
         app.add_exception_handler(kind, of_any)

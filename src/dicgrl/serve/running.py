@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import uvicorn
@@ -12,6 +14,7 @@ from dicgrl.errors import FailureError
 from dicgrl.serve.app import create_app
 from dicgrl.serve.options import ServeOptions
 
+_LOCAL = ("localhost", "127.0.0.1", "[::1]", "::1")
 _PATIENCE = 10  # seconds for requests that have begun, at the end
 
 
@@ -21,6 +24,7 @@ def run_server(
     port: int,
     options: ServeOptions,
     on_ready: Callable[[str], None],
+    hosts: Sequence[str] = (),
 ) -> None:
     """Serve a run until a signal ends it; requests that have begun are answered.
 
@@ -30,12 +34,15 @@ def run_server(
         port: The port; a free one for 0.
         options: How it is served.
         on_ready: Told the address when questions can be asked.
+        hosts: Further names under which it may be called; at a local address only those of this
+            machine are allowed unless given.
 
     Raises:
         FailureError: Nobody can listen there.
     """
     listener = _listener(host, port)
-    app = create_app(folder, options)
+    names = [*hosts, host, *_LOCAL] if hosts or host in _LOCAL else []
+    app = create_app(folder, options, [name.lower() for name in names])
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listener.getsockname()[1]}"
     config = uvicorn.Config(
@@ -46,6 +53,8 @@ def run_server(
         timeout_graceful_shutdown=_PATIENCE,
     )
     server = _Server(config, lambda: on_ready(address))
+    # uvicorn ends in order and then sends itself the signal once more: to end well is no failure.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server.run([listener])
 
 

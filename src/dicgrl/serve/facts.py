@@ -1,0 +1,158 @@
+"""The addresses that write: new facts, and facts that are taken back."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from dicgrl.errors import UserError
+from dicgrl.graph.change import FORGET, LEARN
+from dicgrl.graph.labels import check_labels
+from dicgrl.intake import find_facts, take_in
+from dicgrl.serve.bodies import Facts, asks, at_most, body_of
+from dicgrl.serve.options import TOKEN
+from dicgrl.serve.problems import ProblemError, problem_of
+from dicgrl.serve.questions import as_json, naming
+from dicgrl.serve.serving import Serving
+from dicgrl.serve.snapshots import Snapshot
+from dicgrl.store.pending import Entry, Fact
+
+_ADDED = {"version": 5, "queued": 1, "known": 0, "held_out": 0, "named_alike": [], "askable": True}
+_GONE = {"version": 5, "queued": 1, "waiting": 0, "unknown": 0, "askable": True}
+
+
+def facts(serving: Serving) -> APIRouter:
+    """The addresses that write.
+
+    Args:
+        serving: The run that is served.
+    """
+    router = APIRouter(tags=["facts"])
+    options = serving.options
+
+    async def given(request: Request) -> list[Fact]:
+        """The facts of a request that may write."""
+        check_token(request.headers.get("authorization", ""), options.token)
+        body = await body_of(request, Facts, options.most_bytes)
+        at_most("facts", len(body.facts), options.most_facts)
+        return labels_of(body.facts)
+
+    @router.post("/facts", openapi_extra=asks(Facts, _ADDED, writes=True))
+    async def add(request: Request) -> Response:
+        """Facts that are to be learned: durable, and asked about, when this answers."""
+        return as_json(await add_facts(serving, await given(request)))
+
+    @router.delete("/facts", openapi_extra=asks(Facts, _GONE, writes=True))
+    async def forget(request: Request) -> Response:
+        """Facts that are taken back, learned or only waiting."""
+        return as_json(await forget_facts(serving, await given(request)))
+
+    return router
+
+
+def check_token(header: str, token: str) -> None:
+    """Refuse whoever may not write.
+
+    Raises:
+        ProblemError: There is no token here, or another one.
+    """
+    if not token:
+        raise ProblemError(403, f"start the server with a token in {TOKEN} to allow writing")
+    kind, _, told = header.partition(" ")
+    right = hmac.compare_digest(told.strip().encode(), token.encode())
+    if kind.lower() != "bearer" or not right:
+        raise ProblemError(
+            401,
+            "send the token of this server: Authorization: Bearer TOKEN",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+
+
+async def add_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
+    """Let facts wait to be learned; says what is new in them.
+
+    Raises:
+        ProblemError: They cannot be learned, or too many wait already.
+        OSError: They could not be written.
+    """
+
+    def looked_at(snapshot: Snapshot) -> dict[str, Any]:
+        if len(snapshot.pending) + len(given) > serving.options.most_pending:
+            raise ProblemError(
+                503, "too many facts wait to be learned", headers={"Retry-After": "10"}
+            )
+        with naming("facts"):
+            found = take_in(
+                snapshot.learner.task, snapshot.trainer.graph, snapshot.asking.names, given
+            )
+        return {
+            "version": snapshot.version,
+            "queued": found.given - found.known - found.held_out,
+            "known": found.known,
+            "held_out": found.held_out,
+            "named_alike": list(found.named_alike[:10]),
+            "nothing": found.is_empty and not snapshot.trainer.weighs_repeats,
+        }
+
+    # Whether something waits that was not looked at yet is asked first: then it is not missed.
+    behind = serving.is_behind()
+    told = await serving.asked(looked_at)
+    askable = True
+    if not told.pop("nothing") or behind:
+        askable = await serving.arrived(Entry(LEARN, given))
+    return told | {"askable": askable}
+
+
+async def forget_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
+    """Let facts wait to be forgotten; says how many are known.
+
+    Raises:
+        ProblemError: They are no facts of this run.
+        OSError: They could not be written.
+    """
+
+    def looked_at(snapshot: Snapshot) -> dict[str, Any]:
+        waiting = set(snapshot.pending.settled()[0])
+        told = {"version": snapshot.version, "queued": 0, "waiting": 0, "unknown": len(given)}
+        try:
+            found = find_facts(snapshot.learner.task, snapshot.trainer.graph, given)
+        except UserError as error:
+            if "nothing to forget" in str(error):
+                return told
+            raise problem_of(error, "facts") from None
+        only = sum(fact in waiting for fact in set(given))
+        return told | {"queued": found.known, "waiting": only, "unknown": found.unknown}
+
+    behind = serving.is_behind()
+    told = await serving.asked(looked_at)
+    askable = True
+    if told["queued"] or behind:
+        askable = await serving.arrived(Entry(FORGET, given))
+    return told | {"askable": askable}
+
+
+def labels_of(given: Sequence[Sequence[str | int]]) -> list[Fact]:
+    """Facts as labels.
+
+    Raises:
+        ProblemError: Something in them cannot be one; the field says what.
+    """
+    return [_labels(fact, f"facts[{at}]") for at, fact in enumerate(given)]
+
+
+def _labels(fact: Sequence[str | int], place: str) -> Fact:
+    """The labels of a fact.
+
+    Raises:
+        ProblemError: One of them cannot be a label; the field says which.
+    """
+    texts = tuple(map(str, fact))
+    for at, text in enumerate(texts):
+        with naming(f"{place}[{at}]"):
+            check_labels([text])
+            if not text.strip():
+                raise ProblemError(422, "a label cannot be empty", f"{place}[{at}]")
+    return texts
