@@ -58,6 +58,7 @@ def address(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 def go(driver: Any, address: str, at: str = "") -> None:
     driver.get("about:blank")
+    driver.get_log("browser")  # what was said before is nobody's here
     driver.get(f"{address}/{at}")
 
 

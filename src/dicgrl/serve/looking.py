@@ -41,8 +41,6 @@ class Look:
         gone = np.isin(every, self.graph.retired(self.what))
         gone |= np.array([label in self.vocabulary.merged for label in self.labels], dtype=bool)
         self.there = ~gone
-        self._texts = [self.names.of(label).casefold() for label in self.labels]
-        self._own = [label.casefold() for label in self.labels]
         self.kinds = self._kinds()
 
     def overview(self) -> dict[str, Any]:
@@ -63,22 +61,9 @@ class Look:
         told["examples"] = [self.entity(i) for i in self._examples().tolist()]
         return told
 
-    def find(self, query: str, k: int) -> list[dict[str, Any]]:
-        """Entities whose name or label begins with a text, or has it further on, best first."""
-        query = query.casefold().strip()
-        if not query:
-            return []
-        ranked = []
-        for i, (name, label) in enumerate(zip(self._texts, self._own, strict=True)):
-            place = name.find(query)
-            if place < 0:
-                place = label.find(query)
-            if place >= 0 and self.there[i]:
-                inside = 0 if not place else 1 if name[place - 1 : place] in " -('\"" else 2
-                exact = name != query
-                ranked.append((exact, inside, -int(self.degree[i]), len(name), i))
-        ranked.sort()
-        return [self.entity(entry[-1]) for entry in ranked[:k]]
+    def listed(self, labels: Sequence[str]) -> list[dict[str, Any]]:
+        """Entities by their labels, in a list."""
+        return [self.entity(number) for number in self.vocabulary.ids(labels).tolist()]
 
     def entity(self, number: int) -> dict[str, Any]:
         """An entity or node in a list."""

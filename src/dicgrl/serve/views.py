@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from dicgrl.serve.mapping import Mapper
 from dicgrl.serve.past import history, maps_of, nights_of
 from dicgrl.serve.problems import ProblemError
 from dicgrl.serve.questions import as_json
+from dicgrl.serve.search import found_entities
 from dicgrl.serve.snapshots import Snapshot
 from dicgrl.store.maps import read_map
 
@@ -71,7 +71,11 @@ def views(serving: Serving) -> APIRouter:
 
     @router.get("/search")
     async def search(q: str = Query(max_length=500), k: int = Query(8, ge=1, le=50)) -> Response:
-        return await looked(lambda look: {"found": look.find(q, k)})
+        def found(snapshot: Snapshot) -> dict[str, Any]:
+            labels = [each["label"] for each in found_entities(snapshot, q, k)] if q.strip() else []
+            return {"version": snapshot.version, "found": look_of(snapshot).listed(labels)}
+
+        return as_json(await serving.asked(found))
 
     @router.get("/entity")
     async def entity(label: str = Query(max_length=10_000)) -> Response:
@@ -88,14 +92,6 @@ def views(serving: Serving) -> APIRouter:
             return {"found": [look.entity(i) for i in numbers if i < most]}
 
         return await looked(named)
-
-    @router.get("/why")
-    async def why(head: str, relation: str, tail: str) -> Response:
-        def explained(look: Look) -> dict[str, Any]:
-            found = look.asking.for_links("explain").explain(head, relation, tail, k=4)
-            return {"why": asdict(found)}
-
-        return await looked(explained)
 
     @router.get("/maps")
     async def maps() -> Response:

@@ -1,6 +1,6 @@
 // Why a fact is likely: known facts that speak for it.
 
-import { get } from "../api.js";
+import { send } from "../api.js";
 import { failed, h, percent, put, waiting } from "../dom.js";
 
 const KINDS = {
@@ -14,7 +14,7 @@ const KINDS = {
 export async function explained(panel, { head, relation, tail }) {
   put(panel, waiting("Looking for reasons"));
   try {
-    const { why } = await get("api/why", { head, relation, tail });
+    const why = await send("POST", "explain", { triple: [head, relation, tail], k: 4 });
     put(panel, ...told(why));
   } catch (error) {
     put(panel, failed(error, () => explained(panel, { head, relation, tail })));
