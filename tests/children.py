@@ -27,6 +27,7 @@ def context() -> ForkServerContext:
             "dicgrl.report.curves",
             "dicgrl.report.part_table",
             "dicgrl.report.progress_bars",
+            "dicgrl.serve.running",  # where it is installed
             "dicgrl.tasks",
             "matplotlib.backends.backend_agg",
             "matplotlib.figure",

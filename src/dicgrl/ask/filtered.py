@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from dicgrl.evaluation.ranks import MEMORY_BOUND, row_blocks
-from dicgrl.graph.arrays import BoolArray, IntArray
+from dicgrl.graph import KnowledgeGraph
+from dicgrl.graph.arrays import BoolArray, IntArray, distinct
+from dicgrl.graph.knowledge.keys import question_keys
 from dicgrl.models.knowledge import Side
 from dicgrl.models.mode import evaluating
 from dicgrl.trainers import LinkTrainer
 from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
 
 _TRIPLES = 1 << 14  # scored at a time, one by one
+_ENDS: tuple[Literal["left", "right"], ...] = ("left", "right")
 _SHARE = 4  # of the memory bound; some copies of the scores are made
 
 
@@ -76,9 +80,48 @@ def filtered_scores(trainer: LinkTrainer, facts: IntArray, asked: int) -> Iterat
 def known_answers(trainer: LinkTrainer, facts: IntArray, asked: int) -> KnownAnswers:
     """All answers to the questions of facts that are known, learned or held out."""
     graph = trainer.graph
-    known = [graph.train[graph.same_questions(facts)], graph.valid, graph.test]
+    known = [graph.train[graph.same_questions(facts)], _held_out_of(graph).alike(facts, asked)]
     triples = torch.from_numpy(np.concatenate(known)).to(trainer.device)
     return KnownAnswers.of(triples, asked, trainer.model.num_relations)
+
+
+class _HeldOut:
+    """Validation and test triples in the order of their questions."""
+
+    def __init__(self, valid: IntArray, test: IntArray) -> None:
+        self._of = valid, test  # views, which keep their memory from being used for others
+        self._sorted = {}
+        triples = np.concatenate(self._of)
+        for asked, side in ((HEAD, "head"), (TAIL, "tail")):
+            keys = question_keys(triples, side)
+            order = np.argsort(keys, kind="stable")
+            self._sorted[asked] = side, keys[order], triples[order]
+
+    def is_of(self, *sets: IntArray) -> bool:
+        """Whether these are the triples, which nobody changes in place."""
+        return all(
+            mine.ctypes.data == theirs.ctypes.data and len(mine) == len(theirs)
+            for mine, theirs in zip(self._of, sets, strict=True)
+        )
+
+    def alike(self, facts: IntArray, asked: int) -> IntArray:
+        """Those that answer the questions of facts."""
+        side, keys, triples = self._sorted[asked]
+        wanted = distinct(question_keys(facts, side))
+        first, last = (np.searchsorted(keys, wanted, at) for at in _ENDS)
+        rows = [triples[begin:end] for begin, end in zip(first, last, strict=True) if begin < end]
+        return np.concatenate(rows) if rows else triples[:0]
+
+
+# Sorted once for a graph as it is: whoever asks one question at a time need not sort them again.
+_held_out: WeakKeyDictionary[KnowledgeGraph, _HeldOut] = WeakKeyDictionary()
+
+
+def _held_out_of(graph: KnowledgeGraph) -> _HeldOut:
+    found = _held_out.get(graph)
+    if found is None or not found.is_of(graph.valid, graph.test):
+        found = _held_out[graph] = _HeldOut(graph.valid, graph.test)
+    return found
 
 
 def known_relations(trainer: LinkTrainer, facts: IntArray, relations: IntArray) -> BoolArray:

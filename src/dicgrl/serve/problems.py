@@ -120,5 +120,5 @@ def add_problems(app: FastAPI) -> None:
     async def of_any(_: Request, error: Exception) -> Response:
         return problem_of(error).response()
 
-    for kind in (ProblemError, ValidationError, UserError, OSError):
+    for kind in (ProblemError, ValidationError, UserError, OSError, Exception):
         app.add_exception_handler(kind, of_any)

@@ -103,11 +103,8 @@ class Snapshots:
             DataError: The run is damaged; questions are answered as before.
         """
         resting = self._rested()
-        pending: Pending | None = None
-        while pending is None or pending.version != resting.version:  # both of one moment
-            resting.refresh()
-            pending = self._folder.pending()
-        snapshot = made(resting, pending)
+        resting.refresh()
+        snapshot = made(resting, self._pending(resting))
         with self._changed:
             self._left, self._current = self._current, snapshot
             self._resting = self._left.learner
@@ -123,7 +120,15 @@ class Snapshots:
 
     def _first(self) -> Snapshot:
         learner = self._loaded()
-        return made(learner, Pending(learner.version, ()))
+        return made(learner, self._pending(learner))
+
+    def _pending(self, learner: Learner) -> Pending:
+        """What waits at the moment of which a learner is; it is renewed as long as it is older."""
+        pending = self._folder.pending()
+        while pending.version != learner.version:
+            learner.refresh()
+            pending = self._folder.pending()
+        return pending
 
     def _loaded(self) -> Learner:
         learner = Learner.load(self._folder.path, device=self._device)

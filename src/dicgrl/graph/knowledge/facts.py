@@ -7,7 +7,8 @@ there, and rows stay dense, so that draws by position and the ranges of parts st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
+from copy import copy, deepcopy
+from typing import Any
 
 import numpy as np
 
@@ -61,13 +62,8 @@ class Facts:
     def fork(self) -> Facts:
         """The same facts; while the fork is used, these may not change."""
         made = copy(self)
-        made._rows = {name: rows.fork() for name, rows in self._rows.items()}
-        made._starts = self.starts()
-        for name, index in vars(self).items():
-            if isinstance(index, SegmentIndex):
-                setattr(made, name, index.fork())
-        made.by_question = {side: index.fork() for side, index in self.by_question.items()}
-        made.seen = {side: index.fork() for side, index in self.seen.items()}
+        for name, value in vars(self).items():
+            setattr(made, name, _forked(value))
         return made
 
     @property
@@ -195,6 +191,15 @@ class Facts:
     def _hold_out(self, rows: Rows) -> None:
         keys = triple_keys(np.concatenate([rows["valid"], rows["test"]]))
         self.held_out.add(keys, keys)
+
+
+def _forked(value: Any) -> Any:
+    """What is dear to copy is shared, the rest is copied."""
+    if isinstance(value, SegmentIndex | GrowingArray):
+        return value.fork()
+    if isinstance(value, dict):
+        return {name: _forked(each) for name, each in value.items()}
+    return deepcopy(value)
 
 
 def _of(counts: IntArray, ids: IntArray) -> IntArray:

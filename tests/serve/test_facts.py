@@ -1,0 +1,222 @@
+"""Facts that arrive at a server: known at once, learned soon, never lost and never there twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from dicgrl import Learner
+from dicgrl.store.run_folder import RunFolder
+from tests.serve.servers import TOKEN, Server, begin, serving
+
+SOON = ("--learn-facts", "1")
+NEVER = ("--learn-facts", "1000000", "--learn-seconds", "100000")
+KILLS = int(os.environ.get("DICGRL_SERVER_KILLS", "3"))
+
+
+def newcomer(name: str) -> tuple[str, str, str]:
+    return name, "plus 1", "e3"
+
+
+def facts_of(run: Path) -> list[tuple[str, ...]]:
+    """All training facts of a run, and those that wait, each as often as it is there."""
+    graph = Learner.load(run, device="cpu").trainer.graph
+    rows = graph.train
+    columns = (graph.entities, graph.relations, graph.entities)
+    labels = [vocabulary.labels(rows[:, at]) for at, vocabulary in enumerate(columns)]
+    return [*zip(*labels, strict=True), *RunFolder(run).pending().settled()[0]]
+
+
+def test_a_newcomer_can_be_asked_about_at_once_and_is_learned_soon(run: Path) -> None:
+    with serving(run, *SOON) as server:
+        before = server.client.get("/health").json()["version"]
+        told = server.add(newcomer("neu"), ("neu", "plus 2", "e4")).json()
+        assert told["queued"] == 2 and told["askable"]
+        assert server.knows("neu", "plus 1", "e3") and server.knows("neu", "plus 2", "e4")
+        assert server.until_learned() > before
+        assert server.knows("neu", "plus 1", "e3")
+    assert facts_of(run).count(newcomer("neu")) == 1
+    assert RunFolder(run).verify().clean
+
+
+def test_the_end_comes_in_order_and_what_waits_is_learned_by_the_next_start(run: Path) -> None:
+    with serving(run, *NEVER) as server:
+        assert server.add(newcomer("neu")).status_code == 200
+    assert len(RunFolder(run).pending()) == 1
+    with serving(run, *NEVER) as server:
+        server.until_learned()
+        assert server.knows("neu", "plus 1", "e3")
+    assert not RunFolder(run).pending().entries
+
+
+def test_facts_that_are_taken_back(run: Path) -> None:
+    old = facts_of(run)[0]
+    with serving(run, *NEVER) as server:
+        assert server.add(newcomer("neu")).json()["queued"] == 1
+        assert (
+            server.add(newcomer("neu")).json() | {"queued": 0, "known": 1}
+            == server.add(newcomer("neu")).json()
+        )
+        told = server.forget(newcomer("neu"), old, ("who", "knows", "this")).json()
+        assert (told["queued"], told["waiting"], told["unknown"]) == (2, 1, 1)
+        assert not server.knows(*newcomer("neu")) and not server.knows(*old)
+        assert server.forget(old).json()["unknown"] == 1
+        assert server.add(old).json()["queued"] == 1
+        assert server.knows(*old)
+        server.forget(old)
+    with serving(run, *SOON) as server:
+        server.until_learned()
+        assert not server.knows(*old)
+    assert not {old, newcomer("neu")} & set(facts_of(run))
+
+
+def test_a_version_of_another_process_is_taken_in(run: Path) -> None:
+    with serving(run) as server:
+        learner = Learner.load(run, device="cpu")
+        learner.learn([newcomer("neu")])
+        learner.save(run)
+        until = time.monotonic() + 60
+        while not server.knows(*newcomer("neu")) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert server.client.get("/health").json()["version"] == learner.version
+
+
+def test_no_request_fails_while_versions_are_committed(run: Path) -> None:
+    found: list[int] = []
+    ended = threading.Event()
+
+    def ask(server: Server) -> None:
+        with httpx.Client(base_url=server.client.base_url, timeout=60) as client:
+            while not ended.is_set():
+                question = {"head": "e0", "relation": "plus 1"}
+                answer = client.post("/predict", json={"questions": [question] * 3, "k": 2})
+                assert len(answer.json()["answers"]) == 3
+                found.append(answer.status_code)
+
+    with serving(run, *SOON) as server:
+        askers = [threading.Thread(target=ask, args=(server,)) for _ in range(3)]
+        for asker in askers:
+            asker.start()
+        for number in range(4):
+            assert server.add(newcomer(f"neu {number}")).status_code == 200
+            server.until_learned()
+        ended.set()
+        for asker in askers:
+            asker.join()
+    assert set(found) == {200} and len(found) > 20
+
+
+def test_killed_under_writes_no_fact_is_lost_and_none_is_there_twice(run: Path) -> None:
+    """A handful of kills at random moments; DICGRL_SERVER_KILLS=200 for more."""
+    chance = random.Random(5)
+    told: list[tuple[str, str, str]] = []
+    number = 0
+    for _ in range(KILLS):
+        server = begin(run, "--learn-facts", "3", "--learn-seconds", "0.2")
+        killer = threading.Timer(chance.uniform(0.05, 4.0), server.process.kill)
+        killer.start()
+        try:
+            while True:
+                fact = newcomer(f"n{number}")
+                number += 1
+                if server.add(fact).status_code == 200:
+                    told.append(fact)
+        except httpx.HTTPError:  # it is dead
+            pass
+        server.kill()
+        server.client.close()
+        assert "Traceback" not in server.log.read_text()
+    with serving(run, *SOON) as server:
+        server.until_learned()
+    there = facts_of(run)
+    assert all(there.count(fact) == 1 for fact in told)
+    assert len(there) == len(set(there))
+    assert told and RunFolder(run).verify().clean
+
+
+def test_a_full_disk_is_said_and_the_server_goes_on(run: Path) -> None:
+    """The third write and the three after it find no room."""
+    shim = (
+        "import dicgrl.store.pending as pending\n"
+        "import sqlite3\n"
+        "write, writes = pending.Database.insert, []\n"
+        "def insert(self, table, **values):\n"
+        "    writes.append(table)\n"
+        "    if 2 < len(writes) < 6:\n"
+        "        error = sqlite3.OperationalError('injected')\n"
+        "        error.sqlite_errorcode = sqlite3.SQLITE_FULL\n"
+        "        raise error\n"
+        "    write(self, table, **values)\n"
+        "pending.Database.insert = insert\n"
+    )
+    with serving(run, *NEVER, shim=shim) as server:
+        codes = [server.add(newcomer(f"n{number}")).status_code for number in range(8)]
+        assert codes == [200, 200, 507, 507, 507, 200, 200, 200]
+        assert server.best(head="e0", relation="plus 1")
+        assert not server.knows(*newcomer("n3"))
+    there = set(facts_of(run))
+    assert {number for number in range(8) if newcomer(f"n{number}") in there} == {0, 1, 5, 6, 7}
+
+
+@pytest.mark.parametrize(("sent", "status"), [("", 401), ("wrong", 401), (TOKEN + "x", 401)])
+def test_who_does_not_know_the_token_cannot_write(server: Server, sent: str, status: int) -> None:
+    before = server.client.get("/ready").json()
+    for method in ("POST", "DELETE"):
+        answer = server.sent(method, "/facts", sent, facts=[["a", "b", "c"]])
+        assert answer.status_code == status
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert TOKEN not in answer.text
+    assert server.client.get("/ready").json() == before
+
+
+def test_without_a_token_nobody_can_write(run: Path) -> None:
+    with serving(run, token="") as server:
+        answer = server.add(newcomer("neu"))
+        assert answer.status_code == 403 and "DICGRL_TOKEN" in answer.json()["detail"]
+
+
+def test_the_process_that_learns_is_begun_anew_when_it_dies(run: Path) -> None:
+    with serving(run, *SOON) as server:
+        server.add(newcomer("one"))
+        first = server.until_learned()
+        for child in children_of(server.process.pid or 0):
+            os.kill(child, signal.SIGKILL)
+        server.add(newcomer("two"))
+        assert server.until_learned() > first
+        assert server.knows(*newcomer("two"))
+
+
+def children_of(process: int) -> list[int]:
+    place = Path(f"/proc/{process}/task/{process}/children")
+    if not place.exists():
+        pytest.skip("this system does not tell the children of a process")
+    # Threads may have begun them, too.
+    tasks = (place.parent.parent).glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+def test_a_run_of_an_earlier_format_is_refused_with_a_word(tmp_path: Path) -> None:
+    archive = Path(__file__).parents[1] / "store" / "released" / "run-3-links-dicgrl.tar.gz"
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "dicgrl", "serve", str(folder), "--port", "0"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "DICGRL_TOKEN": TOKEN},
+        timeout=90,
+    )
+    assert done.returncode == 2 and "compact" in done.stderr
+    shutil.rmtree(folder)
