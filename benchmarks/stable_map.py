@@ -27,8 +27,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dicgrl.learner import Learner
-from dicgrl.maps import HOLD, layout, movement
+from dicgrl.maps import HOLD, NEIGHBOURS, layout, movement
+from dicgrl.maps.layout import directions
 from dicgrl.maps.movement import aligned, kept
+from dicgrl.maps.neighbours import nearest
 from dicgrl.store.run_folder import RunFolder
 
 Points = NDArray[np.float32]
@@ -63,6 +65,18 @@ def measure_run(folder: Path, holds: list[float], *, rivals: bool) -> None:
     if rivals:
         _follow("scikit-learn, afresh", vectors, _scikit)
         _follow("openTSNE, afresh", vectors, _open)
+    if len(vectors) > 1 and len(vectors[-1]) > len(vectors[-2]):
+        _newcomers(vectors)
+
+
+def _newcomers(versions: list[Tensor]) -> None:
+    """How close newcomers are to each other, in the vectors themselves."""
+    old, count = len(versions[-2]), len(versions[-1])
+    near = nearest(directions(versions[-1]), torch.arange(old, count), NEIGHBOURS).ids
+    print(
+        f"of the {NEIGHBOURS} nearest vectors of the newest version's {count - old:,} newcomers "
+        f"{(near >= old).mean():.0%} are newcomers"
+    )
 
 
 def _follow(name: str, versions: list[Tensor], fresh: Fresh | None = None, hold: float = 0) -> None:

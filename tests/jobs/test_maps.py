@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dicgrl.cli import main
 from dicgrl.errors import DataError, UserError
-from dicgrl.jobs.maps import make_maps, map_of, stored_map
+from dicgrl.jobs.maps import make_maps, map_of, places_of, stored_map, write_places
 from dicgrl.learner import Learner
 from dicgrl.store.maps import StoredMap, read_map, read_maps, write_map
 from dicgrl.store.run_folder import RunFolder
@@ -67,7 +70,7 @@ def test_what_is_forgotten_is_on_the_map_no_more(tmp_path: Path) -> None:
     learner.forget(facts(3, 4))
     learner.save(tmp_path / "run")
     (_, made) = make_maps(tmp_path / "run")
-    gone = [learner.trainer.graph.entities["film 3"]]
+    gone = learner.trainer.graph.entities.ids(["film 3"]).tolist()
     assert np.flatnonzero(np.isnan(made.points[:, 0])).tolist() == gone
 
 
@@ -118,3 +121,38 @@ def test_a_run_that_learned_nothing_has_no_map(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nothing was learned yet"):
         list(make_maps(tmp_path / "run"))
     assert stored_map(tmp_path / "run") is None
+
+
+def test_places_are_exported_by_id_and_as_lines(tmp_path: Path) -> None:
+    learner = grown(tmp_path / "run", 1)
+    assert places_of(tmp_path / "run")("entities", np.array([0])) is None
+    with pytest.raises(UserError, match="there is no map"):
+        write_places(tmp_path / "run", tmp_path / "map.tsv")
+    learner.forget(facts(3, 4))
+    learner.save(tmp_path / "run")
+    made = list(make_maps(tmp_path / "run"))[-1]
+    places = places_of(tmp_path / "run")("entities", np.array([5, 2, 999]))
+    assert places is not None
+    assert np.array_equal(places[:2], made.points[[5, 2]])
+    assert np.isnan(places[2]).all()
+    assert places_of(tmp_path / "run")("relations", np.array([0])) is None
+    assert write_places(tmp_path / "run", tmp_path / "map.tsv") == 31  # one is forgotten
+    head, first, *rest = (tmp_path / "map.tsv").read_text().splitlines()
+    assert head.split("\t") == ["label", "name", "x", "y"]
+    label, name, x, y = first.split("\t")
+    number = learner.trainer.graph.entities.ids([label])[0]
+    assert (float(x), float(y)) == pytest.approx(made.points[number].tolist(), rel=1e-4)
+    assert len(rest) == 30 and name == label
+    with pytest.raises(UserError, match="is there already"):
+        write_places(tmp_path / "run", tmp_path / "map.tsv")
+
+
+def test_the_command_tells_what_it_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grown(tmp_path / "run", 2)
+    monkeypatch.setattr("sys.argv", ["dicgrl", "map", str(tmp_path / "run"), "--json"])
+    with contextlib.suppress(SystemExit):
+        main()
+    told = json.loads(capsys.readouterr().out)
+    assert [(each["version"], each["came"]) for each in told] == [(1, 32), (2, 20)]

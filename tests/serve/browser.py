@@ -46,14 +46,15 @@ def served(folder: Path, copy: Path, *options: str, port: int = 0) -> Iterator[s
 
 
 @contextmanager
-def browser(size: tuple[int, int] = (1240, 800)) -> Iterator[Any]:
+def browser(size: tuple[int, int] = (1240, 800), *, gpu: bool = False) -> Iterator[Any]:
     """A browser with an empty profile."""
     from selenium import webdriver
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         options = webdriver.ChromeOptions()
         options.binary_location = str(BROWSER)
-        for flag in (*FLAGS, f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}"):
+        flags = [flag for flag in FLAGS if not (gpu and flag == "--disable-gpu")]
+        for flag in (*flags, f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}"):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
+from dicgrl.common.atomic import check_place, make_folder, replacing_file
 from dicgrl.errors import BusyError, UserError
+from dicgrl.graph.arrays import IntArray
 from dicgrl.learner import Learner
 from dicgrl.maps import layout, movement, spread
 from dicgrl.maps.forces import Floats
@@ -19,6 +21,7 @@ from dicgrl.maps.layout import directions
 from dicgrl.store.maps import StoredMap, read_map, read_maps, write_map
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.version import not_kept
+from dicgrl.tasks import task_of_model
 
 MOST = 24
 """How many versions are mapped where none is yet: the others need not be waited for."""
@@ -61,6 +64,57 @@ def stored_map(folder: str | Path, at: int | str | None = None) -> StoredMap | N
     run = RunFolder(folder)
     line = run.line(at)
     return read_map(run, line[-1].number) if line else None
+
+
+def places_of(
+    folder: str | Path, at: int | str | None = None
+) -> Callable[[str, IntArray], Floats | None]:
+    """Where rows of a version are on its map, for exports: [n, 2] for a vocabulary and ids.
+
+    The places are None where there is no map, and of a vocabulary that is on none; NaN for rows
+    that the map does not know.
+
+    Raises:
+        UserError: There is no such version.
+    """
+    stored = stored_map(folder, at)
+    shown = task_of_model(RunFolder(folder).config()["model"]).part_type.vocabularies[0]
+
+    def places(vocabulary: str, ids: IntArray) -> Floats | None:
+        if stored is None or vocabulary != shown:
+            return None
+        found = np.full((len(ids), 2), np.nan, dtype=np.float32)
+        known = ids < len(stored.points)
+        found[known] = stored.points[ids[known]]
+        return found
+
+    return places
+
+
+def write_places(folder: str | Path, to: Path, at: int | str | None = None) -> int:
+    """Write the map of a version as lines of label, name, x and y; gives how many.
+
+    Raises:
+        UserError: There is no such version, or the file is there already.
+    """
+    if to.exists():
+        raise UserError(f"{to}: is there already; choose another file")
+    learner = Learner.load(folder, at=at, device="cpu")
+    vocabulary, _ = learner.ask.vectors()
+    name = learner.task.part_type.vocabularies[0]
+    places = places_of(folder, at)(name, np.arange(len(vocabulary)))
+    if places is None:
+        raise UserError(f"{folder}: there is no map; dicgrl map {folder} makes it")
+    lines = [
+        f"{label}\t{learner.names.of(label)}\t{x:.6g}\t{y:.6g}\n"
+        for label, (x, y) in zip(vocabulary, places.tolist(), strict=True)
+        if x == x  # not a number: on no map
+    ]
+    check_place(to.parent)
+    make_folder(to.parent)
+    with replacing_file(to) as temporary:
+        temporary.write_text("".join(["label\tname\tx\ty\n", *lines]), encoding="utf-8")
+    return len(lines)
 
 
 def make_maps(

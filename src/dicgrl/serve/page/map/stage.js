@@ -27,6 +27,9 @@ export class Stage {
     this.frames = 0;
     this.watch = new ResizeObserver(() => this.resize());
     this.watch.observe(overlay);
+    this.recolour = () => this.ask(); // names are written in the colours of the page
+    addEventListener("theme", this.recolour);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.recolour);
     this.listen();
   }
 
@@ -37,6 +40,8 @@ export class Stage {
   stop() {
     this.stopped = true;
     this.watch.disconnect();
+    removeEventListener("theme", this.recolour);
+    matchMedia("(prefers-color-scheme: dark)").removeEventListener("change", this.recolour);
   }
 
   resize() {
