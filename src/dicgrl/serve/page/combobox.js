@@ -92,7 +92,7 @@ export function combobox({ label, hint = "", value = "", choose, typed, large = 
     if (event.key === "ArrowDown" && !open) look();
     else if (event.key === "ArrowDown") mark((at + 1) % found.length);
     else if (event.key === "ArrowUp" && open) mark((at - 1 + found.length) % found.length);
-    else if (event.key === "Escape" && !list.hidden) close();
+    else if (event.key === "Escape") close(); // and what was about to open stays away
     else if (event.key === "Enter" && open) take(found[Math.max(at, 0)]);
     else return;
     event.preventDefault();
