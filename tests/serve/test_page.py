@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 from dicgrl.learner import Learner
 from dicgrl.readers.facts import NetworkFacts
 from tests.serve.browser import BROWSER, DRIVER, TOKEN, browser, served, there
+from tests.serve.small import facts, note_night
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 pytest.importorskip("selenium", reason="selenium is not installed")
@@ -21,15 +24,6 @@ pytestmark = [
 ]
 
 NASTY = '<img src=x onerror="document.title=1">'
-
-
-def facts(first: int, last: int) -> list[tuple[str, str, str]]:
-    """Films, each with a genre of five and a director of seven."""
-    return [
-        (f"film {i}", relation, f"{relation} {i % count}")
-        for i in range(first, last)
-        for relation, count in (("genre", 5), ("director", 7))
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +156,25 @@ def test_the_run_tells_quality_cost_drift_and_versions(driver: Any, address: str
     figure = there(driver, "figure [role=img]")
     assert figure.get_attribute("aria-label").startswith("Cost.")
     assert complaints(driver) == []
+
+
+def test_nights_are_told_in_words(driver: Any, run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    report = {
+        "kept": False,
+        "facts": {"given": 9, "new": 7},
+        "held_out": {"metrics": {"mrr": 0.25}},
+        "gates": [{"gate": "mrr-drop 5%", "failed": True}],
+        "doubts": ["it knows little"],
+    }
+    note_night(tmp_path / "run", json.dumps(report))
+    with served(run, tmp_path / "run") as address:
+        go(driver, address, "#/run")
+        there(driver, ".nights summary", "refused").click()
+        there(driver, ".nights summary", "7 new facts; MRR 25.0 %")
+        there(driver, ".nights dd", "mrr-drop 5% failed")
+        there(driver, ".nights dd", "it knows little")
+        assert complaints(driver) == []
 
 
 def test_an_address_of_nothing_and_an_entity_that_is_not_there(driver: Any, address: str) -> None:

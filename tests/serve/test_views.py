@@ -23,17 +23,9 @@ from starlette.testclient import TestClient
 
 from dicgrl.serve.app import create_app
 from dicgrl.serve.kinds import kinds_of
+from tests.serve.small import facts, note_night
 
 pytestmark = pytest.mark.filterwarnings("ignore::dicgrl.errors.ModelWarning")
-
-
-def facts(first: int, last: int) -> list[tuple[str, str, str]]:
-    """Films, each with a genre of five and a director of seven."""
-    return [
-        (f"film {i}", relation, f"{relation} {i % count}")
-        for i in range(first, last)
-        for relation, count in (("genre", 5), ("director", 7))
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -143,11 +135,9 @@ def test_history_tells_each_version(client: Any) -> None:
 
 def test_nights_are_those_of_the_store(folder: Path, client: Any) -> None:
     assert client.get("/api/nights").json() == {"nights": []}
-    with RunFolder(folder).writing() as run:
-        report = '{"summary": "all well"}'
-        run.database.insert("nights", version=2, time="2026-01-01T03:00:00+00:00", report=report)
+    note_night(folder, '{"kept": true}')
     (night,) = client.get("/api/nights").json()["nights"]
-    assert (night["version"], night["report"]) == (2, {"summary": "all well"})
+    assert (night["version"], night["report"]) == (2, {"kept": True})
 
 
 @pytest.mark.parametrize(

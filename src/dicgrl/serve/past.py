@@ -54,7 +54,7 @@ def nights_of(run: RunFolder) -> list[dict[str, Any]]:
         return []
     with opened(run.database) as database:
         database.config()
-        rows = list(database.rows("nights", "ORDER BY version DESC LIMIT ?", (_NIGHTS,)))
+        rows = list(database.rows("nights", "ORDER BY time DESC LIMIT ?", (_NIGHTS,)))
     return [
         {"version": row["version"], "time": row["time"], "report": parsed(row["report"])}
         for row in rows
