@@ -1,6 +1,6 @@
 """Frames a second of the page's map: many points are panned and zoomed in a real browser.
 
-    python benchmarks/map_frames.py [--points 100000] [--flat] [--gpu]
+    python -m benchmarks.map_frames [--points 100000] [--flat] [--gpu]
 
 Prints how the points were drawn, frames a second over five seconds, and how long the page's own
 work for a frame takes. Without `--gpu` the browser draws on the processor, which is what a machine

@@ -1,7 +1,7 @@
 """Pictures of the page for the docs: docs/pictures/*.png, from a run of the films.
 
     dicgrl run films --out runs/films
-    python scripts/screenshots.py runs/films [--to docs/pictures]
+    python -m scripts.screenshots runs/films [--to docs/pictures]
 
 Needs a Chromium with its driver, and selenium. The run is copied first, and a fact is added to the
 copy.

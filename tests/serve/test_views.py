@@ -142,10 +142,26 @@ def test_nights_are_those_of_the_store(folder: Path, client: Any) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["/api/labels?ids=1;2", "/api/labels?ids=", "/api/search", "/api/search?q=a&k=0", "/api/map/x"],
+    [
+        "/api/labels?ids=1;2",
+        "/api/labels?ids=",
+        "/api/search",
+        "/api/search?q=a&k=0",
+        "/api/map/x",
+        "/api/map/0",
+        "/api/map/99999999999999999999999",
+        "/api/entity",
+        "/api/entity?label=",
+        "/api/entity?label=%00",
+        "/api/entity?label=%ff",
+        "/api/nothing",
+        "/api/map/../../store.sqlite",
+    ],
 )
 def test_what_does_not_fit_is_refused(client: Any, address: str) -> None:
-    assert 400 <= client.get(address).status_code < 500
+    answer = client.get(address)
+    assert 400 <= answer.status_code < 500
+    assert answer.headers["content-type"] == "application/problem+json"
 
 
 def test_ids_that_nothing_has_are_left_out(client: Any) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from dicgrl.serve.looking import Look, points_of
 from dicgrl.serve.mapping import Mapper
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LANDMARKS = 60
 _LABELS = 100
+_MOST_VERSIONS = 2**31
 _NUMBERS = r"^[0-9]{1,9}(,[0-9]{1,9})*$"
 
 
@@ -101,7 +102,7 @@ def views(serving: Serving) -> APIRouter:
         return as_json({"version": version, "state": state, **found, **points})
 
     @router.get("/map/{version}")
-    async def one_map(version: int) -> Response:
+    async def one_map(version: int = Path(ge=1, le=_MOST_VERSIONS)) -> Response:
         found = await stored(partial(read_map, serving.folder, version))
         if found is None:
             raise ProblemError(404, f"there is no map of version {version}", "version")
