@@ -46,6 +46,7 @@ ROOMS = (
     "learner",
     "jobs",
     "report",
+    "nights",
     "research",
     "serve",
     "cli",

@@ -71,6 +71,7 @@ class Saving(Questions):
         message: str = "",
         results: Mapping[str, Any] | None = None,
         trace: Sequence[Mapping[str, Any]] = (),
+        night: Mapping[str, Any] | None = None,
         settled: Sequence[int] = (),
     ) -> None:
         """Write the learner to a folder, as a new version where it has learned since.
@@ -83,6 +84,7 @@ class Saving(Questions):
             message: What to say of the version.
             results: What `dicgrl.jobs.results` made of its evaluations.
             trace: What was noted of each epoch of the newest part.
+            night: What a nightly job found.
             settled: Numbers of the folder's waiting entries that were learned (`store.pending`);
                 they wait no more once the version is there.
 
@@ -94,7 +96,7 @@ class Saving(Questions):
         self.check_usable()
         place = Path(folder).resolve()
         known = self.stored.get(place, Known())
-        commit = Commit(about or {}, keep, message, results, trace, known, settled)
+        commit = Commit(about or {}, keep, message, results, trace, night, known, settled)
         self.stored[place] = RunFolder(folder).save(self.state(), commit)
         self.version = self.stored[place].version
 

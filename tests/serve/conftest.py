@@ -17,7 +17,9 @@ pytest.importorskip("uvicorn")
 def run_to_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small run of links; do not change it."""
     place = tmp_path_factory.mktemp("served") / "ring"
-    taught(learner_of("links", "fresh"), evaluate=False).save(place)
+    learner = learner_of("links", "fresh")
+    for parts in (1, 2, 3):
+        taught(learner, parts, evaluate=False).save(place)
     return place
 
 

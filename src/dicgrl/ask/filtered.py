@@ -119,8 +119,11 @@ _held_out: WeakKeyDictionary[KnowledgeGraph, _HeldOut] = WeakKeyDictionary()
 
 def _held_out_of(graph: KnowledgeGraph) -> _HeldOut:
     found = _held_out.get(graph)
-    if found is None or not found.is_of(graph.valid, graph.test):
-        found = _held_out[graph] = _HeldOut(graph.valid, graph.test)
+    sets = graph.valid, graph.test
+    if found is None or not found.is_of(*sets):
+        # A fork has the sets of the graph that it was forked from.
+        same = (known for known in list(_held_out.values()) if known.is_of(*sets))
+        found = _held_out[graph] = next(same, None) or _HeldOut(*sets)
     return found
 
 

@@ -12,8 +12,11 @@ from torch import nn
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Switch dropout and the like off; afterwards the model is in the mode that it was in."""
     was_training = model.training
+    if not was_training:  # nor are its parts: `train` and `eval` are of all of it
+        yield
+        return
     model.eval()
     try:
         yield
     finally:
-        model.train(was_training)
+        model.train()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
@@ -15,6 +14,8 @@ from dicgrl.errors import UserError, shown
 from dicgrl.graph.arrays import IntArray
 from dicgrl.serve.problems import ProblemError, problem_of
 from dicgrl.serve.snapshots import Snapshot
+
+_TRUTH = {True: "true", False: "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def answer_text(answer: Prediction) -> str:
     label = encode_basestring(answer.label)
     name = label if answer.name == answer.label else encode_basestring(answer.name)
     told = "null" if answer.probability is None else repr(answer.probability)
-    known, held_out = json.dumps(answer.known), json.dumps(answer.held_out)
+    known, held_out = _TRUTH[answer.known], _TRUTH[answer.held_out]
     return (
         f'{{"label":{label},"name":{name},"score":{answer.score!r},"probability":{told},'
         f'"known":{known},"held_out":{held_out}}}'

@@ -16,7 +16,7 @@ from dicgrl.serve.facts import facts
 from dicgrl.serve.metrics import Counted
 from dicgrl.serve.options import ServeOptions
 from dicgrl.serve.problems import ProblemError, add_problems
-from dicgrl.serve.questions import questions
+from dicgrl.serve.questions import Shortcut, questions
 from dicgrl.serve.serving import Serving
 from dicgrl.serve.state import state
 from dicgrl.serve.views import views
@@ -71,6 +71,7 @@ def create_app(
     paths = frozenset(app.openapi()["paths"])
     _describe_token(app)
     app.mount("/", StaticFiles(directory=PAGE, html=True), name="page")
+    app.add_middleware(Shortcut, serving=serving)
     app.add_middleware(Guarded, hosts=frozenset(hosts))
     app.add_middleware(Counted, metrics=serving.metrics, paths=paths)
     return app

@@ -11,7 +11,8 @@ from dicgrl.serve.problems import MEDIA_TYPE, ProblemError
 
 _MOST_LABEL = 10_000  # signs of a label
 _Text = Annotated[str, Field(max_length=_MOST_LABEL)]
-Label = Annotated[_Text | int, Field(description="A label or a readable name.")]
+_Number = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Label = Annotated[_Text | _Number, Field(description="A label or a readable name.")]
 Question = dict[_Text, Label | None]
 Triple = Annotated[list[Label], Field(min_length=3, max_length=3)]
 Fact = Annotated[list[Label], Field(min_length=2, max_length=3)]

@@ -14,7 +14,7 @@ from dicgrl.graph.labels import check_labels
 from dicgrl.intake import find_facts, take_in
 from dicgrl.serve.bodies import Facts, asks, at_most, body_of
 from dicgrl.serve.options import TOKEN
-from dicgrl.serve.problems import ProblemError, problem_of
+from dicgrl.serve.problems import ProblemError
 from dicgrl.serve.questions import as_json, naming
 from dicgrl.serve.serving import Serving
 from dicgrl.serve.snapshots import Snapshot
@@ -84,10 +84,11 @@ async def add_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
             raise ProblemError(
                 503, "too many facts wait to be learned", headers={"Retry-After": "10"}
             )
-        with naming("facts"):
-            found = take_in(
-                snapshot.learner.task, snapshot.trainer.graph, snapshot.asking.names, given
-            )
+        task, graph = snapshot.learner.task, snapshot.trainer.graph
+        try:
+            found = take_in(task, graph, snapshot.asking.names, given)
+        except UserError as error:
+            raise ProblemError(422, str(error), "facts") from None
         return {
             "version": snapshot.version,
             "queued": found.given - found.known - found.held_out,
@@ -122,7 +123,7 @@ async def forget_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
         except UserError as error:
             if "nothing to forget" in str(error):
                 return told
-            raise problem_of(error, "facts") from None
+            raise ProblemError(422, str(error), "facts") from None
         only = sum(fact in waiting for fact in set(given))
         return told | {"queued": found.known, "waiting": only, "unknown": found.unknown}
 

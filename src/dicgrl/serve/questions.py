@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -10,6 +11,8 @@ from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Query, Request, Response
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dicgrl.errors import UserError
 from dicgrl.serve.answering import Asked
@@ -38,6 +41,7 @@ _ANSWER = {
     "known": True,
     "held_out": False,
 }
+_log = logging.getLogger("dicgrl.serve")
 _PAIRS = 100_000  # answers of a request
 
 
@@ -58,18 +62,7 @@ def questions(serving: Serving) -> APIRouter:
     @router.post("/predict", openapi_extra=asks(Predict, {"version": 5, "answers": [[_ANSWER]]}))
     async def predict(request: Request) -> Response:
         """The best answers to questions, each with how likely it is and whether it is known."""
-        body = await body_of(request, Predict, options.most_bytes)
-        at_most("k", body.k, options.most_answers)
-        at_most("questions", len(body.questions), most)
-        at_most("questions", len(body.questions) * body.k, _PAIRS)
-        among: str | tuple[str, ...] | None = None
-        if isinstance(body.among, list):
-            at_most("among", len(body.among), options.most_facts)
-            among = tuple(map(str, body.among))
-        else:
-            among = body.among
-        asked = Asked(body.questions, body.k, body.new, among)
-        return Response(await serving.predicted(asked), media_type="application/json")
+        return await predicted(serving, request)
 
     @router.post("/score", openapi_extra=asks(Score, {"version": 5, "scores": [-4.2]}))
     async def score(request: Request) -> Response:
@@ -161,6 +154,56 @@ def questions(serving: Serving) -> APIRouter:
         return await told(lambda found: {"entities": found_entities(found, query, limit)})
 
     return router
+
+
+async def predicted(serving: Serving, request: Request) -> Response:
+    """The answer to a request for predictions.
+
+    Raises:
+        ProblemError: It asks for something that there is not, or for too much.
+        ValidationError: Its body does not fit.
+    """
+    options = serving.options
+    body = await body_of(request, Predict, options.most_bytes)
+    at_most("k", body.k, options.most_answers)
+    at_most("questions", len(body.questions), options.most_questions)
+    at_most("questions", len(body.questions) * body.k, _PAIRS)
+    among: str | tuple[str, ...] | None = None
+    if isinstance(body.among, list):
+        at_most("among", len(body.among), options.most_facts)
+        among = tuple(map(str, body.among))
+    else:
+        among = body.among
+    asked = Asked(body.questions, body.k, body.new, among)
+    return Response(await serving.predicted(asked), media_type="application/json")
+
+
+class Shortcut:
+    """Lets requests for predictions skip what leads to the others: it costs more than an answer.
+
+    Args:
+        app: The application.
+        serving: The run that is served.
+    """
+
+    def __init__(self, app: ASGIApp, serving: Serving) -> None:
+        self._app, self._serving = app, serving
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http" or (scope["path"], scope["method"]) != ("/predict", "POST"):
+            await self._app(scope, receive, send)
+            return
+        try:
+            response = await predicted(self._serving, Request(scope, receive))
+        except ClientDisconnect:
+            return
+        except Exception as error:
+            problem = problem_of(error)
+            if problem.status == 500:
+                _log.exception("a request failed")
+            response = problem.response()
+        await response(scope, receive, send)
 
 
 def _rows(asking: Any, triples: list[list[Any]]) -> Any:

@@ -64,8 +64,14 @@ class Penalty(Ingredient):
 
     @override
     def remember(self, trainer: Trainer) -> None:
+        self._measure(trainer, trainer.examples("train", trainer.newest))
+
+    @override
+    def retrained(self, trainer: Trainer) -> None:
+        self._measure(trainer, trainer.examples("train"))
+
+    def _measure(self, trainer: Trainer, examples: Tensor) -> None:
         model = trainer.model
-        examples = trainer.examples("train", trainer.newest)
         objective = trainer.objective(examples)
         model.train(False)
         self._measured = len(examples)

@@ -213,8 +213,10 @@ class LinkTrainer(Trainer):
         The rows of negatives rest, so that a triple notices it no more than that others do.
         """
         del batch
-        share = _SHARE if self.model.shares_negatives else 1
-        return self.objective_against(range(self.model.num_entities), examples, share=share)
+        gains = self.model.shares_negatives and self.device.type == "cpu"
+        return self.objective_against(
+            range(self.model.num_entities), examples, share=_SHARE if gains else 1
+        )
 
     def objective_against(
         self,
@@ -230,7 +232,7 @@ class LinkTrainer(Trainer):
             entities: Where negatives come from; none of them makes a known training triple.
             examples: All triples that will be asked for.
             attention: What attention is made from instead of the model's own; it does not learn.
-            share: How many triples of a batch have the same negatives.
+            share: How many triples of a batch have the same negatives, where no setting says.
         """
         model, known = self.model, self.same_questions(examples)
         objective = self.link_objective(entities, known, share)
@@ -247,7 +249,9 @@ class LinkTrainer(Trainer):
         sampler = NegativeSampler(
             known, entities, self.model.num_relations, self.generator, self.retired
         )
-        return LinkObjective(sampler, loss, self.training.negatives, self.training.beta, share)
+        training = self.training
+        share = training.share or share
+        return LinkObjective(sampler, loss, training.negatives, training.beta, share)
 
     @override
     def around(self, change: Change) -> IntArray:
@@ -341,28 +345,27 @@ class LinkTrainer(Trainer):
         }
         return {name: found[name] for name in self.model.tables()}
 
-    def ranks(self, triples: Tensor, besides: Tensor | None = None) -> Ranks:
-        """Ranks of triples among all entities so far, filtered by all that is known.
+    def ranks(
+        self, triples: Tensor, besides: Tensor | None = None, among: range | None = None
+    ) -> Ranks:
+        """Ranks of triples among all entities so far, or some, filtered by all that is known.
 
         Args:
             triples: The triples.
             besides: Further true triples, which count as known.
+            among: The entities.
         """
         ranker = self._ranker
         if ranker is None or besides is not None:
-            known = [self.examples(split) for split in SPLITS]
-            known += [] if besides is None else [besides]
+            known = [*map(self.examples, SPLITS), *([] if besides is None else [besides])]
             ranker = Ranker(torch.cat(known), self.model.num_relations, retired=self.retired)
             if besides is None:
                 self._ranker = ranker
-        return ranker.rank(self.model, triples, range(self.model.num_entities))
+        return ranker.rank(self.model, triples, among or range(self.model.num_entities))
 
     @override
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
-        """An answer is found when it is among the first ten.
-
-        The entities' vectors are gathered once for all of them.
-        """
+        """An answer is found when it is among the first ten; vectors are gathered only once."""
         every = self.ranks(torch.cat(list(sets))).split([len(triples) for triples in sets])
         return [
             (
