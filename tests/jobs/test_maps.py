@@ -12,6 +12,7 @@ import pytest
 
 from dicgrl.cli import main
 from dicgrl.errors import DataError, UserError
+from dicgrl.jobs.export import export_run
 from dicgrl.jobs.maps import make_maps, map_of, places_of, stored_map, write_places
 from dicgrl.learner import Learner
 from dicgrl.store.maps import StoredMap, read_map, read_maps, write_map
@@ -156,3 +157,18 @@ def test_the_command_tells_what_it_made(
         main()
     told = json.loads(capsys.readouterr().out)
     assert [(each["version"], each["came"]) for each in told] == [(1, 32), (2, 20)]
+
+
+def test_parquet_tells_where_rows_are_on_the_map(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    grown(tmp_path / "run", 2)
+    export_run(tmp_path / "run", tmp_path / "without", format="parquet")
+    assert "x" not in parquet.read_table(tmp_path / "without" / "entities.parquet").column_names
+    (_, made) = make_maps(tmp_path / "run")
+    export_run(tmp_path / "run", tmp_path / "with", format="parquet")
+    export_run(tmp_path / "run", tmp_path / "since", format="parquet", since=1)
+    for place in ("with", "since"):
+        table = parquet.read_table(tmp_path / place / "entities.parquet").to_pydict()
+        told = np.stack([table["x"], table["y"]], axis=1)
+        assert np.array_equal(told, made.points[table["id"]])
+    assert "x" not in parquet.read_table(tmp_path / "with" / "relations.parquet").column_names
