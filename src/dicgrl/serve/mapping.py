@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 _WAIT = "60"  # seconds for whoever writes to the run
@@ -17,10 +18,11 @@ class Mapper:
 
     Args:
         folder: The run.
+        plugins: Files with components of one's own.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, plugins: Sequence[Path] = ()) -> None:
+        self._folder, self._plugins = folder, plugins
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._tried = 0
@@ -38,10 +40,11 @@ class Mapper:
             if self._tried == version:
                 return "failed"  # it ended, and there is still no map
             self._tried = version
-            command = [sys.executable, "-m", "dicgrl", "map", str(self._folder), "--wait", _WAIT]
+            plugins = [text for path in self._plugins for text in ("--plugin", str(path))]
+            command = [sys.executable, "-m", "dicgrl", *plugins, "map", str(self._folder)]
             nothing = subprocess.DEVNULL
             self._process = subprocess.Popen(
-                command,
+                [*command, "--wait", _WAIT],
                 stdin=nothing,
                 stdout=nothing,
                 stderr=nothing,

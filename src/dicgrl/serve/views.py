@@ -35,7 +35,7 @@ def views(serving: Serving) -> APIRouter:
     Args:
         serving: The run that is served.
     """
-    mapper = Mapper(serving.folder.path)
+    mapper = Mapper(serving.folder.path, serving.options.plugins)
 
     @asynccontextmanager
     async def alive(_: object) -> AsyncIterator[None]:
