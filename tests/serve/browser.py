@@ -68,7 +68,7 @@ def browser(size: tuple[int, int] = (1240, 800), *, gpu: bool = False) -> Iterat
             driver.quit()
 
 
-def there(driver: Any, selector: str, text: str = "", patience: float = 30.0) -> Any:
+def there(driver: Any, selector: str, text: str = "", patience: float = 120.0) -> Any:
     """The first element that fits, as soon as there is one that says the text."""
     from selenium.common.exceptions import StaleElementReferenceException
     from selenium.webdriver.support.ui import WebDriverWait
