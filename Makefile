@@ -14,6 +14,7 @@ demo: $(VENV)/.runtime
 	$(BIN)/dicgrl predict runs/demo/fresh --head "Inception" --relation country -k 3
 	$(BIN)/dicgrl predict runs/demo/fresh --relation director --tail "Ridley Scott" -k 3
 	@echo "The picture is runs/demo/curves.png; dicgrl score, similar, export and compare read runs/demo/fresh too."
+	@echo "To look into it: $(PIP) -e '.[serve]' && $(BIN)/dicgrl serve runs/demo/fresh    # then open the address that it prints"
 
 test: $(VENV)/.dev  # side by side: the type checker has one core's work on a fresh machine
 	@$(MAKE) --no-print-directory -j 3 lint types unit

@@ -33,6 +33,7 @@ ROOMS = (
     "evaluation",
     "trainers",
     "strategies",
+    "maps",
     "ask",
     "tasks",
     "settings",

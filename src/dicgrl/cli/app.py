@@ -19,6 +19,7 @@ from dicgrl.cli.datasets import datasets_app
 from dicgrl.cli.inspect import compare, info
 from dicgrl.cli.learn import learn
 from dicgrl.cli.loudness import loud, speak
+from dicgrl.cli.map import map_
 from dicgrl.cli.nightly import nightly
 from dicgrl.cli.plan import plan
 from dicgrl.cli.plugins import load_plugin
@@ -55,6 +56,7 @@ app.command()(serve)
 app.command()(mcp)
 app.command(hidden=True)(learn_waiting)
 app.command()(info)
+app.command("map")(map_)
 app.command()(log)
 app.command()(diff)
 app.command()(tag)

@@ -13,6 +13,7 @@ from dicgrl.ask.exports import DEFAULT, Takeout, write_takeout
 from dicgrl.ask.exports.format import chosen_formats
 from dicgrl.ask.exports.indexes import build_index, index_named, index_version, update_index
 from dicgrl.errors import UserError
+from dicgrl.jobs.maps import places_of
 from dicgrl.jobs.versions import Pair, changed_ids, gone_labels
 from dicgrl.learner import Learner
 from dicgrl.store.run_folder import RunFolder
@@ -71,7 +72,11 @@ def _everything(
     folder: Path, at: int | str | None, about: Mapping[str, Any], neighbours: int | None = None
 ) -> Takeout:
     learner = Learner.load(folder, at=at, device="cpu")
-    return learner.ask.takeout(about=_about(folder, learner, about), neighbours=neighbours)
+    return learner.ask.takeout(
+        about=_about(folder, learner, about),
+        neighbours=neighbours,
+        places=places_of(folder, learner.version),
+    )
 
 
 def _changes(
@@ -86,6 +91,7 @@ def _changes(
         changed=True,
         about=_about(folder, pair.after, about),
         neighbours=neighbours,
+        places=places_of(folder, pair.after.version),
     )
     same = [  # these have no rows of their own
         name

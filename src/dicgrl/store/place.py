@@ -28,6 +28,15 @@ class RunPlace:
         self._nights = self.path / "nights"
 
     @property
+    def database(self) -> Path:
+        """The database of the run; a run of an earlier release has none."""
+        return self._database
+
+    def has_database(self) -> bool:
+        """Whether the run is in a database."""
+        return os.path.lexists(self._database)
+
+    @property
     def curves_file(self) -> Path:
         """Where the picture of the learning curves goes."""
         return self.path / "curves.png"

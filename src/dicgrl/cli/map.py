@@ -1,0 +1,41 @@
+"""The map of a run: `dicgrl map`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dicgrl.cli.console import show, show_json
+from dicgrl.cli.options import At, Json, RunFolder, Wait
+
+
+def map_(
+    folder: RunFolder,
+    at: At = None,
+    afresh: Annotated[
+        bool, typer.Option("--afresh", help="Make all maps anew: points lose their places.")
+    ] = False,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.tsv", help="Write label, name, x and y of the version, too."),
+    ] = None,
+    wait: Wait = 0.0,
+    as_json: Json = False,
+) -> None:
+    """Lay the vectors out in two dimensions, for versions that have no map: old points stay."""
+    from dicgrl.jobs.maps import make_maps, write_places
+    from dicgrl.report.maps_table import maps_table
+
+    made = list(make_maps(folder, at, afresh=afresh, wait=wait))
+    if to is not None:
+        count = write_places(folder, to, at)
+    if as_json:
+        show_json([{"version": each.version, **each.about} for each in made])
+    elif made:
+        show(maps_table(str(folder), made))
+    else:
+        show(f"{folder}: all versions that it keeps have a map (--afresh makes them anew)")
+    if to is not None and not as_json:
+        show(f"{to}: where {count:,} of them are")
