@@ -11,19 +11,15 @@ import typer
 
 from dicgrl.cli.console import interruptible, show, show_json, warn
 from dicgrl.cli.options import (
-    Columns,
     Device,
     Evaluate,
-    FormatName,
     Json,
     Keep,
-    Literals,
     Message,
-    Query,
     RunFolder,
-    Separator,
     Wait,
 )
+from dicgrl.cli.reading import AS_IT_IS, reads_facts
 from dicgrl.errors import UserError
 from dicgrl.readers import Reading
 from dicgrl.report.terminal import counted
@@ -50,17 +46,14 @@ PairFile = Annotated[
 ]
 
 
+@reads_facts
 def forget(
     folder: RunFolder,
     facts: Annotated[Path, typer.Argument(help=_FACTS)],
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     message: Message = "",
-    columns: Columns = "",
-    sep: Separator = "",
-    file_format: FormatName = "",
-    query: Query = "",
-    literals: Literals = "drop",
+    reading: Reading = AS_IT_IS,
     wait: Wait = 0.0,
     device: Device = "auto",
     as_json: Json = False,
@@ -71,11 +64,11 @@ def forget(
     def change(options: ChangeOptions) -> ChangeOutcome:
         return forget_facts(folder, facts, options)
 
-    reading = Reading(columns, sep, file_format, query, literals)
     options = ChangeOptions(device, keep, evaluate, message, wait, reading)
     _made(folder, f"forget {facts.name}", change, options, as_json)
 
 
+@reads_facts
 def replace(
     folder: RunFolder,
     old: Annotated[Path, typer.Argument(help=f"Facts to forget. {_FACTS}")],
@@ -83,11 +76,7 @@ def replace(
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     message: Message = "",
-    columns: Columns = "",
-    sep: Separator = "",
-    file_format: FormatName = "",
-    query: Query = "",
-    literals: Literals = "drop",
+    reading: Reading = AS_IT_IS,
     wait: Wait = 0.0,
     device: Device = "auto",
     as_json: Json = False,
@@ -101,7 +90,6 @@ def replace(
     def change(options: ChangeOptions) -> ChangeOutcome:
         return replace_facts(folder, old, new, options)
 
-    reading = Reading(columns, sep, file_format, query, literals)
     options = ChangeOptions(device, keep, evaluate, message, wait, reading)
     _made(folder, f"replace {old.name}", change, options, as_json)
 

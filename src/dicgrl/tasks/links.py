@@ -89,9 +89,11 @@ class LinkPrediction(Task, name="link-prediction"):
 
     @override
     def lines(self, file: SourceFile) -> list[tuple[str, ...]]:
-        from dicgrl.readers.triples import triple_rows
+        from dicgrl.readers.triples import says_times, triple_rows
 
-        return [line for rows in triple_rows(file) for line in zip(*rows.columns, strict=True)]
+        width = 4 if says_times(file) else 3
+        found = triple_rows(file, width)
+        return [line for rows in found for line in zip(*rows.columns, strict=True)]
 
     @override
     def empty_model(

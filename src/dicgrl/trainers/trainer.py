@@ -7,11 +7,12 @@ node) and how it is scored is known here and below.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -114,17 +115,37 @@ class Trainer(ABC):
             self._grow()
             self.num_parts += 1
 
-    @property
-    def weighs_repeats(self) -> bool:
-        """Whether facts that arrive again count for more."""
-        return False
+    def note_arrivals(self, part: Part) -> None:
+        """Note what a part, of whose facts those that were new are known now, says besides.
 
-    def note_repeats(self, part: Part) -> None:  # noqa: B027 - repeats need not be noted
-        """Note what of a part was known before the newest change, or stands in it twice.
+        Which of its facts arrived once more, and when they were so.
 
         Args:
             part: What was given, before known facts were left out of it.
         """
+        arrived = self.history[-1].part
+        if noted := self._noted_of(part, arrived):
+            self.history[-1] = replace(
+                self.history[-1], arrays={**self.history[-1].arrays, **noted}
+            )
+            self._note(noted)
+
+    def would_note(self, part: Part) -> bool:
+        """Whether there is anything to note of a part all of whose facts are known."""
+        return bool(self._noted_of(part, None))
+
+    def _noted_of(self, part: Part, arrived: Part | None) -> dict[str, npt.NDArray[Any]]:
+        """What there is to note of a part, as the arrays of a `Change`; nothing of most.
+
+        Args:
+            part: What was given.
+            arrived: What of it was new, in ids of the graph.
+        """
+        del part, arrived
+        return {}
+
+    def _note(self, noted: Mapping[str, npt.NDArray[Any]]) -> None:  # noqa: B027
+        """Let the graph note it."""
 
     def recall(self, history: Iterable[Change], model: Any) -> None:
         """Take in what a model has learned already, at the cost of all that is in it."""
@@ -196,7 +217,9 @@ class Trainer(ABC):
     def _apply(self, change: Change) -> Change:
         """Let the graph change; gives the change in the graph's own ids."""
         if change.kind == LEARN and change.part is not None:
-            return replace(change, part=self._add(change.part))
+            added = self._add(change.part)
+            self._note(change.arrays)  # of a change that happened before
+            return replace(change, part=added)
         applied: Change = self.graph.apply(change)
         return applied
 
