@@ -256,7 +256,7 @@ def test_a_difference_says_what_changed(history: tuple[Path, list[Learner]]) -> 
             farthest = vocabularies[name].labels([int(moved.argmax())])[0]
             assert told["movers"][0]["label"] == farthest
     back = difference(folder, 3, 1, k=0)
-    assert back["facts"]["removed"] == {"count": added, "some": []}
+    assert back["facts"]["removed"] == {"count": added, "some": [], "dates": []}
     same = difference(folder, 2, 2)
     assert not same["facts"]["added"]["count"] and not same["facts"]["removed"]["count"]
     assert not any(rows["changed"] or rows["new"] for rows in same["vectors"].values())

@@ -199,10 +199,12 @@ class RunFolder(RunPlace):
         """
         return checked_results(self.path, self.config(), self.line(at))
 
-    def news(self, version: int, identity: str) -> tuple[int, Update | None]:
+    def news(
+        self, version: int, identity: str, *, by_rows: bool = True
+    ) -> tuple[int, Update | None]:
         """The newest version, and what a reader of an earlier one has to take in to be it.
 
-        Nothing of it where all has to be read again.
+        Nothing of it where all has to be read again; `by_rows` as of `update_since`.
         """
         for left in reversed(range(_TRIES)):
             try:
@@ -212,7 +214,9 @@ class RunFolder(RunPlace):
                     if source.config.get("identity") != identity:
                         raise DataError(self.path, "of another run than a moment ago")
                     newest = int(source.config["versions"])
-                    return newest, update_since(source, version) if newest > version else None
+                    if newest == version:
+                        return newest, None
+                    return newest, update_since(source, version, by_rows=by_rows)
             except MissingError:
                 if not left:
                     raise

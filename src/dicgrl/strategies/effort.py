@@ -39,10 +39,16 @@ class EffortSettings(Section):
         return usual_positives(trainer, new)
 
 
-def usual_positives(trainer: Trainer, changed: int) -> int:
-    """Examples that a change of so many may process, unless one asks for another effort."""
+def usual_positives(trainer: Trainer, changed: int, effort: float = 1.0) -> int:
+    """Examples that a change of so many may process, unless one asks for another effort.
+
+    Args:
+        trainer: The change has happened to it.
+        changed: How many examples came or went.
+        effort: A multiple, where a change of its kind needs more; never more than the share.
+    """
     known = trainer.count("train")
     times = _TIMES.get(trainer.device.type, _TIMES["cpu"])
     times += _LARGE * (changed / max(known, 1)) ** 2
     retraining = trainer.schedule.epochs * known
-    return min(examples_within(SHARE, retraining, changed), round(times * changed))
+    return min(examples_within(SHARE, retraining, changed), round(effort * times * changed))

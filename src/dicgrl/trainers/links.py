@@ -35,6 +35,7 @@ from dicgrl.training.unlearning import UnlearnedLinks
 
 TOP = 10  # an answer counts as found when it is among so many
 _SORTED_AT_ONCE = 1 << 20  # triples that a GPU sorts before a host would have chosen among them
+_SCORED_AT_ONCE = 1 << 14  # triples whose scores are looked at
 _SHARE = 8  # triples of a step that may be compared with the same entities
 _NEGATIVE_BYTES = 20  # at least: its id twice, its score
 
@@ -286,6 +287,12 @@ class LinkTrainer(Trainer):
     @override
     def unlearning(self, gone: Tensor) -> Objective:
         return UnlearnedLinks(self.model, gone, self.on_device(self.graph.train), self.generator)
+
+    @override
+    @torch.no_grad()
+    def standing(self, examples: Tensor) -> Tensor:
+        blocks = torch.split(examples, _SCORED_AT_ONCE)
+        return torch.cat([self.model.score(*triples.unbind(1)) for triples in blocks])
 
     @property
     def retired(self) -> Tensor:

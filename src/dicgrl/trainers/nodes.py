@@ -142,7 +142,11 @@ class NodeTrainer(Trainer):
     def _apply(self, change: Change) -> Change:
         if change.kind == MERGE and change.labels["vocabulary"] == "classes":
             self._blend(change.arrays["ids"])
-        applied = super()._apply(change)
+        return self._follow(change)
+
+    @override
+    def _follow(self, change: Change) -> Change:
+        applied = super()._follow(change)
         if isinstance(applied.part, NetworkPart):
             self.part = applied.part
         if "described" in applied.arrays:  # new features of nodes whose rows were made before

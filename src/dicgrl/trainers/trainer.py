@@ -159,7 +159,7 @@ class Trainer(ABC):
     def follow(self, changes: Iterable[Change]) -> None:
         """Take in changes that the model knows already, after those so far."""
         for change in changes:
-            applied = Trainer._apply(self, change)  # a merge has blended the model's rows before
+            applied = self._follow(change)
             self.history.append(applied)
             if applied.part is not None:
                 self.part = applied.part
@@ -222,6 +222,10 @@ class Trainer(ABC):
             return replace(change, part=added)
         applied: Change = self.graph.apply(change)
         return applied
+
+    def _follow(self, change: Change) -> Change:
+        """As `_apply`, where the model knows the change: a merge has blended its rows before."""
+        return Trainer._apply(self, change)
 
     def _replay(self, history: Iterable[Change]) -> list[Change]:
         """Let the graph change as it did once."""
@@ -294,6 +298,11 @@ class Trainer(ABC):
     def unlearning(self, gone: Tensor) -> Objective:
         """How far examples that are not known any more stand out from others that never were."""
         raise NotImplementedError
+
+    def standing(self, examples: Tensor) -> Tensor | None:
+        """How well the model knows examples, higher is better, [n]; None where that is dear."""
+        del examples
+        return None
 
     def old_rows(self) -> dict[str, int]:
         """How many rows each of the model's tables had before the newest part."""
