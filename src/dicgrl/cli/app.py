@@ -13,7 +13,7 @@ import typer
 
 import dicgrl
 from dicgrl.cli.ask import evaluate, explain, export, predict, score, similar
-from dicgrl.cli.change import forget, merge, rename, replace
+from dicgrl.cli.change import forget, merge, rename, replace, revise
 from dicgrl.cli.console import complain, warnings_in_one_line, what_ran_out
 from dicgrl.cli.datasets import datasets_app
 from dicgrl.cli.inspect import compare, info
@@ -39,6 +39,7 @@ app.command()(forget)
 app.command()(replace)
 app.command()(rename)
 app.command()(merge)
+app.command()(revise)
 app.command()(predict)
 app.command()(similar)
 app.command()(score)

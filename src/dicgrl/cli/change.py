@@ -1,4 +1,4 @@
-"""`dicgrl forget`, `replace`, `rename`, `merge`: what was learned turns out to be another."""
+"""`dicgrl forget`, `replace`, `rename`, `merge`, `revise`: what was learned turns out otherwise."""
 
 from __future__ import annotations
 
@@ -144,6 +144,32 @@ def merge(
     _made(folder, "merge", change, options, as_json)
 
 
+def revise(
+    folder: RunFolder,
+    nodes: Annotated[
+        Path,
+        typer.Argument(
+            help="Lines of a node and its class, or a table like nodes.csv: node, class, features; "
+            "- for standard input."
+        ),
+    ],
+    evaluate: Evaluate = "sample",
+    keep: Keep = None,
+    message: Message = "",
+    wait: Wait = 0.0,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Known nodes of a network have other classes or features from now on."""
+    from dicgrl.jobs.change import ChangeOptions, revise_nodes
+
+    def change(options: ChangeOptions) -> ChangeOutcome:
+        return revise_nodes(folder, nodes, options)
+
+    options = ChangeOptions(device, keep, evaluate, message, wait)
+    _made(folder, f"revise {nodes.name}", change, options, as_json)
+
+
 def _pairs(first: str | None, second: str | None, file: Path | None) -> list[tuple[str, str]]:
     from dicgrl.jobs.change import pairs_in
 
@@ -184,7 +210,7 @@ def _made(
 def _said(outcome: ChangeOutcome) -> str:
     """What a change did, in a line."""
     report = outcome.report
-    words = {"forgotten": "fact", "renamed": "label", "merged": "pair"}
+    words = {"forgotten": "fact", "renamed": "label", "merged": "pair", "revised": "node"}
     told = [
         f"{name} {counted(report.details[name], word)}"
         for name, word in words.items()

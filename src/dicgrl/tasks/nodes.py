@@ -108,6 +108,12 @@ class NodeClassification(Task, name="node-classification"):
         return given.revision(graph)
 
     @override
+    def read_revision(self, file: SourceFile) -> NetworkFacts:
+        from dicgrl.readers.revision import read_revision
+
+        return read_revision(file)
+
+    @override
     def empty_model(
         self, configuration: dict[str, Any], tensors: Mapping[str, torch.Tensor], device: Any
     ) -> NetworkModel:

@@ -132,7 +132,19 @@ class Task(ABC):
             UserError: It is nothing of this task, does not fit, or changes nothing.
         """
         del given, graph
-        raise UserError(f"a {self.graph_is} has no nodes to revise: replace its facts")
+        raise self._not_revised()
+
+    def read_revision(self, file: SourceFile) -> Any:
+        """What `revision` is given, from a file.
+
+        Raises:
+            UserError: As of `revision`.
+        """
+        del file
+        raise self._not_revised()
+
+    def _not_revised(self) -> UserError:
+        return UserError(f"a {self.graph_is} has no nodes to revise: replace its facts")
 
     @abstractmethod
     def empty_model(
