@@ -121,8 +121,12 @@ class Table:
         self._paces()[:, 0] = pace
         self._slowed = True
 
-    def rest(self, ids: Tensor) -> None:
+    def rest(self, ids: Tensor, share: float = 0.0) -> None:
         """Let rows that may change rest until `restrict` is called: they do where `wake` says so.
+
+        Args:
+            ids: The rows.
+            share: Of their pace that they keep while they rest.
 
         Example:
             >>> table = Table(2)
@@ -135,15 +139,20 @@ class Table:
         """
         paces = self._paces()
         awake = paces.clone()
-        paces.index_fill_(0, ids, 0)
+        paces.index_copy_(0, ids, share * awake.index_select(0, ids))
         self._resting, self._woken = (awake, paces.clone()), None
 
     def wake(self, ids: Tensor) -> None:
-        """Of the rows that rest let these change, [m], with repeats, and no others."""
+        """Of the rows that rest let these change, [m], with repeats, and no others.
+
+        On a GPU it does the same each time, so that a step may be recorded with it.
+        """
         if self._resting is None:
             return
         paces, (awake, asleep) = self._paces(), self._resting
-        if self._woken is not None:
+        if paces.is_cuda:
+            paces.copy_(asleep)
+        elif self._woken is not None:
             paces.index_copy_(0, self._woken, asleep.index_select(0, self._woken))
         paces.index_copy_(0, ids, awake.index_select(0, ids))
         self._woken = ids

@@ -216,8 +216,10 @@ class LinkTrainer(Trainer):
         The rows of negatives rest, so that a triple notices it no more than that others do.
         """
         del batch
-        share = _SHARE if self.model.shares_negatives else 1
-        return self.objective_against(range(self.model.num_entities), examples, share=share)
+        gains = self.model.shares_negatives and self.device.type == "cpu"
+        return self.objective_against(
+            range(self.model.num_entities), examples, share=_SHARE if gains else 1
+        )
 
     def objective_against(
         self,
@@ -233,7 +235,7 @@ class LinkTrainer(Trainer):
             entities: Where negatives come from; none of them makes a known training triple.
             examples: All triples that will be asked for.
             attention: What attention is made from instead of the model's own; it does not learn.
-            share: How many triples of a batch have the same negatives.
+            share: How many triples of a batch have the same negatives, where no setting says.
         """
         model, known = self.model, self.same_questions(examples)
         objective = self.link_objective(entities, known, share)
@@ -250,7 +252,9 @@ class LinkTrainer(Trainer):
         sampler = NegativeSampler(
             known, entities, self.model.num_relations, self.generator, self.retired
         )
-        return LinkObjective(sampler, loss, self.training.negatives, self.training.beta, share)
+        training = self.training
+        share = training.share or share
+        return LinkObjective(sampler, loss, training.negatives, training.beta, share)
 
     @override
     def around(self, change: Change) -> IntArray:
