@@ -1,14 +1,14 @@
 """What updates reach beside retraining, on validation triples: what a default is chosen by.
 
     python benchmarks/growth_trials.py ENTITY [--model transe] [--set key=value ...]
-        [--vary "fresh passes=20" ...] [--seed 0] [--device auto] [--json FILE]
+        [--vary "fresh passes=20" ...] [--on valid|test] [--seed 0] [--device auto] [--json FILE]
 
 A graph is learned as if it had no recipe. Its first part is learned once; each variant, a strategy
 and its settings, learns the later ones from there. A row has MRR and H@10 over the validation
 triples after the last part, whole (W) and average (A), the same in per cent of upper's, the share
 of part 0's answers that are still right (R), the MRR of each part, and the positives of the later
 parts in millions. `upper` learns the last part only, as it begins anew each time; the positives are
-those of all. Test sets only filter ranks; they are not measured.
+those of all. Test sets only filter ranks unless `--on test` asks for them, once all is chosen.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class Last(Upper, name="upper-last"):
         return super().later(trainer, monitor)
 
 
-def measured(learner: Learner, stream: dicgrl.Stream, first: Any) -> dict[str, Any]:
+def measured(
+    learner: Learner, stream: dicgrl.Stream, first: Any, on: str = "valid"
+) -> dict[str, Any]:
     positives = 0
     for part in stream.parts[learner.num_parts :]:
         report = learner.learn(part)
@@ -59,7 +61,7 @@ def measured(learner: Learner, stream: dicgrl.Stream, first: Any) -> dict[str, A
         if isinstance(learner.strategy, Last) and part is not stream.parts[-1]:
             positives += learner.trainer.schedule.epochs * learner.trainer.count("train")
     trainer = learner.trainer
-    sets = [trainer.examples("valid", part, part + 1) for part in range(trainer.num_parts)]
+    sets = [trainer.examples(on, part, part + 1) for part in range(trainer.num_parts)]
     outcomes = trainer.outcomes(sets)
     row: dict[str, Any] = {}
     for metric in METRICS:
@@ -93,10 +95,10 @@ def variants(asked: argparse.Namespace, stream: dicgrl.Stream, add: Callable[...
                 learner = Learner(settings=settings, seed=asked.seed, device=asked.device)
                 learner.learn(stream.parts[0])
                 learner.save(folder)
-                valid = learner.trainer.examples("valid", 0, 1)
-                first = learner.trainer.outcome(valid)[1].cpu()
+                asked_first = learner.trainer.examples(asked.on, 0, 1)
+                first = learner.trainer.outcome(asked_first)[1].cpu()
             learner = Learner.load(folder, device=asked.device).fork(settings)
-            add(variant, measured(learner, stream, first))
+            add(variant, measured(learner, stream, first, asked.on))
 
 
 def main() -> None:
@@ -106,13 +108,14 @@ def main() -> None:
     parser.add_argument("--divided", action="store_true", help="vectors of components")
     parser.add_argument("--set", dest="changes", action="append", default=[])
     parser.add_argument("--vary", action="append", help="a strategy and its settings")
+    parser.add_argument("--on", choices=("valid", "test"), default="valid")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--json", type=Path, help="written anew after each variant")
     asked = parser.parse_args()
     stream = dicgrl.load_stream(asked.name)
     Last.parts = len(stream.parts)
-    title = f"{asked.name}, {asked.model}: validation triples, in per cent"
+    title = f"{asked.name}, {asked.model}: {asked.on} triples, in per cent"
     table = Table(title=title)
     shown = ("W mrr", "A mrr", "W hits@1", "A hits@1", "W hits@10", "A hits@10", "R")
     for heading in ("variant", *shown, "W %", "A %", "positives", "seconds", "parts"):
@@ -120,7 +123,8 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
 
     def add(variant: str, row: dict[str, Any]) -> None:
-        rows.append({"dataset": asked.name, "model": asked.model, "variant": variant, **row})
+        named = {"dataset": asked.name, "model": asked.model, "on": asked.on, "seed": asked.seed}
+        rows.append({**named, "variant": variant, **row})
         upper = next((r for r in rows if r["variant"] == "upper"), None)
         shares = [f"{100 * row[k] / upper[k]:.1f}" if upper else "" for k in ("W mrr", "A mrr")]
         parts = row["parts"] if len(row["parts"]) < 9 else [row["parts"][0], row["parts"][-1]]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from dicgrl.models import Table
-from dicgrl.models.table import RowCopies
+from dicgrl.models.copies import RowCopies
 from dicgrl.training import RowAdam
 
 WIDTH = 3

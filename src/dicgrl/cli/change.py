@@ -1,4 +1,4 @@
-"""`dicgrl forget`, `replace`, `rename`, `merge`, `revise`: what was learned turns out otherwise."""
+"""`dicgrl forget`, `replace`, `rename`, `merge`, `revise`, `retrain`: what was learned changes."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from dicgrl.cli.options import (
 from dicgrl.cli.reading import AS_IT_IS, reads_facts
 from dicgrl.errors import UserError
 from dicgrl.readers import Reading
+from dicgrl.readers.remote import short_name
 from dicgrl.report.terminal import counted
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
@@ -49,7 +50,7 @@ PairFile = Annotated[
 @reads_facts
 def forget(
     folder: RunFolder,
-    facts: Annotated[Path, typer.Argument(help=_FACTS)],
+    facts: Annotated[str, typer.Argument(help=_FACTS)],
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     message: Message = "",
@@ -65,14 +66,14 @@ def forget(
         return forget_facts(folder, facts, options)
 
     options = ChangeOptions(device, keep, evaluate, message, wait, reading)
-    _made(folder, f"forget {facts.name}", change, options, as_json)
+    _made(folder, f"forget {short_name(facts)}", change, options, as_json)
 
 
 @reads_facts
 def replace(
     folder: RunFolder,
-    old: Annotated[Path, typer.Argument(help=f"Facts to forget. {_FACTS}")],
-    new: Annotated[Path, typer.Argument(help="Facts to learn in their place, as for learn.")],
+    old: Annotated[str, typer.Argument(help=f"Facts to forget. {_FACTS}")],
+    new: Annotated[str, typer.Argument(help="Facts to learn in their place, as for learn.")],
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     message: Message = "",
@@ -91,7 +92,7 @@ def replace(
         return replace_facts(folder, old, new, options)
 
     options = ChangeOptions(device, keep, evaluate, message, wait, reading)
-    _made(folder, f"replace {old.name}", change, options, as_json)
+    _made(folder, f"replace {short_name(old)}", change, options, as_json)
 
 
 def rename(
@@ -168,6 +169,25 @@ def revise(
 
     options = ChangeOptions(device, keep, evaluate, message, wait)
     _made(folder, f"revise {nodes.name}", change, options, as_json)
+
+
+def retrain(
+    folder: RunFolder,
+    evaluate: Evaluate = "sample",
+    keep: Keep = None,
+    message: Message = "",
+    wait: Wait = 0.0,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Let a new model learn all that a run knows; facts, ids, tags and versions stay."""
+    from dicgrl.jobs.change import ChangeOptions, retrain_run
+
+    def change(options: ChangeOptions) -> ChangeOutcome:
+        return retrain_run(folder, options)
+
+    options = ChangeOptions(device, keep, evaluate, message, wait)
+    _made(folder, "retrain", change, options, as_json)
 
 
 def _pairs(first: str | None, second: str | None, file: Path | None) -> list[tuple[str, str]]:

@@ -34,7 +34,12 @@ FormatName = Annotated[
     ),
 ]
 Query = Annotated[
-    str, typer.Option(metavar="SQL", help="The facts of a SQLite database.", show_default=False)
+    str,
+    typer.Option(
+        metavar="QUERY",
+        help="The facts of a database (SQL) or of an endpoint (SPARQL).",
+        show_default=False,
+    ),
 ]
 Literals = Annotated[
     str, typer.Option(help="What becomes of literals in RDF: drop, or keep as entities.")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dicgrl.errors import DataError, DataWarning, shown
-from dicgrl.graph import KnowledgeStream, KnowledgeStreamBuilder
+from dicgrl.graph import Graph, KnowledgeStream, KnowledgeStreamBuilder
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.times import moments, odd_time, parse_times, parse_written
 from dicgrl.readers.formats import columnar, delimited, format_of, jsonlines, rdf, sql
@@ -25,16 +25,23 @@ def read_triples(
     builder: KnowledgeStreamBuilder,
     times: list[str] | None = None,
     exact: bool = False,
+    graph: Graph | None = None,
 ) -> IntArray:
     """Triples of a file as ids, [n, 3]; unseen labels and names are added to the builder.
 
     With `times` given, the file has a column of times, which is appended to that list; for `exact`
-    see `triple_rows`.
+    see `triple_rows`. The `graph` in which they arrive, if there is one, helps to tell a header
+    from a fact.
     """
     blocks = []
+    told = [builder.entities, builder.relations]
+    told += [] if graph is None else graph.vocabularies().values()
+    hides = format_of(file).may_hide_a_header and not exact and not file.reading.named
     for rows in triple_rows(file, 3 if times is None else 4, exact):
-        if rows.first_line == 1 and not exact and not file.reading.named:  # it was no header
-            delimited.refuse_header(file, rows.columns[:3])
+        if rows.first_line == 1 and hides:  # it was no header in the usual words
+            delimited.refuse_header(
+                file, rows.columns[:3], lambda label: any(label in labels for labels in told)
+            )
         blocks.append(builder.rows(*rows.columns[:3]))
         builder.names.update(rows.names)
         if times is not None:
@@ -43,13 +50,17 @@ def read_triples(
 
 
 def read_facts(
-    file: SourceFile, builder: KnowledgeStreamBuilder, exact: bool = False
+    file: SourceFile,
+    builder: KnowledgeStreamBuilder,
+    exact: bool = False,
+    graph: Graph | None = None,
 ) -> tuple[IntArray, IntArray]:
     """As `read_triples`, and the times of a column that is told to hold them; none without one."""
     if exact or not says_times(file):
-        return read_triples(file, builder, exact=exact), np.empty(0, np.int64)
+        return read_triples(file, builder, exact=exact, graph=graph), np.empty(0, np.int64)
     times: list[str] = []
-    rows, written = read_triples(file, builder, times), file.reading.time_format
+    rows = read_triples(file, builder, times, graph=graph)
+    written = file.reading.time_format
     found = moments(times, written)
     if found is None and file.reading.named:
         raise _bad_time(file, [time for time in times if time], written)

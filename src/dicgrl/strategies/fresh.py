@@ -6,10 +6,10 @@ of draws, anew in each pass, keeps all of it. Draws come from the growing index,
 follows the draws and not the history, and in a network a step passes only what lies around them.
 
 The part decides the rest (`plan_of`). How much is processed follows what retraining would process
-and the size of the part; old rows learn the more slowly, the less of what is known is new, and rest
-in steps that do not speak of them; new rows start from their neighbours; every example counts as it
-would in retraining. The rate falls to nothing, and the last weights are kept: there is no
-forgetting to be stopped early.
+and the size of the part; old rows learn the more slowly, the less of what is known is new, and much
+more slowly in steps that do not speak of them; new rows start from their neighbours; every example
+counts as it would in retraining. The rate falls to nothing, and the last weights are kept: there is
+no forgetting to be stopped early.
 """
 
 from __future__ import annotations

@@ -111,10 +111,6 @@ class Task(ABC):
             UserError: It is nothing that this task learns.
         """
 
-    def lines(self, file: SourceFile) -> Any:
-        """Facts that stand in the lines of a text, by their labels, as `facts` takes them."""
-        raise UserError(f"{file.label}: facts of a {self.graph_is} are read from files")
-
     def known_facts(
         self, given: Any, graph: Graph, reading: Reading | None = None
     ) -> tuple[dict[str, IntArray], int] | None:

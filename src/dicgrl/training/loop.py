@@ -20,9 +20,10 @@ from typing_extensions import override
 from dicgrl.common.options import Section, option
 from dicgrl.common.seeding import seeded
 from dicgrl.errors import FailureError, UserError
-from dicgrl.models.table import RowCopies, Table
-from dicgrl.training.adam import RowAdam
+from dicgrl.models.table import Table
+from dicgrl.training.adam import RULES, RowAdam
 from dicgrl.training.positives import Positives
+from dicgrl.training.snapshot import Snapshot
 from dicgrl.training.stepper import Objective, Stepper
 
 
@@ -127,6 +128,14 @@ class Schedule(Section):
         least=0,
         needs="rows",
     )
+    optimizer: str = option(
+        "auto",
+        "What Adam keeps beside a table of rows: adam (two moments of every number), rowwise (one "
+        "number for each row of the largest table, and no first moment) or auto (rowwise where "
+        "these rows take 4 GiB or more).",
+        choices=RULES,
+        needs="rows",
+    )
     validate_every: int = option(5, "Epochs between two validations.", least=1)
     patience: int = option(
         5, "Validations without progress after which training stops; 0 for never.", least=0
@@ -201,22 +210,23 @@ class FitReport:
 class DivergedError(FailureError):
     """The loss or a weight is not finite, or a weight far too large.
 
-    The model is back at its last good state.
+    The model is back at its last good state, if there was memory for a copy of it.
 
     Args:
         epoch: The epoch, counted from 1.
         step: The step, counted from 1, at which the loss was first not finite, or before which a
             weight went wrong.
         what: What is wrong.
+        kept: Whether the last good state was kept.
     """
 
-    def __init__(self, epoch: int, step: int, what: str) -> None:
+    def __init__(self, epoch: int, step: int, what: str, *, kept: bool = True) -> None:
         self.epoch = epoch
         self.step = step
+        good = "the last good weights are kept" if kept else "there was no memory for a copy"
         super().__init__(
-            f"training diverged: {what} at step {step} (epoch {epoch}); the last "
-            "good weights are kept. A smaller learning rate (lr) or gradient clipping (clip) may "
-            "help"
+            f"training diverged: {what} at step {step} (epoch {epoch}); {good}. A smaller "
+            "learning rate (lr) or gradient clipping (clip) may help"
         )
 
 
@@ -269,8 +279,9 @@ def _fit(
         weight_decay=schedule.weight_decay,
         clip=schedule.clip,
         dense_rate=schedule.dense_rate if tables else 1.0,  # else there are no rows beside
+        rule=schedule.optimizer,
     )
-    good = _Snapshot(tables, parameters)
+    good = Snapshot(tables, parameters)
     recorded_by = generator if training_set.capturable else None
     stepper = Stepper(training_set.adjust, optimiser, recorded_by)
     step, waited = 0, 0
@@ -293,7 +304,7 @@ def _fit(
         report.positives += Positives(taken - old, old)
         if bad:
             good.restore()
-            raise DivergedError(epoch, step + bad, "the loss is not finite")
+            raise DivergedError(epoch, step + bad, "the loss is not finite", kept=good.kept)
         step += len(losses)
         entry = EpochReport(epoch, mean, taken / max(seconds, 1e-9))
         report.history.append(entry)
@@ -301,7 +312,7 @@ def _fit(
         if validate is not None and (epoch % schedule.validate_every == 0 or last):
             if wrong := _unsound(tables, parameters):
                 good.restore()
-                raise DivergedError(epoch, step, wrong)
+                raise DivergedError(epoch, step, wrong, kept=good.kept)
             started = time.perf_counter()
             entry.validation = validate()
             report.validate_seconds += time.perf_counter() - started
@@ -325,9 +336,11 @@ def _fit(
         report.best_epoch = report.epochs
         if wrong := _unsound(tables, parameters):
             good.restore()
-            raise DivergedError(report.epochs, step, wrong)
-    elif report.best_epoch != report.epochs:
+            raise DivergedError(report.epochs, step, wrong, kept=good.kept)
+    elif report.best_epoch != report.epochs and good.kept:
         good.restore()
+    else:
+        report.best_epoch = report.epochs
     return report
 
 
@@ -361,29 +374,3 @@ def _unsound(tables: list[Table], parameters: list[nn.Parameter]) -> str:
     if not math.isfinite(largest):
         return "a weight is not finite"
     return f"a weight has the size {largest:.1e}" if largest > _LARGEST else ""
-
-
-class _Snapshot:
-    """The last good state of what may change: open rows of tables, and dense parameters."""
-
-    def __init__(self, tables: list[Table], parameters: list[nn.Parameter]) -> None:
-        self._rows = [RowCopies(table) for table in tables]
-        self._parameters = parameters
-        self.take()
-
-    def take(self) -> None:
-        for rows in self._rows:
-            rows.retake()
-        self._dense = [parameter.detach().clone() for parameter in self._parameters]
-
-    def cover(self) -> None:
-        """Add rows that may move since."""
-        for rows in self._rows:
-            rows.cover()
-
-    @torch.no_grad()
-    def restore(self) -> None:
-        for rows in self._rows:
-            rows.restore()
-        for parameter, values in zip(self._parameters, self._dense, strict=True):
-            parameter.copy_(values)

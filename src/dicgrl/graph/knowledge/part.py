@@ -14,7 +14,7 @@ from dicgrl.graph.arrays import IntArray, as_ids, as_triples, ids_in
 from dicgrl.graph.checks import check_ids
 from dicgrl.graph.part import SPLITS, Part
 from dicgrl.graph.times import NEVER
-from dicgrl.graph.vocabulary import Vocabulary
+from dicgrl.graph.vocabulary import Translation, Vocabulary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,3 +88,11 @@ def joined_times(parts: Sequence[KnowledgePart]) -> IntArray:
     return np.concatenate(
         [part.times if len(part.times) else np.full(len(part.train), NEVER) for part in parts]
     )
+
+
+def translated(triples: IntArray, columns: Sequence[Translation]) -> IntArray:
+    """Triples in other ids; the same array where these are the same."""
+    ours = [of(triples[:, at]) for at, of in enumerate(columns)]
+    if all(np.shares_memory(mine, triples) for mine in ours):
+        return triples
+    return np.stack(ours, axis=1)

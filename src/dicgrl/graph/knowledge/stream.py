@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from dicgrl.errors import UserError, shown
 from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.coded import coded_numbers
 from dicgrl.graph.knowledge.builder import KnowledgeParts
 from dicgrl.graph.knowledge.part import KnowledgePart, joined_times
 from dicgrl.graph.knowledge.split import split_knowledge
@@ -68,9 +69,10 @@ class KnowledgeStream(Stream[KnowledgePart]):
         builder = KnowledgeStreamBuilder(name)
         for part in parts:
             times: list[str] = []
-            triples = as_labels(part, times)
-            heads, relations, tails = zip(*triples, strict=True) if triples else ((), (), ())
-            rows = builder.rows(heads, relations, tails)
+            columns: Sequence[Sequence[str]] | None = coded_numbers(part)
+            if columns is None:
+                columns = list(zip(*as_labels(part, times), strict=True)) or [(), (), ()]
+            rows = builder.rows(*columns)
             generator = np.random.default_rng((seed, len(builder)))
             builder.add_held_out(rows, valid, test, generator, times=_moments(times))
         return builder.build()

@@ -38,7 +38,7 @@ class Sqlite(Format):
                 chosen = find_columns(file.label, names, file.reading, width)
                 while rows := answers.fetchmany(_BATCH):
                     columns = [[row[at] for row in rows] for at in chosen]
-                    labels = [_labels(file, column, first) for column in columns[:TRIPLE]]
+                    labels = [as_column(file, column, first) for column in columns[:TRIPLE]]
                     times = [
                         ["" if value is None else str(value) for value in column]
                         for column in columns[TRIPLE:]
@@ -95,7 +95,12 @@ def _only_table(file: SourceFile, database: sqlite3.Connection) -> str:
     )
 
 
-def _labels(file: SourceFile, values: list[Any], first: int) -> list[str]:
+def as_column(file: SourceFile, values: list[Any], first: int) -> list[str]:
+    """A column of answers as labels.
+
+    Raises:
+        DataError: A value is none; `first` is the number of the first row.
+    """
     for row, value in enumerate(values, start=first):
         if value is None or value == "":
             raise DataError(file.label, "a value is empty", row)
