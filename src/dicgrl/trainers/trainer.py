@@ -118,13 +118,7 @@ class Trainer(ABC):
             self.num_parts += 1
 
     def note_arrivals(self, part: Part) -> None:
-        """Note what a part, of whose facts those that were new are known now, says besides.
-
-        Which of its facts arrived once more, and when they were so.
-
-        Args:
-            part: What was given, before known facts were left out of it.
-        """
+        """Note which facts of a part, as it was given, arrived once more, and when they were so."""
         arrived = self.history[-1].part
         if noted := self._noted_of(part, arrived):
             self.history[-1] = replace(
@@ -137,12 +131,7 @@ class Trainer(ABC):
         return bool(self._noted_of(part, None))
 
     def _noted_of(self, part: Part, arrived: Part | None) -> dict[str, npt.NDArray[Any]]:
-        """What there is to note of a part, as the arrays of a `Change`; nothing of most.
-
-        Args:
-            part: What was given.
-            arrived: What of it was new, in ids of the graph.
-        """
+        """What there is to note of a part of which some arrived, as the arrays of a `Change`."""
         del part, arrived
         return {}
 
