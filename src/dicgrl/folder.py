@@ -26,6 +26,7 @@ from dicgrl.jobs.change import (
     rename_labels,
     replace_facts,
     retrain_run,
+    revise_nodes,
 )
 from dicgrl.jobs.export import export_run
 from dicgrl.jobs.learn import learn_facts
@@ -180,6 +181,19 @@ class Run:
             reading=reading,
         )
         return nightly(self.folder, facts, options).night
+
+    def revise(
+        self,
+        nodes: str | Path,
+        *,
+        evaluate: str = "sample",
+        message: str = "",
+        keep: str | None = None,
+        wait: float = 0.0,
+    ) -> dict[str, Any]:
+        """Let known nodes have the classes or features of a file; gives the results."""
+        options = ChangeOptions(self.device, keep, evaluate, message, wait)
+        return revise_nodes(self.folder, Path(nodes), options).results
 
     def retrain(
         self,

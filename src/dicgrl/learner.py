@@ -167,10 +167,11 @@ class Learner(Lifecycle, Saving):
                 report's details.
             monitor: Told about every epoch.
 
-        Facts that are known already are left out, or noted where they weigh in learning
-        (`weighting`); where nothing else is given, there is no new part and the report is empty.
-        When learning fails (it diverges, or is interrupted), the learner is of no further use:
-        continue with the one that was saved before.
+        Facts that are known already are left out; noted are a later date than was known, and where
+        repeats weigh in learning (`weighting`) that they arrived again. Where there is nothing else
+        and nothing to note, there is no new part and the report is empty. When learning fails (it
+        diverges, or is interrupted), the learner is of no further use: continue with the one that
+        was saved before.
         """
         if isinstance(facts, Intake):  # whoever made it has looked at it
             arrived = facts
@@ -179,7 +180,7 @@ class Learner(Lifecycle, Saving):
             arrived = self.intake(facts, reading=reading)
             arrived.warn(self.num_parts)
         named = Names(arrived.names) | Names(names)
-        if arrived.is_empty and self.trainer.weighs_repeats:
+        if arrived.is_empty and self.trainer.would_note(arrived.given_part):
             return self.undergo(Change(LEARN), Learned, named, given=arrived.given_part)
         if arrived.is_empty:
             self.names.update(named)

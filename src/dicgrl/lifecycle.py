@@ -113,7 +113,7 @@ class Lifecycle(ABC):
             self._half_learned = False
             raise
         if given is not None:
-            trainer.note_repeats(given)
+            trainer.note_arrivals(given)
         self.names.update(names or {})
         if change.part is not None:
             self.strategy.prepare(trainer)

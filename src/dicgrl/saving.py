@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,12 +14,13 @@ import torch
 from dicgrl.ask.names import Names
 from dicgrl.ask.questions import Questions
 from dicgrl.common.devices import pick_device
-from dicgrl.errors import UserError
+from dicgrl.errors import DicgrlError, UserError
 from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.part_report import PartReport
 from dicgrl.settings import Settings
-from dicgrl.store.checkpoint import patch_model
+from dicgrl.store.checkpoint import built_model, patch_model
 from dicgrl.store.content import changes_of
+from dicgrl.store.reading import divided
 from dicgrl.store.released import STRATEGY
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.state import Each, LearnerState
@@ -53,6 +55,7 @@ class Saving(Questions):
     retention: list[float | None]
     first_answers: torch.Tensor | None
     version: int = 0
+    _half_learned: bool
 
     @abstractmethod
     def check_usable(self) -> None:
@@ -193,19 +196,31 @@ class Saving(Questions):
         if len(self.trainer.history) != known.changes:
             raise UserError("this learner has learned what is not saved; save it, or load another")
         run = RunFolder(place)
-        newest, update = run.news(known.version, self.identity)
+        by_rows = bool(known.version and self.trainer.has_rows)
+        newest, update = run.news(known.version, self.identity, by_rows=by_rows)
         if newest == known.version:
             return False
-        if update is None or not known.version or not self.trainer.model.tables():
+        if update is None or not known.version:
             self._become(self.load(place, device=self.trainer.device))
             return True
         try:
             self._take_in(update)
-        except (IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        except (IndexError, KeyError, TypeError, ValueError, RuntimeError, UserError) as error:
+            self._recover(place, known)
             raise run.damage(error) from error
         self.version = newest
         self.stored[place] = Known(newest, len(self.trainer.history))
         return True
+
+    def _recover(self, place: Path, known: Known) -> None:
+        """Be the version from before a refresh that failed half-way; of no further use without it.
+
+        What is damaged is found before anything changes, but for what undamaged files may say.
+        """
+        self._half_learned = True
+        with contextlib.suppress(DicgrlError):
+            self._become(self.load(place, at=known.version, device=self.trainer.device))
+            self._half_learned = False
 
     def _home(self, folder: str | Path | None) -> Path:
         if folder is not None and Path(folder).resolve() in self.stored:
@@ -227,10 +242,14 @@ class Saving(Questions):
             vocabularies,
             trainer.num_parts,
         )
-        before = {STRATEGY + name: kept.cpu() for name, kept in self.strategy.state().items()}
-        strategy = combined([Delta(before, []), *update.of_strategy()])
-        for delta in update.deltas:
-            patch_model(trainer.model, delta)
+        if update.model is None:
+            before = {STRATEGY + name: kept.cpu() for name, kept in self.strategy.state().items()}
+            strategy = combined([Delta(before, []), *update.of_strategy()])
+            for delta in update.deltas:
+                patch_model(trainer.model, delta)
+        else:
+            tensors, strategy = divided(update.model.tensors)
+            trainer.model = built_model(update.model.configuration, tensors, trainer.device)
         trainer.follow(changes)
         self.strategy.restore(
             {name.removeprefix(STRATEGY): t.to(trainer.device) for name, t in strategy.items()}

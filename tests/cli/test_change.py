@@ -171,3 +171,33 @@ def test_an_edge_and_a_class_of_a_network_are_forgotten(cli: Cli) -> None:
     again = Learner.load("net", device="cpu").trainer.graph
     assert len(again.edges) == len(graph.edges) - 1 and again.labels[node] == -1
     assert np.array_equal(again.features, graph.features)
+
+
+def test_nodes_of_a_network_are_revised_in_either_form(cli: Cli) -> None:
+    shutil.copytree("nodes", "net")
+    graph = Learner.load("net", device="cpu").trainer.graph
+    some = graph.nodes.labels(graph.part_nodes("train", 0)[:2])
+    write("classes.tsv", f"{some[0]}\tpurple")
+    outcome = cli("revise", "net", "classes.tsv", "--device", "cpu", "-m", "corrected")
+    assert outcome.code == 0 and "revised 1 node" in outcome.out
+    names = [f"f{i}" for i in range(graph.num_features)]
+    values = ["0.5"] * graph.num_features
+    write("nodes.csv", ",".join(["node", *names]), ",".join([some[1], *values]))
+    assert cli("revise", "net", "nodes.csv", "--device", "cpu", "--json").code == 0
+    again = Learner.load("net", device="cpu").trainer.graph
+    first, second = again.nodes.ids(some)
+    assert again.classes.labels([again.labels[first]]) == ["purple"]
+    assert again.features[second].tolist() == [0.5] * graph.num_features
+    log = json.loads(cli("log", "net", "--json").out)
+    assert [(v["kind"], v["message"]) for v in log[-2:]] == [
+        ("revise", "corrected"),
+        ("revise", ""),
+    ]
+    refused(cli("revise", "net", "classes.tsv"), "nothing to revise")
+    write("unknown.tsv", "nobody\tpurple")
+    refused(cli("revise", "net", "unknown.tsv"), "nobody")
+
+
+def test_a_knowledge_graph_has_no_nodes_to_revise(cli: Cli, run: str) -> None:
+    write("classes.tsv", "e1\tpurple")
+    refused(cli("revise", run, "classes.tsv"), "replace its facts")

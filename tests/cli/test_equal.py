@@ -53,7 +53,7 @@ METHODS = {
 
 def test_every_command_about_a_run_is_a_method_and_the_other_way_round() -> None:
     assert {"learn", "predict", "export", "backup"} <= set(COMMANDS)
-    assert set(COMMANDS) - METHODS - ELSEWHERE <= {"revise", "serve"}
+    assert set(COMMANDS) - METHODS - ELSEWHERE <= {"serve"}
     assert set(COMMANDS) >= METHODS
 
 
@@ -62,7 +62,7 @@ def test_it_has_the_same_options(name: str) -> None:
     theirs = options(COMMANDS[name]) - {"folder"} - OF_LEARNER
     mine = arguments(getattr(dicgrl.Run, name))
     if "reading" in mine:
-        assert theirs >= READING - {"time_format"}
+        assert theirs >= READING
         theirs = (theirs - READING) | {"reading"}
     if name == "predict":  # the fields of a question are arguments by name
         theirs -= {"head", "relation", "tail", "node"}

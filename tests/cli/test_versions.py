@@ -103,7 +103,11 @@ def test_explain_and_export_of_an_earlier_version(cli: Cli, run: str) -> None:
 def test_a_difference_names_facts_and_movers(cli: Cli, run: str) -> None:
     assert cli("learn", run, "facts.tsv", "--device", "cpu").code == 0
     found = json.loads(cli("diff", run, "3", "4", "--json").out)
-    assert found["facts"]["added"] == {"count": 1, "some": [["e1", "likes", "newcomer"]]}
+    assert found["facts"]["added"] == {
+        "count": 1,
+        "some": [["e1", "likes", "newcomer"]],
+        "dates": [""],
+    }
     assert found["vectors"]["entities"]["new"] == 1
     out = cli("diff", run, "3", "4").out
     assert "e1 -- likes -- newcomer" in out and "1 are new" in out

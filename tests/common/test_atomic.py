@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,28 @@ def test_publish_moves_a_staged_folder(tmp_path: Path) -> None:
     publish_folder(staged, tmp_path / "final")
     assert os.listdir(tmp_path) == ["final"]
     assert (tmp_path / "final" / "0" / "a.txt").read_text() == "x"
+
+
+def test_what_a_killed_process_left_of_a_folder_goes_with_the_next_one(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = tmp_path / f".vectors.{ended.pid:08x}{'0' * 8}"
+    mine = tmp_path / f".vectors.{os.getpid():08x}{'0' * 8}"
+    other = tmp_path / f".others.{ended.pid:08x}{'0' * 8}"
+    for place in (left, mine, other):
+        place.mkdir()
+        (place / "half").write_text("half")
+    with new_folder(tmp_path / "vectors") as temporary:
+        (temporary / "whole").write_text("whole")
+    assert not left.exists() and mine.exists() and other.exists()  # that is still at work; no name
+
+
+def test_new_folders_are_synced_with_all_that_is_in_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr("dicgrl.common.atomic.sync", lambda path: synced.append(path.name))
+    with new_folder(tmp_path / "a" / "b" / "c") as temporary:
+        (temporary / "inner").mkdir()
+        (temporary / "inner" / "file").write_text("content")
+    assert {tmp_path.name, "a", "b", "inner", "file", temporary.name} <= set(synced)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dicgrl import KnowledgeStream, UserError
 from dicgrl.graph.periods import PERIODS, timed_shares
-from dicgrl.readers.times import parse_times, parse_written
+from dicgrl.graph.times import parse_times, parse_written
 
 DAYS = st.lists(st.dates(date(1960, 1, 1), date(2030, 1, 1)), min_size=1, max_size=40)
 

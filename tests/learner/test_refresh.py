@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dicgrl import Learner, NetworkFacts
-from dicgrl.errors import UserError
+from dicgrl.errors import DataError, UserError
 from dicgrl.store.run_folder import RunFolder
 from tests.learner.helpers import assert_same
 from tests.tiny import STRATEGIES, learner_of, taught
@@ -143,3 +143,56 @@ def test_every_answer_is_of_one_version_while_another_thread_commits(tmp_path: P
         seen.add(reader.version)
     thread.join()
     assert not failed and 21 in seen
+
+
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_a_network_is_taken_in_and_not_read_again(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = taught(learner_of(kind, "lower"), 2)
+    writer.save(tmp_path)
+    reader = Learner.load(tmp_path, device="cpu")
+    writer.learn(facts_of(writer))
+    writer.forget([("e1", "plus 1", "newcomer")] if kind == "links" else [("new", "n3")])
+    writer.save(tmp_path)
+    monkeypatch.setattr(Learner, "load", None)
+    assert reader.refresh()
+    assert_same(reader, writer)
+    assert question(reader) == question(writer)
+
+
+def test_features_that_change_are_taken_in(tmp_path: Path) -> None:
+    writer = taught(learner_of("nodes", "lower"), 2)
+    writer.save(tmp_path)
+    reader = Learner.load(tmp_path, device="cpu")
+    writer.revise(NetworkFacts(["n3"], [[0.5, 0.25]]))
+    writer.save(tmp_path)
+    assert reader.refresh()
+    assert reader.trainer.x.equal(writer.trainer.x)
+    assert question(reader) == question(Learner.load(tmp_path, device="cpu")) == question(writer)
+
+
+@pytest.mark.parametrize("keep", ["all", "last"])
+def test_a_refresh_that_fails_half_way_leaves_a_whole_learner_or_none(
+    keep: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = taught(learner_of("links", "lower"), 1)
+    writer.save(tmp_path, keep=keep)
+    reader = Learner.load(tmp_path, device="cpu")
+    before = question(reader)
+    taught(writer, 3).save(tmp_path)  # two changes at once
+    with monkeypatch.context() as patched:
+        patched.setattr(type(reader.trainer), "follow", broken)
+        with pytest.raises(DataError, match="damaged"):
+            reader.refresh()
+    if keep == "last":  # the version that it was is gone
+        with pytest.raises(UserError, match="load"):
+            question(reader)
+        return
+    assert question(reader) == before and reader.version == 1
+    assert reader.refresh()
+    assert_same(reader, writer)
+
+
+def broken(*given: Any) -> None:
+    raise ValueError("rows that do not fit")

@@ -18,6 +18,8 @@ import pytest
 from dicgrl import Learner
 from dicgrl.common.locks import locked
 from dicgrl.errors import BusyError, UserError
+from dicgrl.jobs.change import forget_facts
+from dicgrl.jobs.learn import learn_facts
 from dicgrl.research.cells import Cell, cell_path, load_cell, run_cell
 from dicgrl.research.job import reproduce
 from dicgrl.research.kinds import PartsTable, strategy_cells
@@ -261,3 +263,16 @@ def test_a_learner_is_not_saved_where_another_process_writes(hold: Hold, tmp_pat
     holder.wait()
     learner.save(tmp_path / "run")
     assert Learner.load(tmp_path / "run").num_parts == 2
+
+
+@pytest.mark.parametrize("change", ["learn", "forget"])
+def test_nothing_is_learned_for_a_folder_that_cannot_be_written_to(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taught(learner_of("links", "lower"), 1).save(tmp_path / "run")
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("e1\tlikes\tnewcomer\n", encoding="utf-8")
+    monkeypatch.setattr("os.access", lambda *_: False)
+    monkeypatch.setattr(Learner, "undergo", None)  # it would be called to learn
+    with pytest.raises(UserError, match="cannot be written to"):
+        {"learn": learn_facts, "forget": forget_facts}[change](tmp_path / "run", facts)

@@ -6,19 +6,23 @@ and divided, with and without a strategy's state, with the models of all parts o
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors.torch import load_file
 
 from dicgrl import Learner
+from dicgrl.common.atomic import as_json
 from dicgrl.errors import DataError
 from dicgrl.jobs.learn import learn_facts
 from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.sealed import checksum
 from tests.learner.helpers import assert_same
 from tests.runs import files_in, read_json, recipe_of, run
 from tests.stores import kept, same_bits, tensors_of
@@ -168,4 +172,45 @@ def test_a_missing_part_is_found(folder: Path) -> None:
     shutil.move(folder / "part-1", folder.parent / "elsewhere")
     missing = r"part-1: damaged run: this part is missing, results\.json knows 2"
     with pytest.raises(DataError, match=missing):
+        Learner.load(folder, device="cpu")
+
+
+def reseal(path: Path, changes: dict[str, Any]) -> None:
+    """Change a sealed file as somebody would who knows how its checksum is made."""
+    content = {k: v for k, v in read_json(path).items() if k != "sha256"} | changes
+    digest = hashlib.sha256(as_json(content).encode()).hexdigest()
+    path.write_text(as_json(content | {"sha256": digest}), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("config.json", {"names_sha256": 5}),
+        ("config.json", {"names_sha256": "../../etc/passwd"}),
+        ("config.json", {"settings": 5}),
+        ("config.json", {"model": ["transe"]}),
+        ("part-1/part.json", {"files": []}),
+        ("part-1/part.json", {"files": 5}),
+        ("part-1/part.json", {"files": {"../../x": "0" * 64}}),
+        ("part-1/part.json", {"files": {"model.json": 5}}),
+    ],
+    ids=str,
+)
+def test_what_was_sealed_again_is_refused_in_one_message(
+    folder: Path, name: str, changes: dict[str, Any]
+) -> None:
+    reseal(folder / name, changes)
+    with pytest.raises(DataError):
+        Learner.load(folder, device="cpu")
+    assert not RunFolder(folder).verify().clean or name == "config.json"
+
+
+def test_labels_without_model_rows_are_refused(folder: Path) -> None:
+    index = read_json(folder / "part-1" / "part.json")["files"]
+    labels = folder / "part-1" / "labels.json"
+    content = read_json(labels)
+    kind = min(content)
+    labels.write_text(json.dumps(content | {kind: [*content[kind], "nobody"]}), encoding="utf-8")
+    reseal(folder / "part-1" / "part.json", {"files": index | {"labels.json": checksum(labels)}})
+    with pytest.raises(DataError):
         Learner.load(folder, device="cpu")

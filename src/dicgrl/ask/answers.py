@@ -25,6 +25,7 @@ from dicgrl.trainers import LinkTrainer
 from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
 
 ASKED_ID = -1  # in place of the id that a question asks for
+_GAPS = 1.2  # entities from the first to the last candidate, for each of them
 _TRIPLES = 1 << 14  # scored at a time, one by one
 _FACTS = 1 << 20  # looked up at a time
 _CHOOSING = 16  # bytes of a pair besides its score, for the masses and where all scores are equal
@@ -174,6 +175,8 @@ class _Side:
         side: Side = "tail" if self._asked == TAIL else "head"
         if stop - start == len(some):  # side by side
             return model.candidate_scores(triples, side, start, stop)
+        if stop - start < _GAPS * len(some):  # what is retired between them is scored in vain
+            return model.candidate_scores(triples, side, start, stop)[:, ids - start]
         return model.scores_among(triples, side, ids)
 
     def _leave_out(self, scores: Tensor, rows: Tensor, ids: Tensor) -> None:

@@ -20,7 +20,7 @@ other entities with that fact the share that has the triple's relation to the sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ from torch.nn import functional as F
 from dicgrl.ask.names import Names
 from dicgrl.graph import KnowledgeGraph
 from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray
+from dicgrl.graph.times import told
 from dicgrl.models.mode import evaluating
 from dicgrl.trainers import LinkTrainer
 from dicgrl.training.known import HEAD, RELATION, TAIL
@@ -50,6 +51,7 @@ class Support:
         holds: Of other pairs that are linked alike, the share that has the relation; None for
             similar entities, and where there are no others.
         seen: How many other pairs that is.
+        dates: When each fact was so last, as an ISO date; "" where that is not known.
     """
 
     kind: str
@@ -57,6 +59,7 @@ class Support:
     contribution: float
     holds: float | None = None
     seen: int = 0
+    dates: list[str] = field(default_factory=list)
 
 
 def support_for(trainer: LinkTrainer, names: Names, triple: IntArray, k: int) -> list[Support]:
@@ -80,7 +83,13 @@ def support_for(trainer: LinkTrainer, names: Names, triple: IntArray, k: int) ->
     found.sort(key=lambda entry: -entry[0])
     rules = _Rules(graph, triple)
     return [
-        Support(kind, [names.triple(graph, fact) for fact in facts], s, *rules.holds(kind, facts))
+        Support(
+            kind,
+            [names.triple(graph, fact) for fact in facts],
+            s,
+            *rules.holds(kind, facts),
+            [told(moment) for moment in graph.dates(np.stack(facts)).tolist()],
+        )
         for s, kind, facts in found
     ]
 

@@ -13,7 +13,7 @@ import typer
 
 import dicgrl
 from dicgrl.cli.ask import evaluate, explain, export, predict, score, similar
-from dicgrl.cli.change import forget, merge, rename, replace, retrain
+from dicgrl.cli.change import forget, merge, rename, replace, retrain, revise
 from dicgrl.cli.console import complain, warnings_in_one_line, what_ran_out
 from dicgrl.cli.datasets import datasets_app
 from dicgrl.cli.inspect import compare, info
@@ -45,6 +45,7 @@ app.command()(loud(forget))
 app.command()(loud(replace))
 app.command()(rename)
 app.command()(loud(merge))
+app.command()(loud(revise))
 app.command()(loud(retrain))
 app.command()(predict)
 app.command()(similar)

@@ -13,19 +13,15 @@ import typer
 from dicgrl.cli.console import show, show_json, warn_of_unknown
 from dicgrl.cli.options import (
     At,
-    Columns,
     Count,
     Device,
-    FormatName,
     Json,
-    Literals,
     Protocol,
-    Query,
     RunFolder,
-    Separator,
     SkipUnknown,
     TripleFile,
 )
+from dicgrl.cli.reading import AS_IT_IS, reads_facts
 from dicgrl.errors import UserError, shown
 from dicgrl.readers import Reading
 
@@ -151,6 +147,7 @@ def similar(
         show(answers_table(f"similar to {entity}", found, ""))
 
 
+@reads_facts
 def score(
     folder: RunFolder,
     file: TripleFile,
@@ -158,11 +155,7 @@ def score(
         bool,
         typer.Option("--probability", help="A probability, too; all candidates are scored for it."),
     ] = False,
-    columns: Columns = "",
-    sep: Separator = "",
-    file_format: FormatName = "",
-    query: Query = "",
-    literals: Literals = "drop",
+    reading: Reading = AS_IT_IS,
     skip_unknown: SkipUnknown = False,
     at: At = None,
     device: Device = "auto",
@@ -170,7 +163,6 @@ def score(
     """Score labelled triples: the same lines with a score, to standard output."""
     from dicgrl.ask.lines import read_lines, scored
 
-    reading = Reading(columns, sep, file_format, query, literals)
     asking = _loaded(folder, device, at).ask.for_links("score")
     lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
     warn_of_unknown(lines.unknown)
@@ -178,6 +170,7 @@ def score(
         typer.echo(line)
 
 
+@reads_facts
 def evaluate(
     folder: RunFolder,
     file: Annotated[
@@ -191,11 +184,7 @@ def evaluate(
     by_relation: Annotated[
         bool, typer.Option("--by-relation", help="Each relation and side on its own, too.")
     ] = False,
-    columns: Columns = "",
-    sep: Separator = "",
-    file_format: FormatName = "",
-    query: Query = "",
-    literals: Literals = "drop",
+    reading: Reading = AS_IT_IS,
     skip_unknown: SkipUnknown = False,
     protocol: Protocol = "seen",
     at: At = None,
@@ -221,7 +210,6 @@ def evaluate(
         raise UserError(
             f"--protocol {shown(protocol)} is about the test sets of parts: leave out {file}"
         )
-    reading = Reading(columns, sep, file_format, query, literals)
     asking = _loaded(folder, device, at).ask.for_links("evaluate")
     lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
     found = asking.measure_rows(lines.ids, by_relation=by_relation) | {"unknown": lines.unknown}

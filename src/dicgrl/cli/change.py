@@ -1,4 +1,4 @@
-"""`dicgrl forget`, `replace`, `rename`, `merge`, `retrain`: what was learned becomes another."""
+"""`dicgrl forget`, `replace`, `rename`, `merge`, `revise`, `retrain`: what was learned changes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,15 @@ import typer
 
 from dicgrl.cli.console import interruptible, show, show_json, warn
 from dicgrl.cli.options import (
-    Columns,
     Device,
     Evaluate,
-    FormatName,
     Json,
     Keep,
-    Literals,
     Message,
-    Query,
     RunFolder,
-    Separator,
     Wait,
 )
+from dicgrl.cli.reading import AS_IT_IS, reads_facts
 from dicgrl.errors import UserError
 from dicgrl.readers import Reading
 from dicgrl.readers.remote import short_name
@@ -51,17 +47,14 @@ PairFile = Annotated[
 ]
 
 
+@reads_facts
 def forget(
     folder: RunFolder,
     facts: Annotated[str, typer.Argument(help=_FACTS)],
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     message: Message = "",
-    columns: Columns = "",
-    sep: Separator = "",
-    file_format: FormatName = "",
-    query: Query = "",
-    literals: Literals = "drop",
+    reading: Reading = AS_IT_IS,
     wait: Wait = 0.0,
     device: Device = "auto",
     as_json: Json = False,
@@ -72,11 +65,11 @@ def forget(
     def change(options: ChangeOptions) -> ChangeOutcome:
         return forget_facts(folder, facts, options)
 
-    reading = Reading(columns, sep, file_format, query, literals)
     options = ChangeOptions(device, keep, evaluate, message, wait, reading)
     _made(folder, f"forget {short_name(facts)}", change, options, as_json)
 
 
+@reads_facts
 def replace(
     folder: RunFolder,
     old: Annotated[str, typer.Argument(help=f"Facts to forget. {_FACTS}")],
@@ -84,11 +77,7 @@ def replace(
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     message: Message = "",
-    columns: Columns = "",
-    sep: Separator = "",
-    file_format: FormatName = "",
-    query: Query = "",
-    literals: Literals = "drop",
+    reading: Reading = AS_IT_IS,
     wait: Wait = 0.0,
     device: Device = "auto",
     as_json: Json = False,
@@ -102,7 +91,6 @@ def replace(
     def change(options: ChangeOptions) -> ChangeOutcome:
         return replace_facts(folder, old, new, options)
 
-    reading = Reading(columns, sep, file_format, query, literals)
     options = ChangeOptions(device, keep, evaluate, message, wait, reading)
     _made(folder, f"replace {short_name(old)}", change, options, as_json)
 
@@ -155,6 +143,32 @@ def merge(
 
     options = ChangeOptions(device, keep, evaluate, message, wait)
     _made(folder, "merge", change, options, as_json)
+
+
+def revise(
+    folder: RunFolder,
+    nodes: Annotated[
+        Path,
+        typer.Argument(
+            help="Lines of a node and its class, or a table like nodes.csv: node, class, features; "
+            "- for standard input."
+        ),
+    ],
+    evaluate: Evaluate = "sample",
+    keep: Keep = None,
+    message: Message = "",
+    wait: Wait = 0.0,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Known nodes of a network have other classes or features from now on."""
+    from dicgrl.jobs.change import ChangeOptions, revise_nodes
+
+    def change(options: ChangeOptions) -> ChangeOutcome:
+        return revise_nodes(folder, nodes, options)
+
+    options = ChangeOptions(device, keep, evaluate, message, wait)
+    _made(folder, f"revise {nodes.name}", change, options, as_json)
 
 
 def retrain(
@@ -216,7 +230,7 @@ def _made(
 def _said(outcome: ChangeOutcome) -> str:
     """What a change did, in a line."""
     report = outcome.report
-    words = {"forgotten": "fact", "renamed": "label", "merged": "pair"}
+    words = {"forgotten": "fact", "renamed": "label", "merged": "pair", "revised": "node"}
     told = [
         f"{name} {counted(report.details[name], word)}"
         for name, word in words.items()

@@ -10,17 +10,13 @@ import typer
 from dicgrl.cli.console import show as print_out
 from dicgrl.cli.console import show_json
 from dicgrl.cli.options import (
-    Columns,
-    FormatName,
     Json,
-    Literals,
-    Query,
     Seed,
-    Separator,
     Source,
     Test,
     Valid,
 )
+from dicgrl.cli.reading import AS_IT_IS, reads_facts
 from dicgrl.datasets import load_stream, published_dataset
 from dicgrl.datasets.fetch import fetch as fetch_dataset
 from dicgrl.errors import UserError, shown_value
@@ -54,20 +50,16 @@ def _list(context: typer.Context, as_json: Json = False) -> None:
 
 
 @datasets_app.command()
+@reads_facts
 def show(
     source: Source,
     as_json: Json = False,
     valid: Valid = 0.0,
     test: Test = 0.0,
     seed: Seed = 0,
-    columns: Columns = "",
-    sep: Separator = "",
-    file_format: FormatName = "",
-    query: Query = "",
-    literals: Literals = "drop",
+    reading: Reading = AS_IT_IS,
 ) -> None:
     """The statistics of a stream, part by part, as in the paper's appendix C."""
-    reading = Reading(columns, sep, file_format, query, literals)
     stream = load_stream(source, valid=valid, test=test, seed=seed, reading=reading)
     description = describe(stream)
     if as_json:
@@ -94,6 +86,7 @@ def fetch(
 
 
 @datasets_app.command()
+@reads_facts
 def split(
     source: Source,
     out: Annotated[Path, typer.Option(help="Folder to write (knowledge graph) or .npz (network).")],
@@ -125,14 +118,7 @@ def split(
     valid: MoreValid = 0.0,
     test: MoreTest = 0.0,
     seed: Seed = 0,
-    columns: Columns = "",
-    sep: Separator = "",
-    file_format: FormatName = "",
-    query: Query = "",
-    literals: Literals = "drop",
-    time_format: Annotated[
-        str, typer.Option(help="How times are written, as in %d.%m.%Y, if not as ISO dates.")
-    ] = "",
+    reading: Reading = AS_IT_IS,
 ) -> None:
     """Make a stream of several parts out of a static graph."""
     try:
@@ -141,7 +127,6 @@ def split(
         raise UserError(
             f"--ratios {shown_value(ratios)}: expected numbers such as 0.8,0.1,0.1"
         ) from None
-    reading = Reading(columns, sep, file_format, query, literals, time_format)
     stream, times = (
         read_timed(source, reading=reading)
         if by in ("time", *PERIODS)
@@ -163,20 +148,16 @@ def split(
 
 
 @datasets_app.command()
+@reads_facts
 def convert(
     source: Source,
     out: Annotated[Path, typer.Option(help="Folder to write.")],
     to: Annotated[
         str, typer.Option(help="tsv, csv, jsonl, parquet, arrow, feather, nt, nq, ttl or rdf.")
     ] = "tsv",
-    columns: Columns = "",
-    sep: Separator = "",
-    file_format: FormatName = "",
-    query: Query = "",
-    literals: Literals = "drop",
+    reading: Reading = AS_IT_IS,
 ) -> None:
     """Write the triples of a stream in another format; the parts stay as they are."""
-    reading = Reading(columns, sep, file_format, query, literals)
     stream = load_stream(source, reading=reading)
     write_stream(stream, out, format=to)
     print_out(f"{out}: {len(stream)} parts. Next: dicgrl datasets show {out}")

@@ -8,19 +8,15 @@ import typer
 
 from dicgrl.cli.console import interruptible, show, show_json, warn
 from dicgrl.cli.options import (
-    Columns,
     Device,
     Evaluate,
-    FormatName,
     Json,
     Keep,
-    Literals,
     Message,
-    Query,
     RunFolder,
-    Separator,
     Wait,
 )
+from dicgrl.cli.reading import AS_IT_IS, reads_facts
 from dicgrl.errors import shown
 from dicgrl.readers import Reading
 from dicgrl.readers.remote import short_name
@@ -31,6 +27,7 @@ if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
     from dicgrl.jobs.learn import LearnOutcome
 
 
+@reads_facts
 def learn(
     folder: RunFolder,
     facts: Annotated[
@@ -42,11 +39,7 @@ def learn(
     ],
     evaluate: Evaluate = "sample",
     message: Message = "",
-    columns: Columns = "",
-    sep: Separator = "",
-    file_format: FormatName = "",
-    query: Query = "",
-    literals: Literals = "drop",
+    reading: Reading = AS_IT_IS,
     keep: Keep = None,
     wait: Wait = 0.0,
     device: Device = "auto",
@@ -59,7 +52,6 @@ def learn(
     from dicgrl.report.reliability_picture import draw_reliability
     from dicgrl.store.run_folder import RunFolder as Folder
 
-    reading = Reading(columns, sep, file_format, query, literals)
     if would_fine_tune(folder):
         warn(
             "this plain model of --merged is of an older version: it is fine-tuned, and forgets; "
@@ -92,7 +84,8 @@ def learn(
 
 def _show_as_json(outcome: LearnOutcome) -> None:
     intake = outcome.intake
-    told = {"nothing_new": True} if intake.is_empty else {}
+    told: dict[str, object] = {"nothing_new": True} if intake.is_empty else {}
+    told |= {"noted": dict(outcome.noted)} if outcome.noted else {}
     facts = {"given": intake.given, "known": intake.known, "held_out": intake.held_out}
     dropped = {"facts": facts} if intake.known or intake.held_out else {}
     show_json(outcome.results | told | dropped)
@@ -105,13 +98,20 @@ def _show_as_table(outcome: LearnOutcome) -> None:
     given = counted(intake.given, "fact")
     dropped = _what_was_dropped(intake)
     if intake.is_empty:
-        show(f"nothing new: {given}, {dropped or f'{intake.given:,} known already'}")
+        noted = _what_was_noted(outcome)
+        show(f"nothing new: {given}, {dropped or f'{intake.given:,} known already'}{noted}")
         return
     show(part_table(outcome.results))
     if dropped:
-        show(f"left out of {given}: {dropped}")
+        show(f"left out of {given}: {dropped}{_what_was_noted(outcome)}")
 
 
 def _what_was_dropped(intake: Intake) -> str:
     reasons = {"known already": intake.known, "held out to measure with": intake.held_out}
     return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
+
+
+def _what_was_noted(outcome: LearnOutcome) -> str:
+    words = {"dated": "of a later date", "again": "arrived again"}
+    said = ", ".join(f"{count:,} {words[name]}" for name, count in outcome.noted.items())
+    return f"; noted: {said}" if said and outcome.intake.known else ""

@@ -8,23 +8,20 @@ import typer
 
 from dicgrl.cli.console import complain, interruptible, show, show_json
 from dicgrl.cli.options import (
-    Columns,
     Device,
     Evaluate,
-    FormatName,
     Json,
     Keep,
-    Literals,
     Message,
-    Query,
     RunFolder,
-    Separator,
     Wait,
 )
+from dicgrl.cli.reading import AS_IT_IS, reads_facts
 from dicgrl.readers import Reading
 from dicgrl.readers.remote import short_name
 
 
+@reads_facts
 def nightly(
     folder: RunFolder,
     facts: Annotated[
@@ -46,11 +43,7 @@ def nightly(
     ] = 0.0,
     evaluate: Evaluate = "sample",
     message: Message = "",
-    columns: Columns = "",
-    sep: Separator = "",
-    file_format: FormatName = "",
-    query: Query = "",
-    literals: Literals = "drop",
+    reading: Reading = AS_IT_IS,
     keep: Keep = None,
     wait: Wait = 0.0,
     device: Device = "auto",
@@ -74,7 +67,7 @@ def nightly(
             evaluate=evaluate,
             message=message,
             wait=wait,
-            reading=Reading(columns, sep, file_format, query, literals),
+            reading=reading,
             on_epoch=on_epoch,
         )
         outcome = do_night(folder, facts, options)

@@ -89,37 +89,3 @@ Keep = Annotated[
         show_default="all, or as the run was begun",
     ),
 ]
-
-Columns = Annotated[
-    str,
-    typer.Option(
-        metavar="HEAD,RELATION,TAIL",
-        help="Columns of a table, by name or number; then those of time and weight, if any.",
-        show_default="what the header says",
-    ),
-]
-Separator = Annotated[
-    str,
-    typer.Option(
-        "--sep", metavar="SIGN", help="Between fields of text.", show_default="TAB; .csv: comma"
-    ),
-]
-FormatName = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        help="csv, tsv, jsonl, parquet, arrow, nt, nq, ttl, rdf, ... (docs/data.md).",
-        show_default="by the ending",
-    ),
-]
-Query = Annotated[
-    str,
-    typer.Option(
-        metavar="QUERY",
-        help="The facts of a database (SQL) or of an endpoint (SPARQL).",
-        show_default=False,
-    ),
-]
-Literals = Annotated[
-    str, typer.Option(help="What becomes of literals in RDF: drop, or keep as entities.")
-]

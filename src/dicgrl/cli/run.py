@@ -10,24 +10,20 @@ import typer
 from dicgrl.cli.console import interruptible, show, show_json, warn
 from dicgrl.cli.options import (
     Changes,
-    Columns,
     Device,
     Disentangled,
-    FormatName,
     Json,
     Keep,
-    Literals,
     Merged,
     ModelOrRace,
     Protocol,
-    Query,
     RecipeName,
     Seed,
-    Separator,
     Source,
     Test,
     Valid,
 )
+from dicgrl.cli.reading import AS_IT_IS, reads_facts
 from dicgrl.datasets import load_stream
 from dicgrl.readers import Reading
 from dicgrl.report.terminal import counted
@@ -37,6 +33,7 @@ if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
     from dicgrl.jobs.plan import Plan, PlannedRun
 
 
+@reads_facts
 def run(
     source: Source,
     model: ModelOrRace = None,
@@ -62,15 +59,10 @@ def run(
     protocol: Protocol = "seen",
     valid: Valid = 0.0,
     test: Test = 0.0,
-    columns: Columns = "",
-    sep: Separator = "",
-    file_format: FormatName = "",
-    query: Query = "",
-    literals: Literals = "drop",
+    reading: Reading = AS_IT_IS,
     as_json: Json = False,
 ) -> None:
     """Learn a stream part by part and measure what is known after each."""
-    reading = Reading(columns, sep, file_format, query, literals)
     stream = load_stream(source, valid=valid, test=test, seed=seed, reading=reading)
     taught, tests = stream.taught_tests()
     if taught:

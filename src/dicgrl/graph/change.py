@@ -24,7 +24,8 @@ class Change:
     """What happened to a graph at one time; applied in order, changes make the graph again.
 
     - learn: a part arrived; `again` are training triples that were known and arrived once more,
-      where repeats weigh in learning.
+      where repeats weigh in learning; `dated` are training triples and moments at which they were
+      so, [n, 4], later ones than were known.
     - forget: facts left: `triples`; or `edges`, and `nodes` whose class is unknown again.
     - replace: as forget, and a part arrived in their place.
     - rename: `ids` [n] have other labels; `vocabulary`, `old` and `new` labels.

@@ -22,6 +22,8 @@ FORBIDDEN = re.compile(f"[\t\n{_OTHERS}]")
 #: The same for whole lines, in which TAB and LF are no part of a label.
 FORBIDDEN_IN_LINES = re.compile(f"[{_OTHERS}]")
 
+#: What a column of times may be called.
+TIME_WORDS = ("time", "timestamp", "date", "year")
 #: What the columns of triples are called: head, relation, tail.
 _ROLES = (
     ("head", "h", "subject", "s", "source", "src", "from"),
@@ -55,6 +57,23 @@ def named_columns(names: Iterable[object], width: int = 3) -> list[int] | None:
     wanted = (0, 2) if width == 2 else (0, 1, 2)
     once = all(roles.count(role) == 1 for role in wanted)
     return [roles.index(role) for role in wanted] if once else None
+
+
+def time_column(names: Iterable[object]) -> int | None:
+    """Where the times of triples stand by the names of columns; None unless one alone is called so.
+
+    Example:
+        >>> time_column(["head", "relation", "tail", "Date"])
+        3
+    """
+    names = list(names)
+    of_triples = named_columns(names) or ()
+    found = [
+        i
+        for i, name in enumerate(names)
+        if isinstance(name, str) and name.strip().lower() in TIME_WORDS and i not in of_triples
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def header_words(fields: Iterable[str]) -> list[int]:
@@ -109,12 +128,17 @@ def as_label(value: object) -> str:
     raise UserError(f"{shown(str(value))} is no label: expected text or a whole number")
 
 
-def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
+def as_labels(triples: Triples, times: list[str] | None = None) -> list[tuple[str, str, str]]:
     """Labelled triples from a list, an array, a data frame (pandas, polars), or the like.
 
     The columns of a data frame are head, relation and tail, in this order unless their names tell
     another one (`named_columns`); then there may be others, which are not read. So it is with the
     keys of dicts.
+
+    Args:
+        triples: The triples.
+        times: Gets when each of them was so, as text: of four values the fourth, of a data frame
+            or a dict what is called time or date; "" where nothing is told.
 
     Raises:
         UserError: There is something else among them; the message says where.
@@ -123,14 +147,14 @@ def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
         >>> as_labels([("Alien", "year", 1979)])
         [('Alien', 'year', '1979')]
     """
-    triples = frame_rows(triples)
+    triples = frame_rows(triples, timed=times is not None)
     scalar = isinstance(triples, np.ndarray) and not triples.ndim
     if scalar or isinstance(triples, str | bytes | Mapping) or not isinstance(triples, Iterable):
         raise UserError(f"expected triples (head, relation, tail), found {shown(str(triples))}")
     found: list[tuple[str, str, str]] = []
     for triple in triples:
         try:
-            found.append(_as_triple(triple))
+            found.append(_as_triple(triple, times))
         except UserError as error:
             raise UserError(f"triples[{len(found)}]: {error}") from None
     if FORBIDDEN.search("".join(chain.from_iterable(found))):
@@ -139,11 +163,12 @@ def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
     return found
 
 
-def frame_rows(given: Any, width: int = 3) -> Any:
+def frame_rows(given: Any, width: int = 3, *, timed: bool = False) -> Any:
     """The rows of a data frame (pandas, polars, pyarrow); anything else as it is.
 
     Its columns are head, relation and tail, or of a `width` of 2 the ends of edges, in this order
-    unless their names tell another one; then there may be others.
+    unless their names tell another one; then there may be others. A column of times comes last,
+    if it is asked for.
 
     Raises:
         UserError: They are more, or fewer, and their names do not tell which is what.
@@ -163,18 +188,28 @@ def frame_rows(given: Any, width: int = 3) -> Any:
             f"a data frame with the columns {', '.join(map(str, names))}: call "
             + ("two of them source and target" if width == 2 else _CALL)
         )
-    return rows if order is None else (tuple(row[column] for column in order) for row in rows)
+    if order is None:
+        return rows
+    time = time_column(names) if timed else None
+    order = order if time is None else [*order, time]
+    return (tuple(row[column] for column in order) for row in rows)
 
 
-def _as_triple(triple: Any) -> tuple[str, str, str]:
+def _as_triple(triple: Any, times: list[str] | None) -> tuple[str, str, str]:
     if isinstance(triple, Mapping):
         keys = list(triple)
-        order = named_columns(keys)
-        triple = [triple[keys[at]] for at in order] if order else triple
+        order, time = named_columns(keys), time_column(keys) if times is not None else None
+        if order:
+            triple = [triple[keys[at]] for at in (order if time is None else [*order, time])]
     apart = isinstance(triple, Iterable) and not isinstance(
         triple, str | bytes | Mapping | AbstractSet
     )
-    labels = tuple(map(as_label, triple)) if apart else ()
+    values = tuple(triple) if apart else ()
+    labels = tuple(map(as_label, values if times is None else values[:3]))
+    if times is not None:
+        if len(values) > 4:
+            raise UserError(f"expected (head, relation, tail, time), found {shown(str(triple))}")
+        times.append(str(values[3]).strip() if len(values) == 4 and values[3] is not None else "")
     if len(labels) != 3 or "" in labels:
         raise UserError(f"expected (head, relation, tail), found {shown(str(triple))}")
     return labels

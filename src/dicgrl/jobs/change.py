@@ -108,6 +108,19 @@ def merge_labels(
     )
 
 
+def revise_nodes(out: Path, nodes: Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
+    """Let known nodes of a run have the classes or features of a file; see `Learner.revise`.
+
+    Raises:
+        UserError: The run is not of a network, or there is nothing to revise.
+    """
+
+    def revise(learner: Learner, watch: Monitor) -> PartReport:
+        return learner.revise(learner.task.read_revision(open_file(nodes)), monitor=watch)
+
+    return _change(out, revise, options)
+
+
 def retrain_run(out: Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
     """Let a new model learn all that a run knows; see `Learner.retrain`."""
     return _change(out, lambda learner, watch: learner.retrain(monitor=watch), options)

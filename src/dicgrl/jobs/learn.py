@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,14 @@ class LearnOutcome:
 
     Attributes:
         results: The results of the run, as written to `results.json`.
-        intake: What there was to learn in the facts; where it is empty, the run stays as it was.
+        intake: What there was to learn in the facts; where it is empty, the run stays as it was
+            unless something was noted of them.
+        noted: How many known facts have a later date (`dated`), or count once more (`again`).
     """
 
     results: dict[str, Any]
     intake: Intake
+    noted: Mapping[str, int] = field(default_factory=dict)
 
 
 def learn_facts(
@@ -79,9 +82,10 @@ def learn_facts(
         folder.clear_up()
         about = about_stored(config, learner, out)
         intake = learner.intake(facts, reading=reading)
-        if not intake.is_empty or learner.trainer.weighs_repeats:
+        if not intake.is_empty or learner.trainer.would_note(intake.given_part):
             results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most, message)
-            return LearnOutcome(results, intake)
+            newest = learner.trainer.history[-1]
+            return LearnOutcome(results, intake, {n: len(a) for n, a in newest.arrays.items()})
         results = results_of(learner, about | {"published": config.get("published", {})})
         if intake.names.items() - learner.names.items():
             learner.learn(intake)  # it takes the names

@@ -13,6 +13,8 @@ from torch import Tensor
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, KnowledgeGraph, NetworkGraph
 from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.times import NEVER
+from dicgrl.graph.times import told as moment_told
 from dicgrl.learner import Learner
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.tensors import changed_rows
@@ -25,10 +27,12 @@ class FactRows(NamedTuple):
     Attributes:
         rows: Their ids, [n, fields].
         fields: The vocabulary of each field.
+        dates: When each was so, as far as that is known, [n].
     """
 
     rows: IntArray
     fields: tuple[str, ...]
+    dates: IntArray
 
 
 class Pair(NamedTuple):
@@ -111,35 +115,55 @@ def _facts(graph: Any) -> list[FactRows]:
 @_facts.register
 def _(graph: KnowledgeGraph) -> list[FactRows]:
     rows = np.concatenate([graph.rows(split) for split in SPLITS])
-    return [FactRows(rows, ("entities", "relations", "entities"))]
+    return [FactRows(rows, ("entities", "relations", "entities"), graph.dates(rows))]
 
 
 @_facts.register
 def _(graph: NetworkGraph) -> list[FactRows]:
     labelled = np.flatnonzero(graph.labels >= 0)
     classes = np.stack([labelled, graph.labels[labelled]], axis=1)
-    return [FactRows(graph.edges, ("nodes", "nodes")), FactRows(classes, ("nodes", "classes"))]
+    return [
+        FactRows(rows, ("nodes", other), np.full(len(rows), NEVER))
+        for rows, other in ((graph.edges, "nodes"), (classes, "classes"))
+    ]
 
 
 def _fact_difference(pair: Pair, k: int) -> dict[str, Any]:
-    told: dict[str, Any] = {side: {"count": 0, "some": []} for side in ("added", "removed")}
+    sides = ("added", "removed")
+    told: dict[str, Any] = {side: {"count": 0, "some": [], "dates": []} for side in sides}
+    told["redated"] = 0
     graphs = [learner.trainer.graph for learner in pair[:2]]
     for mine, theirs in zip(*map(_facts, graphs), strict=True):
         earlier = np.stack(
             [pair.earlier(name, mine.rows[:, i]) for i, name in enumerate(mine.fields)], axis=1
         )
         removed, added = _apart(earlier, theirs.rows)
+        told["redated"] += _redated(FactRows(earlier, mine.fields, mine.dates), theirs)
         for side, facts, rows, graph in (
             ("removed", mine, removed, graphs[0]),
             ("added", theirs, added, graphs[1]),
         ):
             told[side]["count"] += len(rows)
-            some = facts.rows[rows[: k - len(told[side]["some"])]]
+            rows = rows[: k - len(told[side]["some"])]
+            some = facts.rows[rows]
             words = [
                 graph.vocabularies()[name].labels(some[:, i]) for i, name in enumerate(facts.fields)
             ]
             told[side]["some"] += [list(fact) for fact in zip(*words, strict=True)]
+            told[side]["dates"] += [moment_told(date) for date in facts.dates[rows].tolist()]
     return told
+
+
+def _redated(one: FactRows, other: FactRows) -> int:
+    """How many facts both have, each with a date of its own."""
+    if not ((one.dates != NEVER).any() or (other.dates != NEVER).any()):
+        return 0
+    before, after = (
+        {(*row, date) for row, date in zip(facts.rows.tolist(), facts.dates.tolist(), strict=True)}
+        for facts in (one, other)
+    )
+    both = {fact[:-1] for fact in before} & {fact[:-1] for fact in after}
+    return sum(fact[:-1] in both for fact in after - before)
 
 
 def _apart(one: IntArray, other: IntArray) -> tuple[IntArray, IntArray]:

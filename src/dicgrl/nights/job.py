@@ -155,7 +155,8 @@ class _Work:
 
     @property
     def is_idle(self) -> bool:
-        return self.intake.is_empty and not self.learner.trainer.weighs_repeats
+        noted = self.learner.trainer.would_note(self.intake.given_part)
+        return self.intake.is_empty and not noted
 
     def nothing(self) -> tuple[Night, dict[str, Any]]:
         """A night whose facts are all known."""

@@ -38,7 +38,8 @@ from dicgrl.readers.names_file import NAMES_FILE, names_beside, read_names
 from dicgrl.readers.sources import DiskFolder, Folder, SourceFile, by_number, numbered, part_folders
 from dicgrl.readers.strays import strays_beside_parts, strays_of_part, warn_of_strays
 from dicgrl.readers.text import read_rows
-from dicgrl.readers.triples import read_triples
+from dicgrl.readers.times_file import TIMES, read_times
+from dicgrl.readers.triples import read_facts
 
 _DATA = "a knowledge graph (head TAB relation TAB tail)"
 
@@ -193,8 +194,9 @@ def read_files(
     """A stream from files of triples, one part each; `graph` is the one that they arrive in."""
     builder = KnowledgeStreamBuilder(name)
     for file in files:
-        rows = read_triples(file, builder, graph=graph)
-        builder.add_held_out(rows, hold_out.valid, hold_out.test, hold_out.generator(len(builder)))
+        rows, times = read_facts(file, builder, graph=graph)
+        generator = hold_out.generator(len(builder))
+        builder.add_held_out(rows, hold_out.valid, hold_out.test, generator, times=times)
     return builder.build()
 
 
@@ -225,12 +227,14 @@ class _PartFiles:
         entities: Lists the entities that are known by this part.
         relations: Lists the relations likewise.
         sets: The files of train, valid and test that are there; train is.
+        times: Says when each triple of train was so.
         strays: Names of what is not read.
     """
 
     entities: SourceFile | None
     relations: SourceFile | None
     sets: dict[str, SourceFile]
+    times: SourceFile | None
     strays: list[str]
 
     @classmethod
@@ -238,11 +242,12 @@ class _PartFiles:
         """Find them; `beside` are names that somebody else reads."""
         ids = [folder.file(name) for name in ("entity2id.txt", "relation2id.txt")]
         sets = {split: file for split in SPLITS if (file := split_file(folder, split))}
-        read = [file.name for file in (*ids, *sets.values()) if file]
+        times = folder.file(f"{TIMES}.txt")
+        read = [file.name for file in (*ids, *sets.values(), times) if file]
         strays = strays_of_part(folder, [*read, *beside], sets)
         if "train" not in sets:
             raise DataError(folder.label, "no train.txt (or .tsv, .csv, ..., with or without .gz)")
-        return cls(ids[0], ids[1], sets, strays)
+        return cls(ids[0], ids[1], sets, times, strays)
 
     @property
     def exact(self) -> bool:
@@ -260,10 +265,13 @@ def _read_part(part: _PartFiles, builder: KnowledgeStreamBuilder, hold_out: Hold
         len(builder.relations) if part.relations else None,
     )
     rows = {split: np.empty((0, 3), np.int64) for split in SPLITS}
+    times = {split: np.empty(0, np.int64) for split in SPLITS}
     for split, file in part.sets.items():
         # Beside files of ids there are no headers: `h r t` may then be a fact.
-        rows[split] = read_triples(file, builder, exact=part.exact)
+        rows[split], times[split] = read_facts(file, builder, exact=part.exact)
         _check_listed(file, rows[split], listed, builder)
+    if part.times:
+        times["train"] = read_times(part.times, len(rows["train"]))
     shares = hold_out.where_missing("valid" in part.sets, "test" in part.sets)
     builder.add_held_out(
         rows["train"],
@@ -271,6 +279,7 @@ def _read_part(part: _PartFiles, builder: KnowledgeStreamBuilder, hold_out: Hold
         shares.test,
         shares.generator(len(builder)),
         held=(rows["valid"], rows["test"]),
+        times=times["train"],
     )
 
 

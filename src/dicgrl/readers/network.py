@@ -243,6 +243,49 @@ def read_csv(
     if graph is not None and folder.file("nodes.csv") is None:
         return _read_edges_alone(folder, name, graph)
     file = _needed(folder, "nodes.csv")
+    columns = node_columns(file)
+    nodes = columns.pop("node")
+    refuse_duplicates(file.label, nodes, first_line=2, graph=graph)
+    count = len(nodes)
+    classes = columns.pop("class", [""] * count)
+    part = _integers(file, columns.pop("part", ["0"] * count), "part")
+    split_names = columns.pop("split", None)
+    split = _split_numbers(file, split_names) if split_names is not None else None
+    separate = folder.file("features.npy")
+    if separate and columns:
+        raise DataError(
+            file.label,
+            f"features in columns ({', '.join(map(shown, list(columns)[:3]))}"
+            f"{', ...' if len(columns) > 3 else ''}) and in features.npy; leave out one of the two",
+            1,
+        )
+    if separate:
+        features = as_features(separate.label, load_arrays(separate))
+    else:
+        features = feature_columns(file, columns, count)
+    positions = Positions(nodes, graph)
+    edges = _read_csv_edges(_needed(folder, "edges.csv"), positions)
+    network = checked_table(
+        file.label,
+        nodes,
+        edges,
+        features,
+        classes,
+        part=part,
+        split=split,
+        hold_out=hold_out,
+        positions=positions,
+    )
+    network.names = read_names(folder)
+    return network.stream(name)
+
+
+def node_columns(file: SourceFile) -> dict[str, list[str]]:
+    """The columns of a table of nodes by their names, in small letters; one is `node`.
+
+    Raises:
+        DataError: It is no such table.
+    """
     blocks = list(csv_rows(file))
     if not blocks:
         raise DataError(file.label, "the file is empty")
@@ -264,42 +307,15 @@ def read_csv(
         raise DataError(
             file.label, f"expected a header with a column 'node', each once: {header}", 1
         )
-    nodes = columns.pop("node")
-    refuse_duplicates(file.label, nodes, first_line=2, graph=graph)
-    count = len(nodes)
-    classes = columns.pop("class", [""] * count)
-    part = _integers(file, columns.pop("part", ["0"] * count), "part")
-    split_names = columns.pop("split", None)
-    split = _split_numbers(file, split_names) if split_names is not None else None
-    separate = folder.file("features.npy")
-    if separate and columns:
-        raise DataError(
-            file.label,
-            f"features in columns ({', '.join(map(shown, list(columns)[:3]))}"
-            f"{', ...' if len(columns) > 3 else ''}) and in features.npy; leave out one of the two",
-            1,
-        )
-    if separate:
-        features = as_features(separate.label, load_arrays(separate))
-    else:
-        features = np.empty((count, len(columns)), dtype=np.float32)
-        for i, (title, values) in enumerate(columns.items()):
-            features[:, i] = _numbers(file, title, values)
-    positions = Positions(nodes, graph)
-    edges = _read_csv_edges(_needed(folder, "edges.csv"), positions)
-    network = checked_table(
-        file.label,
-        nodes,
-        edges,
-        features,
-        classes,
-        part=part,
-        split=split,
-        hold_out=hold_out,
-        positions=positions,
-    )
-    network.names = read_names(folder)
-    return network.stream(name)
+    return columns
+
+
+def feature_columns(file: SourceFile, columns: dict[str, list[str]], count: int) -> FloatArray:
+    """Columns of numbers as features of so many nodes."""
+    features = np.empty((count, len(columns)), dtype=np.float32)
+    for i, (title, values) in enumerate(columns.items()):
+        features[:, i] = _numbers(file, title, values)
+    return features
 
 
 def _read_edges_alone(folder: Folder, name: str, graph: NetworkGraph) -> NetworkStream:

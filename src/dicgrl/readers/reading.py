@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dicgrl.errors import DataError, UserError, shown, unknown_name
-from dicgrl.graph.labels import named_columns
-from dicgrl.readers.times import TIME_WORDS
+from dicgrl.graph.labels import TIME_WORDS, named_columns
 
 ROLES = ("head", "relation", "tail", "time", "weight")
 LITERALS = ("drop", "keep")

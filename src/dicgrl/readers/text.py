@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -164,38 +164,47 @@ def csv_rows(
         reader = csv.reader(lines, delimiter=sep, strict=True, skipinitialspace=strip)
         rows: list[list[str]] = []
         first_line = 1
-        blank = 0  # the first of the blank lines that may turn out to be the end of the file
-        try:
-            for row in reader:
-                if not row:
-                    blank = blank or reader.line_num
-                    continue
-                columns = columns or len(row)
-                if strip and sep != ",":
-                    row = [part.strip(" ") for part in row]
-                if columns > _COLUMNS:
-                    raise DataError(file.label, f"more than {_COLUMNS:,} columns", reader.line_num)
-                if len(row) != columns or blank:
-                    sign = _SIGNS.get(sep, repr(sep))
-                    raise DataError(
-                        file.label,
-                        f"expected {columns} fields separated by {sign}, found "
-                        + ("a blank line" if blank else f"{len(row)}: {shown(sep.join(row))}")
-                        + (_said(hint, row, columns) if reader.line_num == 1 else ""),
-                        blank or reader.line_num,
-                    )
-                if FORBIDDEN.search("".join(row)):
-                    wrong = next(filter(FORBIDDEN.search, row))
-                    begins = reader.line_num - sum(field.count("\n") for field in row)
-                    raise DataError(file.label, forbidden(wrong), begins)
-                rows.append(row)
-                if len(rows) == _CSV_ROWS:
-                    yield _by_column(first_line, rows)
-                    first_line, rows = reader.line_num + 1, []
-        except csv.Error as error:
-            raise DataError(file.label, f"not valid CSV ({error})", reader.line_num) from error
+        for line, row in _csv_lines(file, reader, columns, hint, sep):
+            rows.append([part.strip(" ") for part in row] if strip and sep != "," else row)
+            if len(rows) == _CSV_ROWS:
+                yield _by_column(first_line, rows)
+                first_line, rows = line + 1, []
         if rows:
             yield _by_column(first_line, rows)
+
+
+def _csv_lines(
+    file: SourceFile, reader: Any, columns: int | None, hint: Hint | None, sep: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows of as many fields each, with the numbers of the lines that they end in.
+
+    Blank lines may only be the end of the file.
+    """
+    blank = 0  # the first blank line
+    try:
+        for row in reader:
+            if not row:
+                blank = blank or reader.line_num
+                continue
+            columns = columns or len(row)
+            if columns > _COLUMNS:
+                raise DataError(file.label, f"more than {_COLUMNS:,} columns", reader.line_num)
+            if len(row) != columns or blank:
+                sign = _SIGNS.get(sep, repr(sep))
+                raise DataError(
+                    file.label,
+                    f"expected {columns} fields separated by {sign}, found "
+                    + ("a blank line" if blank else f"{len(row)}: {shown(sep.join(row))}")
+                    + (_said(hint, row, columns) if reader.line_num == 1 else ""),
+                    blank or reader.line_num,
+                )
+            if FORBIDDEN.search("".join(row)):
+                wrong = next(filter(FORBIDDEN.search, row))
+                begins = reader.line_num - sum(field.count("\n") for field in row)
+                raise DataError(file.label, forbidden(wrong), begins)
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise DataError(file.label, f"not valid CSV ({error})", reader.line_num) from error
 
 
 def _by_column(first_line: int, rows: list[list[str]]) -> Rows:

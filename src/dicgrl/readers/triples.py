@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dicgrl.errors import DataError, shown
+from dicgrl.errors import DataError, DataWarning, shown
 from dicgrl.graph import Graph, KnowledgeStream, KnowledgeStreamBuilder
 from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.times import moments, odd_time, parse_times, parse_written
 from dicgrl.readers.formats import columnar, delimited, format_of, jsonlines, rdf, sql
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows
-from dicgrl.readers.times import odd_time, parse_times, parse_written
 
 FORMATS = (delimited, jsonlines, columnar, rdf, sql)  # importing them makes them known
 
@@ -46,6 +47,34 @@ def read_triples(
         if times is not None:
             times.extend(rows.columns[3])
     return np.concatenate(blocks)
+
+
+def read_facts(
+    file: SourceFile,
+    builder: KnowledgeStreamBuilder,
+    exact: bool = False,
+    graph: Graph | None = None,
+) -> tuple[IntArray, IntArray]:
+    """As `read_triples`, and the times of a column that is told to hold them; none without one."""
+    if exact or not says_times(file):
+        return read_triples(file, builder, exact=exact, graph=graph), np.empty(0, np.int64)
+    times: list[str] = []
+    rows = read_triples(file, builder, times, graph=graph)
+    written = file.reading.time_format
+    found = moments(times, written)
+    if found is None and file.reading.named:
+        raise _bad_time(file, [time for time in times if time], written)
+    if found is None:  # a column that is only called so
+        odd = shown(odd_time([time for time in times if time], written))
+        said = f"{odd} in the column of times is none: no time is kept; see --time-format"
+        warnings.warn(DataWarning(file.label, said), stacklevel=2)
+        return rows, np.empty(0, np.int64)
+    return rows, found
+
+
+def says_times(file: SourceFile) -> bool:
+    """Whether a file of triples says which of its columns holds times."""
+    return format_of(file).says_times(file)
 
 
 def triple_rows(file: SourceFile, width: int = 3, exact: bool = False) -> Iterator[Rows]:

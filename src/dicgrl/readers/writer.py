@@ -15,7 +15,9 @@ from dicgrl.errors import UserError, shown
 from dicgrl.graph import SPLITS, KnowledgeStream, NetworkStream, Stream, Vocabulary
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import FORBIDDEN
+from dicgrl.graph.times import told
 from dicgrl.readers.formats import Format, Triple, format_named
+from dicgrl.readers.times_file import TIMES, UNKNOWN
 
 _BLOCK = 1 << 16  # triples at a time
 _PADDED = 1 << 20  # characters that a list may take because its labels differ in length
@@ -128,6 +130,8 @@ def _write_folder(stream: KnowledgeStream, folder: Path, written: Format, ending
             rows = getattr(part, split)
             if len(rows):
                 written.write(inner / f"{split}.{ending}", blocks(rows))
+        if len(part.times):
+            _write_lines(inner / f"{TIMES}.txt", (told(m) or UNKNOWN for m in part.times.tolist()))
     if stream.names:
         _write_lines(folder / "labels.tsv", (f"{k}\t{v}" for k, v in stream.names.items()))
 

@@ -25,7 +25,10 @@ def _support(found: Explanation) -> Group:
     table.add_column("contribution", justify="right")
     table.add_column("the rule holds", justify="right")
     for entry in found.support:
-        facts = "; ".join(" -- ".join(fact) for fact in entry.facts)
+        facts = "; ".join(
+            " -- ".join(fact) + (f" ({date})" if date else "")
+            for fact, date in zip(entry.facts, entry.dates, strict=True)
+        )
         rule = "" if entry.holds is None else f"{entry.holds:.0%} of {entry.seen:,}"
         table.add_row(facts, entry.kind, f"{entry.contribution:.3f}", rule)
     kind = "known" if found.known else "held out to measure with" if found.held_out else "new"

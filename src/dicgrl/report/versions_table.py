@@ -47,6 +47,10 @@ def brought(kind: str, counts: Mapping[str, int]) -> str:
     for name, count in counts.items():
         if name == "restored":
             said.append(f"what version {count} was")
+        elif name == "dated":
+            said.append(counted(count, "date"))
+        elif name == "again":
+            said.append(f"{count:,} again")
         elif name == "ids":
             said.append(counted(count, "label" if kind == RENAME else "pair"))
         elif count:
@@ -61,10 +65,13 @@ def diff_tables(found: dict[str, Any]) -> list[Group]:
     facts = Table()
     facts.add_column("")
     facts.add_column("fact")
+    facts.add_column("date")
     for sign, side in (("+", "added"), ("-", "removed")):
-        for fact in found["facts"][side]["some"]:
-            facts.add_row(sign, " -- ".join(fact))
+        shown = found["facts"][side]
+        for fact, date in zip(shown["some"], shown["dates"], strict=True):
+            facts.add_row(sign, " -- ".join(fact), date)
     told = ", ".join(f"{found['facts'][side]['count']:,} {side}" for side in ("added", "removed"))
+    told += f", {found['facts']['redated']:,} of another date" if found["facts"]["redated"] else ""
     tables = [titled(f"version {before} to {after}: facts", facts, told)]
     for name, rows in found["vectors"].items():
         table = Table()

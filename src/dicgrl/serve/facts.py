@@ -95,7 +95,7 @@ async def add_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
             "known": found.known,
             "held_out": found.held_out,
             "named_alike": list(found.named_alike[:10]),
-            "nothing": found.is_empty and not snapshot.trainer.weighs_repeats,
+            "nothing": found.is_empty and not snapshot.trainer.would_note(found.given_part),
         }
 
     # Whether something waits that was not looked at yet is asked first: then it is not missed.

@@ -7,11 +7,12 @@ from typing import Any
 
 from dicgrl.errors import UserError, shown
 from dicgrl.store.database import as_text, parsed
-from dicgrl.store.records import StoredRun, insert_names, insert_version
-from dicgrl.store.tensors import Delta, write_file
-from dicgrl.store.version import RESTORE, Source, Version, chosen, not_kept, now
-from dicgrl.store.writer import prune
+from dicgrl.store.records import StoredRun, chains_of, insert_names, insert_version
+from dicgrl.store.tensors import Delta, size_of, write_file
+from dicgrl.store.version import RESTORE, ModelTensors, Source, Version, chosen, not_kept, now
+from dicgrl.store.writer import kept_versions, prune
 
+_HEAD = 1 << 16  # bytes that files of tensors may have besides
 _TAG = re.compile(r"[\w.+@:/-]{1,100}")
 
 
@@ -107,12 +108,14 @@ def restore(run: StoredRun, at: int | str, message: str) -> int:
 
 
 def compact(run: StoredRun, keep: str) -> None:
-    """Write the newest model as one file, forget what need not stay, and give room back."""
+    """Forget what need not stay, and give room back.
+
+    The newest model becomes one file where that takes no more room than the files that it replaces:
+    they stay as long as another version needs them.
+    """
     database, newest = run.database, int(run.config["versions"])
-    files = []
-    if len(run.chain(newest)) > 1:
-        model = run.model(newest)
-        assert model is not None
+    files, model = [], _worth_a_base(run, newest, keep)
+    if model is not None:
         source = run.models()[newest]
         files.append(write_file(run.folder, Delta(model.tensors, []), source, 0, database.identity))
     with database.transaction():
@@ -121,6 +124,20 @@ def compact(run: StoredRun, keep: str) -> None:
         prune(run, keep)
     database.connection.execute("VACUUM")
     database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _worth_a_base(run: StoredRun, newest: int, keep: str) -> ModelTensors | None:
+    """The newest model, where one file of it would replace files that take as much room."""
+    files, sources = run.files(), run.models()
+    others = [sources[version] for version in kept_versions(run, keep) - {newest}]
+    shared = {file.name for chain in chains_of(files, others) for file in chain}
+    chain = run.chain(newest)
+    # Its own delta stays: a reader of the version before takes in only that.
+    freed = sum(file.bytes for file in chain[:-1] if file.name not in shared)
+    if len(chain) < 2 or not freed:
+        return None
+    model = run.model(newest)
+    return model if model is not None and size_of(model.tensors) <= freed + _HEAD else None
 
 
 def check_kept(run: StoredRun, number: int) -> None:

@@ -56,12 +56,8 @@ def read_state(source: Source, device: torch.device, at: int | str | None) -> Le
         raise not_kept(number, source.models())
     kinds = [version.kind for version in line]
     contents = list(zip(kinds, source.contents(line), strict=True))
-    tensors = {name: t for name, t in stored.tensors.items() if not name.startswith(STRATEGY)}
-    strategy = {
-        name.removeprefix(STRATEGY): tensor.to(device)
-        for name, tensor in stored.tensors.items()
-        if name.startswith(STRATEGY)
-    }
+    tensors, kept = divided(stored.tensors)
+    strategy = {name.removeprefix(STRATEGY): tensor.to(device) for name, tensor in kept.items()}
     return LearnerState(
         **described(config),
         names=names,
@@ -75,6 +71,12 @@ def read_state(source: Source, device: torch.device, at: int | str | None) -> Le
         first_answers=_answers(line[0].answers),
         version=number,
     )
+
+
+def divided(tensors: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Tensors of the model, and those of the strategy."""
+    of_strategy = {name: tensor for name, tensor in tensors.items() if name.startswith(STRATEGY)}
+    return {n: t for n, t in tensors.items() if n not in of_strategy}, of_strategy
 
 
 def _answers(signs: str | None) -> Tensor | None:

@@ -159,13 +159,6 @@ class StoredRun:
             raise self.database.damaged(f"no tensors of version {number}")
         return ModelTensors(parsed(found["configuration"]), self._combined(steps, number))
 
-    def step(self, number: int, parent: int) -> Delta | None:
-        """What changed from the tensors of one version to those of the next; None if not kept."""
-        rows = self.database.rows("files", "WHERE version = ? AND parent = ?", (number, parent))
-        for row in rows:
-            return read_file(self.folder, TensorFile(**row), self.database.identity)
-        return None
-
     def _combined(self, steps: list[Delta], number: int) -> dict[str, Tensor]:
         try:
             return combined(steps)

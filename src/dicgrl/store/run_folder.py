@@ -201,10 +201,12 @@ class RunFolder(NightsPlace, PendingFacts):
         """
         return checked_results(self.path, self.config(), self.line(at))
 
-    def news(self, version: int, identity: str) -> tuple[int, Update | None]:
+    def news(
+        self, version: int, identity: str, *, by_rows: bool = True
+    ) -> tuple[int, Update | None]:
         """The newest version, and what a reader of an earlier one has to take in to be it.
 
-        Nothing of it where all has to be read again.
+        Nothing of it where all has to be read again; `by_rows` as of `update_since`.
         """
         for left in reversed(range(_TRIES)):
             try:
@@ -214,7 +216,9 @@ class RunFolder(NightsPlace, PendingFacts):
                     if source.config.get("identity") != identity:
                         raise DataError(self.path, "of another run than a moment ago")
                     newest = int(source.config["versions"])
-                    return newest, update_since(source, version) if newest > version else None
+                    if newest == version:
+                        return newest, None
+                    return newest, update_since(source, version, by_rows=by_rows)
             except MissingError:
                 if not left:
                     raise
@@ -373,13 +377,12 @@ class RunFolder(NightsPlace, PendingFacts):
 
     def _is_traced(self, version: int) -> bool:
         with opened(self._database) as database:
-            query = "SELECT 1 FROM trace WHERE version = ?"
-            return database.connection.execute(query, (version,)).fetchone() is not None
+            found = database.connection.execute("SELECT 1 FROM trace WHERE version = ?", (version,))
+            return found.fetchone() is not None
 
     def _whole_trace(self) -> dict[int, Any]:
         with opened(self._database) as database:
-            run = StoredRun(database)
-            versions, trace = run.versions(), run.trace()
+            versions, trace = StoredRun(database).versions(), StoredRun(database).trace()
             line = lineage(versions, len(versions))
             return {i: trace[v.number] for i, v in enumerate(line) if v.number in trace}
 

@@ -68,96 +68,98 @@ def verify(database: Path) -> Findings:
 
     def check() -> None:
         with opened(database) as opening:
-            _verify(StoredRun(opening), found)
+            _Verification(StoredRun(opening), found).made()
 
     found.tried(str(database), check)
     return found
 
 
-def _verify(run: StoredRun, found: Findings) -> None:
-    database = run.database
-    for (line,) in database.connection.execute("PRAGMA integrity_check(20)"):
-        if line != "ok":
-            found.damage.append(f"{database.path}: {line}")
-    sound = {table: _check_rows(run, table, found) for table in (*TABLES, *ADDED)}
-    if not found.tried("versions", run.versions):
-        return
-    versions = run.versions()
-    found.versions = len(versions)
-    contents = {
-        version.number: found.tried(f"version {version.number}", _content_check(run, version))
-        for version in versions
-    }
-    files = run.files() if sound["files"] else []
-    there = {file.name: found.tried(file.name, _file_check(run, file)) for file in files}
-    found.leftovers = sorted(p.name for p in run.folder.glob("*") if p.name not in there)
-    if not sound["models"]:
-        return
-    for number, source in sorted(run.models().items()):
-        fine = found.tried(f"version {number}", _links_check(versions, number))
-        chain = next(chains_of(files, [source]))
-        if not chain:
-            found.damage.append(f"version {number}: the files of its tensors are not known")
-        elif fine and all(there[file.name] for file in chain):
-            whole = all(contents[v.number] for v in lineage(versions, number))
-            if whole and found.tried(f"version {number}", _tensor_check(run, chain)):
-                found.restorable.append(number)
-    if sound["tags"]:
-        for name, number in run.tags().items():
-            if number not in run.models():
-                found.damage.append(f"tag {name}: version {number} has no model")
-    if len(versions) and len(versions) not in run.models():
-        found.damage.append(f"version {len(versions)}, the newest, has no model")
+class _Verification:
+    """The checks of a run, from rows to what they make together."""
 
+    def __init__(self, run: StoredRun, found: Findings) -> None:
+        self.run, self.found = run, found
+        self.versions: list[Version] = []
 
-def _check_rows(run: StoredRun, table: str, found: Findings) -> bool:
-    def check() -> None:
-        for _ in run.database.rows(table):
-            pass
-
-    return found.tried(table, check)
-
-
-def _content_check(run: StoredRun, version: Version) -> Callable[[], None]:
-    def check() -> None:
-        if version.kind == RESTORE:
+    def made(self) -> None:
+        """Check all of it."""
+        run, found = self.run, self.found
+        self._check_pages()
+        sound = {table: self._is_sound(table) for table in (*TABLES, *ADDED)}
+        if not found.tried("versions", run.versions):
             return
-        arrays, labels = run.content(version)
-        (change,) = changes_of(_part_type(run), [(version.kind, (arrays, labels))])
-        told = dict(version.counts)
-        if change.part is not None and told["facts"] != change.part.facts:
-            raise ValueError(f"{change.part.facts} facts where there were {told['facts']}")
-        for name, count in (change.part.arrived() if change.part else {}).items():
-            if told[f"new_{name}"] != count:
-                raise ValueError(f"{count} new {name} where there were {told[f'new_{name}']}")
+        self.versions = run.versions()
+        found.versions = len(self.versions)
+        whole = {version.number for version in self.versions if self._is_whole(version)}
+        files = run.files() if sound["files"] else []
+        there = {file.name for file in files if self._is_there(file)}
+        known = {file.name for file in files}
+        found.leftovers = sorted(p.name for p in run.folder.glob("*") if p.name not in known)
+        if not sound["models"]:
+            return
+        models = run.models()
+        for number, chain in zip(models, chains_of(files, models.values()), strict=True):
+            complete = {file.name for file in chain} <= there
+            if self._is_restorable(number, chain, whole) and complete:
+                found.restorable.append(number)
+        found.restorable.sort()
+        for name, number in run.tags().items() if sound["tags"] else ():
+            if number not in models:
+                found.damage.append(f"tag {name}: version {number} has no model")
+        if self.versions and len(self.versions) not in models:
+            found.damage.append(f"version {len(self.versions)}, the newest, has no model")
 
-    return check
+    def _check_pages(self) -> None:
+        database = self.run.database
+        for (line,) in database.connection.execute("PRAGMA integrity_check(20)"):
+            if line != "ok":
+                self.found.damage.append(f"{database.path}: {line}")
 
+    def _is_sound(self, table: str) -> bool:
+        def check() -> None:
+            for _ in self.run.database.rows(table):
+                pass
 
-def _part_type(run: StoredRun) -> Any:
-    return task_of_model(run.config["model"]).part_type
+        return self.found.tried(table, check)
 
+    def _is_whole(self, version: Version) -> bool:
+        def check() -> None:
+            if version.kind == RESTORE:
+                return
+            arrays, labels = self.run.content(version)
+            kind = task_of_model(self.run.config["model"]).part_type
+            (change,) = changes_of(kind, [(version.kind, (arrays, labels))])
+            told = dict(version.counts)
+            if change.part is not None and told["facts"] != change.part.facts:
+                raise ValueError(f"{change.part.facts} facts where there were {told['facts']}")
+            for name, count in (change.part.arrived() if change.part else {}).items():
+                if told[f"new_{name}"] != count:
+                    raise ValueError(f"{count} new {name} where there were {told[f'new_{name}']}")
 
-def _file_check(run: StoredRun, file: TensorFile) -> Callable[[], None]:
-    def check() -> None:
-        check_name(run.folder, file.name)
-        check_file(run.folder / file.name, file)
-        read_file(run.folder, file, run.database.identity)
+        return self.found.tried(f"version {version.number}", check)
 
-    return check
+    def _is_there(self, file: TensorFile) -> bool:
+        def check() -> None:
+            check_name(self.run.folder, file.name)
+            check_file(self.run.folder / file.name, file)
+            read_file(self.run.folder, file, self.run.database.identity)
 
+        return self.found.tried(file.name, check)
 
-def _links_check(versions: list[Version], number: int) -> Callable[[], None]:
-    def check() -> None:
-        if not 1 <= number <= len(versions):
+    def _is_restorable(self, number: int, chain: list[TensorFile], whole: set[int]) -> bool:
+        """Whether the facts of a version and its tensors make a model, files aside."""
+        fits = self.found.tried(f"version {number}", lambda: self._line(number))
+        if not chain:
+            self.found.damage.append(f"version {number}: the files of its tensors are not known")
+        if not chain or not fits or not {v.number for v in self._line(number)} <= whole:
+            return False
+        return self.found.tried(f"version {number}", lambda: self._tensors(chain))
+
+    def _line(self, number: int) -> list[Version]:
+        if not 1 <= number <= len(self.versions):
             raise ValueError("there is a model, and no version")
-        lineage(versions, number)
+        return lineage(self.versions, number)
 
-    return check
-
-
-def _tensor_check(run: StoredRun, chain: list[TensorFile]) -> Callable[[], None]:
-    def check() -> None:
+    def _tensors(self, chain: list[TensorFile]) -> None:
+        run = self.run
         combined([read_file(run.folder, file, run.database.identity) for file in chain])
-
-    return check

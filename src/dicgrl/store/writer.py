@@ -211,16 +211,22 @@ def prune(run: StoredRun, keep: str) -> None:
     if not sources:
         return
     newest = max(sources)
-    most = {"all": len(sources), "last": 1}.get(keep) or int(keep)
-    kept = set(sorted(sources)[-most:]) | set(run.tags().values())
+    kept = kept_versions(run, keep)
     needed = {file.name for file in files if file.version == newest and file.parent}
-    for chain in chains_of(files, [sources[version] for version in kept & sources.keys()]):
+    for chain in chains_of(files, [sources[version] for version in kept]):
         needed |= {file.name for file in chain}
     connection = run.database.connection
     for version in sources.keys() - kept:
         connection.execute("DELETE FROM models WHERE version = ?", (version,))
     for name in {file.name for file in files} - needed:
         connection.execute("DELETE FROM files WHERE name = ?", (name,))
+
+
+def kept_versions(run: StoredRun, keep: str) -> set[int]:
+    """The versions with a model whose model stays: those of tags, and as many as asked for."""
+    models = run.models().keys()
+    most = {"all": len(models), "last": 1}.get(keep) or int(keep)
+    return (set(sorted(models)[-most:]) | set(run.tags().values())) & models
 
 
 def remove_garbage(folder: Path, files: Sequence[TensorFile]) -> None:

@@ -39,13 +39,19 @@ class EffortSettings(Section):
         return usual_positives(trainer, new)
 
 
-def usual_positives(trainer: Trainer, changed: int) -> int:
-    """Examples that a change of so many may process, unless one asks for another effort."""
+def usual_positives(trainer: Trainer, changed: int, effort: float = 1.0) -> int:
+    """Examples that a change of so many may process, unless one asks for another effort.
+
+    Args:
+        trainer: The change has happened to it.
+        changed: How many examples came or went.
+        effort: A multiple, where a change of its kind needs more; never more than the share.
+    """
     known = trainer.count("train")
-    return usual_of(trainer.device.type, changed, known, trainer.schedule.epochs)
+    return usual_of(trainer.device.type, changed, known, trainer.schedule.epochs, effort)
 
 
-def usual_of(device: str, changed: int, known: int, epochs: int) -> int:
+def usual_of(device: str, changed: int, known: int, epochs: int, effort: float = 1.0) -> int:
     """Examples that a change of so many may process on a kind of device.
 
     Example:
@@ -53,4 +59,4 @@ def usual_of(device: str, changed: int, known: int, epochs: int) -> int:
         120200
     """
     times = _TIMES.get(device, _TIMES["cpu"]) + _LARGE * (changed / max(known, 1)) ** 2
-    return min(examples_within(SHARE, epochs * known, changed), round(times * changed))
+    return min(examples_within(SHARE, epochs * known, changed), round(effort * times * changed))

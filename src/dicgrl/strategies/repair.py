@@ -4,8 +4,11 @@ Every pass learns examples around what changed and others of everything, drawn a
 them. The facts that are gone are no longer among them, but a model that knows them by heart would
 keep them for long. So the first passes also push each of them down, in the same steps, until its
 score is what its ends have beside others that they never met (`Trainer.unlearning`), and no
-further: a fact that was taken back is unknown, not false. What the rest of the graph says about it
-is learned again by the passes that follow.
+further: a fact that was taken back is unknown, not false.
+
+Pushing moves rows that right facts share, and most of these bear it. So a pass draws those around
+the change by how much they have suffered: by how far their score has fallen since the repair began
+(`Trainer.standing`), which costs a score each, without negatives.
 
 How much is processed follows the facts that are gone, and never exceeds a share of what retraining
 would process. It is the same for all strategies, models and tasks.
@@ -30,14 +33,17 @@ from dicgrl.training import FitReport, TrainingSet
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
-_PASSES = 10
-_PUSHES = 6  # passes that push down what is gone, at most
+_PASSES = 20
+_EFFORT = 2.0  # of that of a part of as many facts: what is known by heart goes slowly
+_PUSHES = 8  # passes that push down what is gone, at most
 _PUSHED = 0.12  # share of all that is processed that these may take
-_PUSH = 0.7  # weight of that, where an example that is learned has 1
-_RATE = 0.7  # of the usual learning rate
+_PUSH = 1.0  # weight of that, where an example that is learned has 1
+_RATE = 1.4  # of the usual learning rate
 _STEPS = 64  # at least: a few facts are not unlearned in three
 _SMALLEST = 32  # of a batch
-_NEAR = 0.7  # share of a pass that is drawn around what changed
+_NEAR = 0.9  # share of a pass that is drawn around what changed
+_SUFFERING = 0.5  # share of these that is drawn by how far their scores have fallen
+_LOOKED = 4  # times what is drawn there in all passes: so many are looked at, at most
 _NODE_BATCH = 512  # nodes of a step where the settings name no number
 
 
@@ -75,7 +81,7 @@ def repair(trainer: Trainer, monitor: Monitor | None = None) -> Repair:
     if not len(near) or not changed:
         return Repair([])
     least = min(_STEPS * _SMALLEST, usual_positives(trainer, trainer.count("train")))
-    total = max(usual_positives(trainer, changed), least)
+    total = max(usual_positives(trainer, changed, _EFFORT), least)
     pushes = max(min(_PUSHES, round(_PUSHED * total / max(len(gone), 1))), 1)
     total = max(total - pushes * len(gone), _PASSES)
     usual = trainer.schedule.batch or _NODE_BATCH
@@ -106,9 +112,6 @@ class Repaired(TrainingSet):
         gone: What is not known any more.
         draws: Examples of each pass.
         batch: Examples of a step.
-
-    Attributes:
-        replayed: Different examples that are drawn in all.
     """
 
     def __init__(
@@ -116,16 +119,22 @@ class Repaired(TrainingSet):
     ) -> None:
         self._near = min(round(_NEAR * draws), len(near))
         self._far = min(draws - self._near, trainer.count("train"))
-        most = min(_PASSES * self._near, len(near))
-        close = trainer.choices.choice(near, most, replace=False)
-        chosen = np.concatenate([close, trainer.draw(_PASSES * self._far)])
-        self._close, self.replayed = len(close), len(np.unique(chosen))
         self._gone, self._pushes = len(gone.examples), gone.pushes
+        most = min(_PASSES * self._near * (_LOOKED if self._gone else 1), len(near))
+        close = trainer.choices.choice(near, most, replace=False)
+        self._chosen = np.concatenate([close, trainer.draw(_PASSES * self._far)])
+        self._close, self._seen = len(close), np.zeros(len(self._chosen), np.bool_)
         self._push = trainer.unlearning(gone.examples) if self._gone else None
         self._capturable = trainer.has_rows and not self._gone
-        examples = trainer.old_examples(chosen)
+        self._trainer, examples = trainer, trainer.old_examples(self._chosen)
+        self._before = trainer.standing(examples[: self._close]) if self._gone else None
         objective = trainer.objective_around(examples, batch)
         super().__init__(objective, examples, trainer.weights(examples), self._near + self._far)
+
+    @property
+    def replayed(self) -> int:
+        """Different examples that were drawn so far."""
+        return len(np.unique(self._chosen[self._seen]))
 
     @property
     @override
@@ -136,9 +145,10 @@ class Repaired(TrainingSet):
     def batches(
         self, epoch: int, size: int, generator: torch.Generator
     ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
-        near = _drawn(self._close, self._near, generator)
+        near = self._suffering(generator)
         far = _drawn(len(self.examples) - self._close, self._far, generator) + self._close
         chosen = torch.cat([near, far])
+        self._seen[chosen.cpu().numpy()] = True
         chosen = chosen[_drawn(len(chosen), len(chosen), generator)]
         # Steps of one size: a last one of a few examples would count as much as the others.
         steps = chosen.tensor_split(max(-(-len(chosen) // size), 1))
@@ -148,6 +158,22 @@ class Repaired(TrainingSet):
             if epoch <= self._pushes and len(pushed) and self._push is not None:
                 objective = _both(objective, self._push, pushed)
             yield objective, self.examples[some], self.weight[some]
+
+    def _suffering(self, generator: torch.Generator) -> Tensor:
+        """Examples around the change, a share of them by how far their scores have fallen."""
+        evenly = _drawn(self._close, self._near, generator)
+        now = None
+        if self._before is not None:
+            now = self._trainer.standing(self.examples[: self._close])
+        if self._before is None or now is None:
+            return evenly
+        fallen = (self._before - now).relu()
+        chosen = round(_SUFFERING * self._near)
+        fallen[evenly[chosen:]] = 0  # they are there already
+        fallen += 1e-6 * fallen.max() + torch.finfo(fallen.dtype).tiny
+        # Weighted, without repeats: those of the least exponential times (Efraimidis, Spirakis).
+        times = torch.rand(len(fallen), generator=generator, device=fallen.device).log() / -fallen
+        return torch.cat([times.topk(chosen, largest=False).indices, evenly[chosen:]])
 
 
 def _drawn(count: int, most: int, generator: torch.Generator) -> Tensor:

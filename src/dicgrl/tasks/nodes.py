@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dicgrl.ask.nodes import NodeAsking
     from dicgrl.common.options import Section
     from dicgrl.models import NetworkModel
+    from dicgrl.readers.sources import SourceFile
     from dicgrl.trainers import NodeTrainer, Trainer
 
 
@@ -99,6 +100,12 @@ class NodeClassification(Task, name="node-classification"):
         if not isinstance(given, NetworkFacts):
             raise UserError("nodes are revised by NetworkFacts: their classes or features")
         return given.revision(graph)
+
+    @override
+    def read_revision(self, file: SourceFile) -> NetworkFacts:
+        from dicgrl.readers.revision import read_revision
+
+        return read_revision(file)
 
     @override
     def empty_model(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dicgrl.ask.names import Names
     from dicgrl.common.options import Section, Sections
     from dicgrl.readers import Reading
+    from dicgrl.readers.sources import SourceFile
     from dicgrl.trainers import Trainer
 
 DEFAULT_STRATEGY = "fresh"
@@ -129,7 +130,19 @@ class Task(ABC):
             UserError: It is nothing of this task, does not fit, or changes nothing.
         """
         del given, graph
-        raise UserError(f"a {self.graph_is} has no nodes to revise: replace its facts")
+        raise self._not_revised()
+
+    def read_revision(self, file: SourceFile) -> Any:
+        """What `revision` is given, from a file.
+
+        Raises:
+            UserError: As of `revision`.
+        """
+        del file
+        raise self._not_revised()
+
+    def _not_revised(self) -> UserError:
+        return UserError(f"a {self.graph_is} has no nodes to revise: replace its facts")
 
     @abstractmethod
     def empty_model(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from dicgrl.evaluation.ranks import Ranks
 from dicgrl.graph import KnowledgeGraph, KnowledgePart, Part
 from dicgrl.graph.arrays import IntArray, distinct, ids_in
 from dicgrl.graph.change import MERGE, Change
+from dicgrl.graph.knowledge.facts import AGAIN, DATED
 from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
@@ -28,8 +28,9 @@ from dicgrl.trainers.blending import blend_rows
 from dicgrl.trainers.protocol import LINK_PROTOCOL, negatives_of
 from dicgrl.trainers.sizes import needs
 from dicgrl.trainers.trainer import Trainer
+from dicgrl.trainers.weighting import weighs_arrivals, weights_of
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
-from dicgrl.training.known import HEAD, RELATION, TAIL, times_asked
+from dicgrl.training.known import HEAD, RELATION, TAIL
 from dicgrl.training.losses import LossSettings
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 from dicgrl.training.stepper import Objective
@@ -38,6 +39,7 @@ from dicgrl.training.unlearning import UnlearnedLinks
 ALL = range(0)  # of the entities so far
 TOP = 10  # an answer counts as found when it is among so many
 _SORTED_AT_ONCE = 1 << 20  # triples that a GPU sorts before a host would have chosen among them
+_SCORED_AT_ONCE = 1 << 14  # triples whose scores are looked at
 _SHARE = 8  # triples of a step that may be compared with the same entities
 
 
@@ -138,21 +140,22 @@ class LinkTrainer(Trainer):
         self.part = arrived[-1] if arrived else None
         return replayed
 
-    @property
     @override
-    def weighs_repeats(self) -> bool:
-        return self.training.weighting in ("count", "recency")
+    def _noted_of(self, part: Part, arrived: Part | None) -> dict[str, IntArray]:
+        if not isinstance(part, KnowledgePart):
+            return {}
+        noted = {DATED: self.graph.dates_in(part)}
+        if weighs_arrivals(self.training.weighting):
+            added = arrived if isinstance(arrived, KnowledgePart) else None
+            noted[AGAIN] = self.graph.repeats_in(part, added)
+        return {name: rows for name, rows in noted.items() if len(rows)}
 
     @override
-    def note_repeats(self, part: Part) -> None:
-        change = self.history[-1]
-        if not self.weighs_repeats or not isinstance(part, KnowledgePart):
-            return
-        added = change.part if isinstance(change.part, KnowledgePart) else None
-        again = self.graph.repeats_in(part, added)
-        if len(again):
-            self.graph.repeat(again)
-            self.history[-1] = replace(change, arrays={**change.arrays, "again": again})
+    def _note(self, noted: Mapping[str, npt.NDArray[Any]]) -> None:
+        if AGAIN in noted:
+            self.graph.repeat(noted[AGAIN])
+        if DATED in noted:
+            self.graph.date(noted[DATED])
 
     @override
     def _prepare(self) -> None:
@@ -273,6 +276,12 @@ class LinkTrainer(Trainer):
     def unlearning(self, gone: Tensor) -> Objective:
         return UnlearnedLinks(self.model, gone, self.on_device(self.graph.train), self.generator)
 
+    @override
+    @torch.no_grad()
+    def standing(self, examples: Tensor) -> Tensor:
+        blocks = torch.split(examples, _SCORED_AT_ONCE)
+        return torch.cat([self.model.score(*triples.unbind(1)) for triples in blocks])
+
     @property
     def retired(self) -> Tensor:
         """Entities that nothing is known of any more: neither answers nor negatives."""
@@ -288,25 +297,10 @@ class LinkTrainer(Trainer):
 
     @override
     def weights(self, examples: Tensor) -> Tensor | None:
-        """With `weighting=frequency` a triple counts less, the more often it is asked.
-
-        1 / sqrt(4 + #(h, r, ?) + #(?, r, t)) over all that is known, scaled to mean 1; after RotatE
-        (Sun et al. 2019), which has 6 in place of 4. With `count` it counts 1 + ln(how often it
-        arrived), with `recency` 1 / sqrt(1 + parts since it last did), scaled likewise.
-        """
-        weighting = self.training.weighting
-        if weighting == "even":
-            return None
-        if self.weighs_repeats:
-            count, last = self.graph.arrivals(examples.cpu().numpy())
-            each = 1 + np.log(count) if weighting == "count" else 1 / np.sqrt(self.num_parts - last)
-            return self.on_device((each / each.mean()).astype(np.float32))
-        if len(examples) == self.count("train"):  # all there are: counted where they lie
-            asked = times_asked(examples, self.model.num_relations)
-        else:
-            asked = self.on_device(self.graph.times_asked(examples.cpu().numpy()))
-        weight = (4.0 + asked).rsqrt()
-        return weight / weight.mean()
+        """See `dicgrl.trainers.weighting`."""
+        every = len(examples) == self.count("train")
+        relations = self.model.num_relations if every else 0
+        return weights_of(self.graph, self.training.weighting, examples, relations)
 
     @override
     def old_rows(self) -> dict[str, int]:

@@ -142,7 +142,11 @@ class NodeTrainer(Trainer):
     def _apply(self, change: Change) -> Change:
         if change.kind == MERGE and change.labels["vocabulary"] == "classes":
             self._blend(change.arrays["ids"])
-        applied = super()._apply(change)
+        return self._follow(change)
+
+    @override
+    def _follow(self, change: Change) -> Change:
+        applied = super()._follow(change)
         if isinstance(applied.part, NetworkPart):
             self.part = applied.part
         if "described" in applied.arrays:  # new features of nodes whose rows were made before
@@ -175,10 +179,7 @@ class NodeTrainer(Trainer):
 
     @override
     def _prepare(self) -> None:
-        """Only what arrived since is scaled; what passes the whole network waits until it is asked.
-
-        So a small part of a large network costs what it brings.
-        """
+        """Only what arrived since is scaled; what passes the whole network waits until asked."""
         graph = self.graph
         assert graph is not None
         fresh = torch.from_numpy(graph.features[len(self._rows) :].copy())
@@ -321,10 +322,7 @@ class NodeTrainer(Trainer):
 
     @override
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
-        """A question is answered when the true class scores highest.
-
-        The network is passed once for all of them.
-        """
+        """A question is answered when the true class scores highest; one pass serves all sets."""
         scores = torch.split(self.scores(torch.cat(list(sets))), [len(nodes) for nodes in sets])
         labels = [self.labels[nodes] for nodes in sets]
         return [

@@ -7,11 +7,12 @@ node) and how it is scored is known here and below.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -116,17 +117,26 @@ class Trainer(ABC):
             self._grow()
             self.num_parts += 1
 
-    @property
-    def weighs_repeats(self) -> bool:
-        """Whether facts that arrive again count for more."""
-        return False
+    def note_arrivals(self, part: Part) -> None:
+        """Note which facts of a part, as it was given, arrived once more, and when they were so."""
+        arrived = self.history[-1].part
+        if noted := self._noted_of(part, arrived):
+            self.history[-1] = replace(
+                self.history[-1], arrays={**self.history[-1].arrays, **noted}
+            )
+            self._note(noted)
 
-    def note_repeats(self, part: Part) -> None:  # noqa: B027 - repeats need not be noted
-        """Note what of a part was known before the newest change, or stands in it twice.
+    def would_note(self, part: Part) -> bool:
+        """Whether there is anything to note of a part all of whose facts are known."""
+        return bool(self._noted_of(part, None))
 
-        Args:
-            part: What was given, before known facts were left out of it.
-        """
+    def _noted_of(self, part: Part, arrived: Part | None) -> dict[str, npt.NDArray[Any]]:
+        """What there is to note of a part of which some arrived, as the arrays of a `Change`."""
+        del part, arrived
+        return {}
+
+    def _note(self, noted: Mapping[str, npt.NDArray[Any]]) -> None:  # noqa: B027
+        """Let the graph note it."""
 
     def recall(self, history: Iterable[Change], model: Any) -> None:
         """Take in what a model has learned already, at the cost of all that is in it."""
@@ -140,7 +150,7 @@ class Trainer(ABC):
     def follow(self, changes: Iterable[Change]) -> None:
         """Take in changes that the model knows already, after those so far."""
         for change in changes:
-            applied = Trainer._apply(self, change)  # a merge has blended the model's rows before
+            applied = self._follow(change)
             self.history.append(applied)
             if applied.part is not None:
                 self.part = applied.part
@@ -198,9 +208,15 @@ class Trainer(ABC):
     def _apply(self, change: Change) -> Change:
         """Let the graph change; gives the change in the graph's own ids."""
         if change.kind == LEARN and change.part is not None:
-            return replace(change, part=self._add(change.part))
+            added = self._add(change.part)
+            self._note(change.arrays)  # of a change that happened before
+            return replace(change, part=added)
         applied: Change = self.graph.apply(change)
         return applied
+
+    def _follow(self, change: Change) -> Change:
+        """As `_apply`, where the model knows the change: a merge has blended its rows before."""
+        return Trainer._apply(self, change)
 
     def _replay(self, history: Iterable[Change]) -> list[Change]:
         """Let the graph change as it did once."""
@@ -273,6 +289,11 @@ class Trainer(ABC):
     def unlearning(self, gone: Tensor) -> Objective:
         """How far examples that are not known any more stand out from others that never were."""
         raise NotImplementedError
+
+    def standing(self, examples: Tensor) -> Tensor | None:
+        """How well the model knows examples, higher is better, [n]; None where that is dear."""
+        del examples
+        return None
 
     def old_rows(self) -> dict[str, int]:
         """How many rows each of the model's tables had before the newest part."""

@@ -38,8 +38,9 @@ class LinkTraining(Section):
         "even",
         "What triples count where a model learns them: even (all alike), frequency (the less, the "
         "more often their questions are asked), count (the more, the more often they arrived) or "
-        "recency (the less, the more parts arrived since they last did). With count and recency "
-        "facts that arrive again are noted, else they are left out.",
+        "recency (the less, the longer ago they were so: by their dates where these are known, "
+        "else by the parts since they last arrived). With count and recency facts that arrive "
+        "again are noted, else they are left out; a later date is noted in any case.",
         choices=("even", "frequency", "count", "recency"),
     )
     beta: float = option(0.1, _BETA, least=0, needs="components")

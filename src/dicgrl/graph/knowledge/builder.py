@@ -50,13 +50,20 @@ class KnowledgeParts:
         train: npt.ArrayLike,
         valid: npt.ArrayLike = (),
         test: npt.ArrayLike = (),
+        times: npt.ArrayLike = (),
     ) -> None:
         """Close a part; every label added since the last call arrives with it.
+
+        Args:
+            train: Triples to learn from.
+            valid: Triples to select a model with.
+            test: Triples to measure with.
+            times: When each triple of `train` was so; see `KnowledgePart`.
 
         Raises:
             UserError: A row is not three ids that have labels.
         """
-        self._parts.append(self._part(train, valid, test))
+        self._parts.append(self._part(train, valid, test, times))
 
     def add_held_out(
         self,
@@ -65,6 +72,7 @@ class KnowledgeParts:
         test: float,
         generator: np.random.Generator,
         held: Sequence[IntArray] = (),
+        times: npt.ArrayLike = (),
     ) -> None:
         """Close a part of which shares are held out for validation and testing.
 
@@ -77,21 +85,32 @@ class KnowledgeParts:
             test: Share of them for testing.
             generator: Makes the choice.
             held: Valid and test triples that the part has already.
+            times: When each of the rows was so; those of triples that are held out are not kept.
         """
+        to_select, to_measure = held or (rows[:0], rows[:0])
         if not valid and not test:
-            self.add(rows, *held)
+            self.add(rows, to_select, to_measure, times)
             return
-        rows = self._part(rows, *held).train  # whatever is wrong is found before it is divided
+        # Whatever is wrong is found before it is divided.
+        given = self._part(rows, to_select, to_measure, times)
         taught, asked = self._earlier()
-        rows = rows[~asked.contains(triple_keys(rows))]
+        left = ~asked.contains(triple_keys(given.train))
+        rows, moments = given.train[left], given.times[left] if len(given.times) else given.times
         known = taught.contains(triple_keys(rows))
-        train, *chosen = (rows[at] for at in hold_out_triples(rows, valid, test, generator, known))
-        if held:
-            chosen = [np.concatenate(pair) for pair in zip(held, chosen, strict=True)]
-        self.add(train, *chosen)
+        learned, selected, measured = hold_out_triples(rows, valid, test, generator, known)
+        self.add(
+            rows[learned],
+            np.concatenate([to_select, rows[selected]]),
+            np.concatenate([to_measure, rows[measured]]),
+            moments[learned] if len(moments) else moments,
+        )
 
     def _part(
-        self, train: npt.ArrayLike, valid: npt.ArrayLike = (), test: npt.ArrayLike = ()
+        self,
+        train: npt.ArrayLike,
+        valid: npt.ArrayLike = (),
+        test: npt.ArrayLike = (),
+        times: npt.ArrayLike = (),
     ) -> KnowledgePart:
         """The next part, if it is consistent."""
         known_entities = self._parts[-1].num_entities if self._parts else 0
@@ -105,6 +124,7 @@ class KnowledgeParts:
             np.asarray(train),
             np.asarray(valid),
             np.asarray(test),
+            np.asarray(times),
         ).checked()
 
     def _earlier(self) -> tuple[SegmentIndex, SegmentIndex]:

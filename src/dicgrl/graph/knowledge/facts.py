@@ -22,13 +22,16 @@ from dicgrl.graph.arrays import (
 from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.knowledge.keys import question_keys, question_of, triple_keys
 from dicgrl.graph.part import SPLITS
+from dicgrl.graph.times import NEVER
 
 _LOOPS = 0.05  # share of self loops that a reflexive relation has more of
 _SURE = 1.645  # standard deviations: one-sided, 95 %
 AGAIN = "again"  # training triples each time that they arrive once more
-SETS = (*SPLITS, AGAIN)
+DATED = "dated"  # training triples with a moment at which they were so, in a fourth column
+SETS = (*SPLITS, AGAIN, DATED)
+WIDTHS = {name: 4 if name == DATED else 3 for name in SETS}
 Rows = Mapping[str, IntArray]
-"""Triples [n, 3] of each set."""
+"""Triples [n, 3] of each set; those that are dated have a fourth column."""
 
 
 class Facts:
@@ -40,11 +43,12 @@ class Facts:
         by_question: Training triples by (h, r, ?) and by (?, r, t).
         held_out: Valid and test triples, by the same keys.
         by_repeat: Triples that arrived again, by the same keys.
+        by_date: Triples that are dated, by the same keys.
         seen: Entities that stand at the head, or the tail, of training triples, by relation.
     """
 
     def __init__(self) -> None:
-        self._rows = {name: GrowingArray((3,), np.dtype(np.int64)) for name in SETS}
+        self._rows = {name: GrowingArray((WIDTHS[name],), np.dtype(np.int64)) for name in SETS}
         self._starts: dict[str, list[int]] = {name: [0] for name in SETS}
         self._clear()
 
@@ -54,6 +58,7 @@ class Facts:
         self.by_question = {"tail": SegmentIndex(), "head": SegmentIndex()}
         self.held_out = SegmentIndex()
         self.by_repeat = SegmentIndex()
+        self.by_date = SegmentIndex()
         self.seen = {"tail": SegmentIndex(), "head": SegmentIndex()}
         self._relation_counts = np.zeros(0, np.int64)
         self._loop_counts = np.zeros(0, np.int64)  # self loops of each relation
@@ -98,10 +103,24 @@ class Facts:
 
     def repeat(self, triples: IntArray) -> None:
         """Note training triples that arrived again with the newest part, or after it."""
-        first = len(self._rows[AGAIN])
-        self.by_repeat.add(triple_keys(triples), np.arange(first, first + len(triples)))
-        self._rows[AGAIN].append(triples)
-        self._starts[AGAIN][-1] += len(triples)
+        self._note(AGAIN, self.by_repeat, triples)
+
+    def date(self, rows: IntArray) -> None:
+        """Note when training triples were so: triples and moments, [n, 4]."""
+        self._note(DATED, self.by_date, rows)
+
+    def _note(self, name: str, index: SegmentIndex, rows: IntArray) -> None:
+        first = len(self._rows[name])
+        index.add(triple_keys(rows), np.arange(first, first + len(rows)))
+        self._rows[name].append(rows)
+        self._starts[name][-1] += len(rows)
+
+    def dates(self, triples: IntArray) -> IntArray:
+        """The latest moment at which each of some triples was so; `NEVER` where none is known."""
+        latest = np.full(len(triples), NEVER)
+        query, row = self.by_date.lookup(triple_keys(triples))
+        np.maximum.at(latest, query, self.rows(DATED)[row, 3])
+        return latest
 
     def arrivals(self, triples: IntArray) -> tuple[IntArray, IntArray]:
         """How often each of some training triples arrived, and the part that it last came with."""
@@ -128,8 +147,9 @@ class Facts:
                 index.renumber(numbers)
             self._count(removed, -1)
             self._unsee(removed)
-        if not kept[AGAIN].all():
-            self.by_repeat.renumber(np.where(kept[AGAIN], np.cumsum(kept[AGAIN]) - 1, -1))
+        for name, index in ((AGAIN, self.by_repeat), (DATED, self.by_date)):
+            if not kept[name].all():
+                index.renumber(np.where(kept[name], np.cumsum(kept[name]) - 1, -1))
         for name in SETS:
             before = np.concatenate([[0], np.cumsum(kept[name])])
             self._starts[name] = before[self._starts[name]].tolist()
@@ -151,7 +171,8 @@ class Facts:
             self._starts[name] = list(starts[name])
         self._index(self.rows("train"), 0, np.diff(self._starts["train"]))
         self._hold_out(rows)
-        self.by_repeat.add(triple_keys(rows[AGAIN]), np.arange(len(rows[AGAIN])))
+        for name, index in ((AGAIN, self.by_repeat), (DATED, self.by_date)):
+            index.add(triple_keys(rows[name]), np.arange(len(rows[name])))
 
     def starts(self) -> dict[str, list[int]]:
         """Where each part begins in the rows of each set, and the end of the last."""

@@ -21,7 +21,8 @@ from dicgrl.graph.arrays import (
 )
 from dicgrl.graph.change import MERGE, RENAME, Change
 from dicgrl.graph.growing import Graph
-from dicgrl.graph.knowledge.facts import AGAIN, Facts
+from dicgrl.graph.knowledge.arrivals import Arrivals
+from dicgrl.graph.knowledge.facts import AGAIN, DATED, Facts
 from dicgrl.graph.knowledge.keys import MAX_ENTITIES, MAX_RELATIONS, question_keys, triple_keys
 from dicgrl.graph.knowledge.part import KnowledgePart, translated
 from dicgrl.graph.knowledge.replay import Replay
@@ -31,7 +32,7 @@ from dicgrl.graph.vocabulary import Vocabulary
 _GLANCE = 64  # triples that are looked at first
 
 
-class KnowledgeGraph(Graph[KnowledgePart]):
+class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
     """All that is known so far; adding a part costs what the part costs.
 
     The rule for repeats: a training triple is stored once, when it first arrives; the same triple
@@ -130,7 +131,8 @@ class KnowledgeGraph(Graph[KnowledgePart]):
         triples = facts["triples"]
         keys = triple_keys(triples)
         kept = {
-            name: ~np.isin(triple_keys(self.rows(name)), keys) for name in ("valid", "test", AGAIN)
+            name: ~np.isin(triple_keys(self.rows(name)), keys)
+            for name in ("valid", "test", AGAIN, DATED)
         }
         kept["train"] = np.ones(len(self.train), np.bool_)
         kept["train"][self._facts.by_triple.lookup(keys)[1]] = False
@@ -170,6 +172,8 @@ class KnowledgeGraph(Graph[KnowledgePart]):
                 left.learn(part)
             if AGAIN in change.arrays:
                 left.repeat(change.arrays[AGAIN])
+            if DATED in change.arrays:
+                left.date(change.arrays[DATED])
             taken.append(replace(change, part=part))
         self._facts.restore(*left.settled())
         self._retire_unmentioned(left.forgotten)
@@ -182,41 +186,9 @@ class KnowledgeGraph(Graph[KnowledgePart]):
         applied = super().apply(change)
         if AGAIN in applied.arrays:
             self._facts.repeat(applied.arrays[AGAIN])
+        if DATED in applied.arrays:
+            self._facts.date(applied.arrays[DATED])
         return applied
-
-    def repeats_in(self, part: KnowledgePart, added: KnowledgePart | None) -> IntArray:
-        """Training triples of a part that were known, or stand in it twice, as `Change` has them.
-
-        Args:
-            part: What was given.
-            added: What of it was new to the graph, which has taken it in.
-        """
-        rows = self._ours(part, part.train)
-        rows = rows[(rows >= 0).all(axis=1)]
-        rows = rows[self.contains(rows)]
-        if added is None or not len(added.train):
-            return rows
-        keys = triple_keys(rows)
-        return rows[~(is_first(keys) & np.isin(keys, triple_keys(added.train)))]
-
-    def repeat(self, triples: IntArray) -> None:
-        """Note training triples that arrived again with the newest part, or after it."""
-        self._facts.repeat(triples)
-
-    def arrivals(self, triples: IntArray) -> tuple[IntArray, IntArray]:
-        """How often each of some training triples arrived, and the part that it last came with.
-
-        Only repeats that were noted count (`repeat`).
-
-        Example:
-            >>> from dicgrl.graph import KnowledgeStream
-            >>> graph = KnowledgeGraph()
-            >>> added = graph.add(KnowledgeStream.from_labels("x", [[("a", "r", "b")]])[0])
-            >>> graph.repeat(np.array([[0, 0, 1], [0, 0, 1]]))
-            >>> graph.arrivals(np.array([[0, 0, 1]]))
-            (array([3]), array([0]))
-        """
-        return self._facts.arrivals(triples)
 
     def _arrived(self, part: Part, index: int) -> KnowledgePart:
         """A part that was added once, whose ids are ours, with its labels in our vocabularies."""
@@ -322,6 +294,7 @@ class KnowledgeGraph(Graph[KnowledgePart]):
             every, mentioned = self.degree(ids), mentions(newest[:, [0, 2]])
         return every, count_in(np.sort(mentioned), ids)
 
+    @override
     def contains(self, triples: IntArray) -> BoolArray:
         """Which triples are known training triples."""
         return self._facts.by_triple.contains(triple_keys(triples))
@@ -337,7 +310,9 @@ class KnowledgeGraph(Graph[KnowledgePart]):
     def without_known(self, part: KnowledgePart) -> tuple[KnowledgePart, int, int]:
         """See `Graph.without_known`; what is learned with the part is nothing to measure with."""
         old = {split: self._old(part, split) for split in SPLITS}
-        left = {split: getattr(part, split)[~(k | h)] for split, (k, h) in old.items()}
+        stay = {split: ~(known | held_out) for split, (known, held_out) in old.items()}
+        left = {split: getattr(part, split)[stay[split]] for split in SPLITS}
+        left["times"] = part.times[stay["train"]] if len(part.times) else part.times
         known, held_out = (sum(int(rows[i].sum()) for rows in old.values()) for i in (0, 1))
         return replace(part, **left), known, held_out
 
@@ -364,6 +339,7 @@ class KnowledgeGraph(Graph[KnowledgePart]):
             known |= np.isin(triple_keys(triples), triple_keys(part.train)) & ~held_out
         return known, held_out
 
+    @override
     def _ours(self, part: KnowledgePart, triples: IntArray) -> IntArray:
         """Triples of a part in our ids, [n, 3]; -1 for labels that are not known here."""
         entity = self.entities.found(part.entities, triples[:, [0, 2]])

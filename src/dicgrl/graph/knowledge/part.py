@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
 
-from dicgrl.graph.arrays import IntArray, as_triples, ids_in
+from dicgrl.errors import UserError
+from dicgrl.graph.arrays import IntArray, as_ids, as_triples, ids_in
 from dicgrl.graph.checks import check_ids
 from dicgrl.graph.part import SPLITS, Part
+from dicgrl.graph.times import NEVER
 from dicgrl.graph.vocabulary import Translation, Vocabulary
 
 
@@ -31,6 +33,8 @@ class KnowledgePart(Part):
         train: Triples to learn from (head, relation, tail), int64 [n, 3].
         valid: Triples to select a model with.
         test: Triples to measure with, the paper's query set.
+        times: When each triple of `train` was so, as `dicgrl.graph.times.moments` gives it; empty
+            where nothing is known of that.
     """
 
     vocabularies: ClassVar[tuple[str, ...]] = ("entities", "relations")
@@ -43,6 +47,7 @@ class KnowledgePart(Part):
     train: IntArray
     valid: IntArray
     test: IntArray
+    times: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def num_entities(self) -> int:
@@ -64,13 +69,25 @@ class KnowledgePart(Part):
             for column, labels in enumerate((self.entities, self.relations, self.entities)):
                 check_ids(f"{split} triples {of}", triples[:, column], labels)
         train, valid, test = rows.values()
-        return replace(self, train=train, valid=valid, test=test)
+        times = as_ids(self.times, f"times {of}")
+        if len(times) not in (0, len(train)):
+            raise UserError(f"{len(times)} times {of} for {len(train)} training triples")
+        return replace(self, train=train, valid=valid, test=test, times=times)
 
     def __repr__(self) -> str:
         return (
             f"KnowledgePart({self.index}: {len(self.new_entities):,} new entities, "
             f"{len(self.train):,} train, {len(self.valid):,} valid, {len(self.test):,} test)"
         )
+
+
+def joined_times(parts: Sequence[KnowledgePart]) -> IntArray:
+    """The times of the training triples of several parts; empty where none has any."""
+    if not any(len(part.times) for part in parts):
+        return np.empty(0, np.int64)
+    return np.concatenate(
+        [part.times if len(part.times) else np.full(len(part.train), NEVER) for part in parts]
+    )
 
 
 def translated(triples: IntArray, columns: Sequence[Translation]) -> IntArray:

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from dicgrl.graph.arrays import IntArray
-from dicgrl.graph.knowledge.facts import AGAIN, SETS, Facts
+from dicgrl.graph.knowledge.facts import AGAIN, DATED, WIDTHS, Facts
 from dicgrl.graph.knowledge.keys import triple_keys
 from dicgrl.graph.knowledge.part import KnowledgePart
 from dicgrl.graph.part import SPLITS
@@ -27,7 +27,10 @@ class Replay:
     def __init__(self) -> None:
         self.num_parts = 0
         self._forgotten = [_NO_ROWS]
-        self._left = {name: Survivors(triple_keys, _NO_ROWS) for name in SETS}
+        self._left = {
+            name: Survivors(triple_keys, np.empty((0, width), np.int64))
+            for name, width in WIDTHS.items()
+        }
 
     @classmethod
     def of(cls, facts: Facts) -> Self:
@@ -49,11 +52,15 @@ class Replay:
         """Note triples that arrived again with the newest part, or after it."""
         self._left[AGAIN].add(triples, self.num_parts - 1)
 
+    def date(self, rows: IntArray) -> None:
+        """Note when triples were so: triples and moments, [n, 4]."""
+        self._left[DATED].add(rows, self.num_parts - 1)
+
     def forget(self, triples: IntArray) -> None:
         """Let triples leave."""
         self._forgotten.append(triples)
-        for left in self._left.values():
-            left.forget(triples, self.num_parts)
+        for name, left in self._left.items():
+            left.forget(np.pad(triples, ((0, 0), (0, WIDTHS[name] - 3))), self.num_parts)
 
     def merge(self, vocabulary: str, pairs: IntArray) -> None:
         """Put ids in the place of others; what would be learned twice then has arrived again."""

@@ -63,8 +63,6 @@ def split_knowledge(
             np.stack([entity_id[r[:, 0]], relation_id[r[:, 1]], entity_id[r[:, 2]]], axis=1)
             for r in (triples[at] for at in rows[3 * index : 3 * index + 3])
         )
-        if valid or test:
-            builder.add_held_out(train, valid, test, generator, held)
-        else:
-            builder.add(train, *held)
+        moments = static.times[rows[3 * index]] if len(static.times) else static.times
+        builder.add_held_out(train, valid, test, generator, held, moments)
     return builder.parts

@@ -9,15 +9,18 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
+from dicgrl.errors import UserError, shown
+from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.coded import coded_numbers
 from dicgrl.graph.knowledge.builder import KnowledgeParts
-from dicgrl.graph.knowledge.part import KnowledgePart
+from dicgrl.graph.knowledge.part import KnowledgePart, joined_times
 from dicgrl.graph.knowledge.split import split_knowledge
 from dicgrl.graph.knowledge.statistics import describe_parts, taught_tests
 from dicgrl.graph.labels import Triples, as_labels
 from dicgrl.graph.part import SPLITS
 from dicgrl.graph.periods import chosen_shares
 from dicgrl.graph.stream import Counts, Stream
+from dicgrl.graph.times import moments, odd_time
 from dicgrl.graph.vocabulary import Vocabulary
 
 
@@ -54,20 +57,24 @@ class KnowledgeStream(Stream[KnowledgePart]):
         Args:
             name: What the stream is called in results.
             parts: (head, relation, tail) labels, part by part; whole numbers are labels as well.
+                A fourth value, or a column called time or date, says when each was so.
             valid: Share of each part's triples to hold out for validation.
             test: Share of each part's triples to hold out for testing.
             seed: Seed of the random choice.
 
         Raises:
-            UserError: A label is neither text nor a whole number, or has a control character.
+            UserError: A label is neither text nor a whole number, or has a control character; or a
+                time is none.
         """
         builder = KnowledgeStreamBuilder(name)
         for part in parts:
+            times: list[str] = []
             columns: Sequence[Sequence[str]] | None = coded_numbers(part)
             if columns is None:
-                columns = list(zip(*as_labels(part), strict=True)) or [(), (), ()]
+                columns = list(zip(*as_labels(part, times), strict=True)) or [(), (), ()]
             rows = builder.rows(*columns)
-            builder.add_held_out(rows, valid, test, np.random.default_rng((seed, len(builder))))
+            generator = np.random.default_rng((seed, len(builder)))
+            builder.add_held_out(rows, valid, test, generator, times=_moments(times))
         return builder.build()
 
     @property
@@ -97,7 +104,8 @@ class KnowledgeStream(Stream[KnowledgePart]):
             last.relations,
             range(last.num_entities),
             range(last.num_relations),
-            *(np.concatenate([getattr(part, split) for part in self]) for split in SPLITS),
+            **{s: np.concatenate([getattr(part, s) for part in self]) for s in SPLITS},
+            times=joined_times(self.parts),
         )
         return type(self)(self.name, (part,), self.names)
 
@@ -165,6 +173,17 @@ class KnowledgeStream(Stream[KnowledgePart]):
         by, shares = chosen_shares(by, ratios, parts, first, times, cuts)
         made = split_knowledge(static, by, shares, times, valid, test, seed)
         return type(self)(self.name, made, self.names)
+
+
+def _moments(times: list[str]) -> IntArray:
+    """Moments of times that a program gave; none at all where it gave none."""
+    found = moments(times) if any(times) else np.empty(0, np.int64)
+    if found is None:
+        raise UserError(
+            f"{shown(odd_time([time for time in times if time]))} is no time: expected "
+            "(head, relation, tail), or with an ISO date, a year or seconds since 1970 behind them"
+        )
+    return found
 
 
 class KnowledgeStreamBuilder(KnowledgeParts):

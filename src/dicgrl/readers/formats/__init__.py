@@ -16,6 +16,7 @@ from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows
 
 Triple = tuple[str, str, str]
+TRIPLE = 3  # columns of a triple; the time is the next
 
 
 class Format(ABC):
@@ -37,7 +38,7 @@ class Format(ABC):
 
     @abstractmethod
     def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:
-        """Head, relation, tail and, of four, the time, in blocks of rows.
+        """Head, relation, tail and, of four, the time, in blocks of rows; a time may be empty.
 
         Args:
             file: The file; `file.reading` is what the user says of it.
@@ -47,6 +48,10 @@ class Format(ABC):
         Raises:
             DataError: The file is not of this format; the message says where.
         """
+
+    def says_times(self, file: SourceFile) -> bool:
+        """Whether one of the columns is told to hold times: by the user, or by its name."""
+        return len(file.reading.named) > TRIPLE
 
     def write(self, path: Path, triples: Iterable[Sequence[Triple]]) -> None:
         """Write triples, given in blocks, so that `rows` gives them back in their order."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -18,7 +18,7 @@ from dicgrl.common.optional import needed
 from dicgrl.errors import DataError, UserError, shown
 from dicgrl.graph.coded import Coded
 from dicgrl.graph.labels import check_labels
-from dicgrl.readers.formats import Format, Triple
+from dicgrl.readers.formats import TRIPLE, Format, Triple
 from dicgrl.readers.reading import Reading, find_columns
 from dicgrl.readers.sources import DiskFolder, SourceFile
 from dicgrl.readers.text import Rows
@@ -36,6 +36,15 @@ class _Columnar(Format):
             if file.label.lower().endswith(".gz"):  # it is read from its end
                 stream = io.BytesIO(stream.read())
             yield from _coded_rows(file.label, *self._batches(file, stream, width))
+
+    @override
+    def says_times(self, file: SourceFile) -> bool:
+        if file.reading.named:
+            return super().says_times(file)
+        with suppress(DataError):
+            for _ in self.rows(file, TRIPLE + 1, exact=False):
+                return True
+        return False
 
     def _batches(
         self, file: SourceFile, stream: BinaryIO, width: int
@@ -153,10 +162,21 @@ def _coded_rows(label: str, names: list[str], batches: Iterable[Any]) -> Iterato
     for batch in batches:
         batch.validate(full=True)  # else a damaged file may point anywhere
         if batch.num_rows:
-            yield Rows(first, [coded(label, batch.column(name), name, first) for name in names])
+            columns = [coded(label, batch.column(name), name, first) for name in names[:TRIPLE]]
+            times = [_times(batch.column(name)) for name in names[TRIPLE:]]
+            yield Rows(first, [*columns, *times])
         first += batch.num_rows
     if first == 1:
         raise DataError(label, "the file holds no rows")
+
+
+def _times(column: Any) -> list[str]:
+    """A column of times as text; "" where there is none."""
+    arrow, compute = (needed(name, "arrow", "Arrow") for name in ("pyarrow", "pyarrow.compute"))
+    if arrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    texts: list[str] = compute.fill_null(column.cast(arrow.string()), "").to_pylist()
+    return texts
 
 
 def _names(label: str, names: list[str], reading: Reading, width: int) -> list[str]:

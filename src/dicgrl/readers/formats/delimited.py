@@ -14,12 +14,12 @@ from typing import ClassVar
 from typing_extensions import override
 
 from dicgrl.errors import DataError, DataWarning, shown
-from dicgrl.graph.labels import header_words, named_columns
-from dicgrl.readers.formats import Format, Triple
+from dicgrl.graph.labels import TIME_WORDS, header_words, named_columns, time_column
+from dicgrl.graph.times import is_time
+from dicgrl.readers.formats import TRIPLE, Format, Triple
 from dicgrl.readers.reading import ROLES, Reading, check_number, find_columns
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows, first_fields, read_rows
-from dicgrl.readers.times import TIME_WORDS, is_time
 
 _TIME_HINT = "; `dicgrl datasets split FILE --by time` reads a fourth column, of times"
 #: Words that name a column and hardly anything else.
@@ -41,7 +41,7 @@ class Delimited(Format):
         total, positions, skip = chosen or (width, list(range(width)), 0)
         hint = _other_columns if width == 3 else None
         empty = True
-        for block in read_rows(file, total, hint, not exact, file.reading.sep, positions):
+        for block in read_rows(file, total, hint, not exact, file.reading.sep, positions[:TRIPLE]):
             first, columns = block.first_line, [block.columns[at] for at in positions]
             if skip and first == 1:
                 first, columns = 2, [column[1:] for column in columns]
@@ -50,6 +50,14 @@ class Delimited(Format):
                 yield Rows(first, columns)
         if empty:
             raise DataError(file.label, "the file holds a header and no triples")
+
+    @override
+    def says_times(self, file: SourceFile) -> bool:
+        if file.reading.named:
+            return super().says_times(file)
+        return time_column(first_fields(file, file.reading.sep)) is not None and (
+            _header(first_fields(file, file.reading.sep), TRIPLE) is not None
+        )
 
     @override
     def write(self, path: Path, triples: Iterable[Sequence[Triple]]) -> None:

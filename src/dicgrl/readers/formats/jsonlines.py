@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from dicgrl.errors import DataError, UserError, shown
-from dicgrl.graph.labels import as_label, check_labels
-from dicgrl.readers.formats import Format, Triple
+from dicgrl.graph.labels import as_label, check_labels, time_column
+from dicgrl.readers.formats import TRIPLE, Format, Triple
 from dicgrl.readers.reading import find_columns
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows, text_blocks
@@ -33,6 +33,14 @@ class JsonLines(Format):
             yield Rows(first, _columns(file, found, keys, first))
         if keys is None:
             raise DataError(file.label, "the file is empty")
+
+    @override
+    def says_times(self, file: SourceFile) -> bool:
+        if file.reading.named:
+            return super().says_times(file)
+        first, text = next(text_blocks(file), (1, "[]"))
+        (value,) = _parsed(file, text.split("\n")[:1], first)
+        return isinstance(value, dict) and time_column(list(value)) is not None
 
     @override
     def write(self, path: Path, triples: Iterable[Sequence[Triple]]) -> None:
@@ -84,8 +92,9 @@ def _columns(
         try:
             if isinstance(value, dict) is not objects or (not objects and len(value) != len(keys)):
                 raise UserError(f"not like the first line: {shown(str(value))}")
-            labels = [as_label(value[key]) for key in keys]
-            if "" in labels:
+            labels = [as_label(value[key]) for key in keys[:TRIPLE]]
+            labels += ["" if value[key] is None else str(value[key]) for key in keys[TRIPLE:]]
+            if "" in labels[:TRIPLE]:
                 raise UserError(f"an empty label: {shown(str(value))}")
             check_labels(labels)
         except KeyError as key:

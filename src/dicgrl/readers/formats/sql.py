@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from dicgrl.errors import DataError, UserError, shown
 from dicgrl.graph.labels import as_label, check_labels
-from dicgrl.readers.formats import Format
+from dicgrl.readers.formats import TRIPLE, Format
 from dicgrl.readers.reading import find_columns
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows
@@ -38,12 +38,26 @@ class Sqlite(Format):
                 chosen = find_columns(file.label, names, file.reading, width)
                 while rows := answers.fetchmany(_BATCH):
                     columns = [[row[at] for row in rows] for at in chosen]
-                    yield Rows(first, [as_column(file, column, first) for column in columns])
+                    labels = [as_column(file, column, first) for column in columns[:TRIPLE]]
+                    times = [
+                        ["" if value is None else str(value) for value in column]
+                        for column in columns[TRIPLE:]
+                    ]
+                    yield Rows(first, [*labels, *times])
                     first += len(rows)
             except (sqlite3.Error, sqlite3.Warning) as error:
                 raise DataError(file.label, f"{error}; the query was {shown(query)}") from error
         if first == 1:
             raise DataError(file.label, f"the query has no answers: {shown(query)}")
+
+    @override
+    def says_times(self, file: SourceFile) -> bool:
+        if file.reading.named:
+            return super().says_times(file)
+        with contextlib.suppress(DataError):
+            for _ in self.rows(file, TRIPLE + 1, exact=False):
+                return True
+        return False
 
 
 @contextlib.contextmanager

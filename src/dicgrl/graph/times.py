@@ -1,4 +1,4 @@
-"""Times in text files: numbers (years, seconds) or ISO dates."""
+"""Times as they are written (numbers or ISO dates), and moments as they are kept."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dicgrl.graph.arrays import IntArray
+
 #: What times may be, as NumPy calls it.
 TIME_TYPES = ("float64", "datetime64[us]")
-#: What a column of times may be called.
-TIME_WORDS = ("time", "timestamp", "date", "year")
+#: The moment of what has no time.
+NEVER = int(np.iinfo(np.int64).min)
+_LATEST = 1e12  # seconds: what is beyond is no date
+_YEARS = 10_000  # numbers below are years, others seconds since 1970
+_NOTHING = ("", "NaT", "nan", "None", "<NA>")
 _ZONED = re.compile(r"([^T ]*[T ][0-9:.]+)([^0-9:.].*)")
 _ZONE = re.compile(r" ?(?:[Zz]|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)")
 
@@ -59,6 +64,54 @@ def parse_written(times: Sequence[str], written: str) -> npt.NDArray[Any] | None
     except (ValueError, OverflowError):
         return None
     return np.array([found[time] for time in times], dtype=TIME_TYPES[1])
+
+
+def moments(times: Sequence[str], written: str = "") -> IntArray | None:
+    """Times as microseconds since 1970 in UTC, `NEVER` for none, [n]; None if one cannot be read.
+
+    Whole numbers below 10,000 are years, other numbers are seconds since 1970.
+
+    Args:
+        times: The times, of one kind throughout; "" where there is none.
+        written: As of `parse_written`, where they are neither numbers nor ISO dates.
+
+    Example:
+        >>> moments(["1970-01-02", "", "1970-01-01T00:00:01"]).tolist()[::2]
+        [86400000000, 1000000]
+        >>> told(moments(["1979"])[0])
+        '1979-01-01'
+    """
+    kinds, at = np.unique(np.asarray(times, dtype=np.str_), return_inverse=True)
+    there = ~np.isin(kinds, _NOTHING)
+    found = np.full(len(kinds), NEVER)
+    different = kinds[there].tolist()
+    parsed = parse_written(different, written) if written else parse_times(different)
+    if parsed is None:
+        return None
+    if parsed.dtype.kind == "f":
+        if not (np.abs(parsed) < _LATEST).all():
+            return None
+        years = (np.abs(parsed) < _YEARS) & (parsed == np.trunc(parsed))
+        since = np.where(years, parsed - 1970, 0).astype("timedelta64[Y]")
+        of_years = (np.datetime64(0, "Y") + since).astype("datetime64[us]").astype(np.int64)
+        seconds = np.where(years, 0, parsed)
+        found[there] = np.where(years, of_years, np.round(seconds * 1e6).astype(np.int64))
+    else:
+        found[there] = parsed.astype(np.int64)
+    return found[at.reshape(-1)]
+
+
+def told(moment: int) -> str:
+    """A moment as an ISO date, with the time of the day where it is not midnight; "" for `NEVER`.
+
+    Example:
+        >>> told(86_400_000_000), told(90_000_000_000)
+        ('1970-01-02', '1970-01-02T01:00:00')
+    """
+    if moment == NEVER:
+        return ""
+    text = str(np.datetime64(int(moment), "us"))
+    return text.removesuffix("T00:00:00.000000").removesuffix(".000000")
 
 
 def is_time(field: str) -> bool:
