@@ -134,12 +134,15 @@ class Composed(Strategy):
         groups = [group for part in self.parts for group in part.taking_turns(trainer)]
         rows = torch.cat(examples)
         old = len(rows) - num_new
+        weight = trainer.weights(rows)  # as upper has them: strategies differ in what they add
+        if weight is None:
+            weight = torch.ones(len(rows), device=rows.device)
+        new = ExampleGroup(objective, rows, weight)
         training_set: TrainingSet
         if groups:
-            new = ExampleGroup(objective, rows, torch.ones(len(rows), device=rows.device))
             training_set = _AdjustedTurns(self.parts, trainer, new, groups, old)
         else:
-            training_set = _Adjusted(self.parts, trainer, objective, rows, old)
+            training_set = _Adjusted(self.parts, trainer, new, old)
         report = self.fit(trainer, training_set, monitor)
         return Learned([report], replayed=sum(part.replayed for part in self.parts))
 
@@ -198,11 +201,10 @@ class _Adjusted(TrainingSet):
         self,
         parts: Sequence[Ingredient],
         trainer: Trainer,
-        objective: Objective,
-        examples: Tensor,
+        new: ExampleGroup,
         old: int,
     ) -> None:
-        super().__init__(objective, examples, old=old)
+        super().__init__(*new[:3], old=old)
         self._watch(parts, trainer)
 
     def _watch(self, parts: Sequence[Ingredient], trainer: Trainer) -> None:
