@@ -88,8 +88,8 @@ def combinations(grid: Grid, count: int, seed: int) -> list[dict[str, str]]:
     every: list[dict[str, str]] = [{}]
     for key, values in grid.items():
         every = [{**each, key: value} for each in every for value in values]
-    drawn = random.Random(seed).sample(every, min(count - 1, len(every)))
-    return [{}, *drawn]
+    random.Random(seed).shuffle(every)  # more trials later begin with the same ones
+    return [{}, *every[: count - 1]]
 
 
 def changed(settings: Settings, values: Mapping[str, str]) -> Settings:
