@@ -1,7 +1,7 @@
 """The same number of trials for every strategy, on validation data alone.
 
     python benchmarks/trials.py NAME [--model transe] [--trials 8] [--only emr] [--seed 0]
-        [--device auto] [--json docs/results/trials-NAME-MODEL.json]
+        [--set key=value ...] [--device auto] [--json docs/results/trials-NAME-MODEL.json]
 
 A trial is the `best` recipe of a strategy with some settings drawn from the strategy's grid below;
 the first trial is the recipe as it is. All rows have vectors of about the same active size and the
@@ -142,7 +142,9 @@ def _first_of(settings: Settings) -> str:
     return json.dumps(known, sort_keys=True)
 
 
-def planned(name: str, model: str, count: int, seed: int, only: str) -> Iterator[dict[str, Any]]:
+def planned(
+    name: str, model: str, count: int, seed: int, only: str, changes: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """The trials of all rows."""
     for row, (strategy, divided, own, grid) in ROWS.items():
         if only.lower() not in row:
@@ -150,7 +152,7 @@ def planned(name: str, model: str, count: int, seed: int, only: str) -> Iterator
         recipe = load_recipe(
             "best", registered(name), model, disentangled=divided, strategy=strategy
         )
-        settings = recipe.settings.parsed(own)
+        settings = recipe.settings.parsed([*changes, *own])
         for values in combinations(grid, count, seed):
             tried = changed(settings, values)
             yield {"row": row, "strategy": strategy, "values": values, "settings": tried}
@@ -163,13 +165,15 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=8)
     parser.add_argument("--only", default="", help="rows with this in their name")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--set", dest="changes", action="append", default=[], help="for all rows")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--json", type=Path, help="written anew after each trial, and gone on with")
     arguments = parser.parse_args()
     stream = without_test(dicgrl.load_stream(arguments.name))
     command = f"python benchmarks/trials.py {arguments.name} --model {arguments.model}"
+    command += f" --trials {arguments.trials} --seed {arguments.seed}"
     file: dict[str, Any] = {
-        "command": f"{command} --trials {arguments.trials} --seed {arguments.seed}",
+        "command": " ".join([command, *(f"--set {change}" for change in arguments.changes)]),
         "dataset": stream.name,
         "model": arguments.model,
         "seed": arguments.seed,
@@ -181,7 +185,12 @@ def main() -> None:
     finished = {(each["row"], json.dumps(each["values"])) for each in file["trials"]}
     with tempfile.TemporaryDirectory() as place:
         for plan in planned(
-            arguments.name, arguments.model, arguments.trials, arguments.seed, arguments.only
+            arguments.name,
+            arguments.model,
+            arguments.trials,
+            arguments.seed,
+            arguments.only,
+            arguments.changes,
         ):
             settings = plan.pop("settings")
             if (plan["row"], json.dumps(plan["values"])) in finished:

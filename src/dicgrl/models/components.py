@@ -99,7 +99,7 @@ class Components:
 
         Args:
             logits: The logits.
-            before: What they were before a ReLU made some of them equal: these are told apart by it.
+            before: What they were before a ReLU made some of them equal, to tell these apart.
         """
         log_alpha = logits.log_softmax(-1)
         chosen = self.choose(logits.detach() if before is None else before.detach())

@@ -21,7 +21,7 @@ from dicgrl.settings import Settings, check_use
 from dicgrl.strategies import strategy_named
 from dicgrl.tasks import DEFAULT_STRATEGY, LinkPrediction, task_of_model
 
-NAMES = ("paper", "best")
+NAMES = ("paper", "released", "best")
 _LARGEST = 1 << 20  # bytes of a recipe file
 SECTIONS = ("settings", "disentangled", "continual", "strategies", "published")
 

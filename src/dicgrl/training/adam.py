@@ -4,6 +4,10 @@ Each row of a table counts its own steps, so that a row that is always touched m
 under dense Adam, and a new row starts like one in a new model. Moments of rows that were not
 touched rest, as do rows that a table does not let change. Dense parameters are one row that is
 always touched.
+
+That is `adam=rows`. With `dense` every row that may change is touched in every step, by a gradient
+of zero where it has none: its momentum and the weight decay move it on, as in PyTorch's Adam over a
+whole embedding matrix.
 """
 
 from __future__ import annotations
@@ -29,8 +33,10 @@ class RowAdam:
         betas: Decay of the two moments.
         eps: Added to the denominator.
         weight_decay: Pull towards zero, added to the gradient of touched rows.
-        clip: Largest norm of the gradient of dense parameters; 0 for none.
+        clip: Largest norm of the gradient of all that may change; 0 for none.
         dense_rate: Learning rate of the dense parameters as a multiple of `lr`.
+        every_row: Whether rows without a gradient move on, too.
+        anew: Whether rows forget the moments that earlier training left.
     """
 
     def __init__(
@@ -43,6 +49,8 @@ class RowAdam:
         weight_decay: float = 0.0,
         clip: float = 0.0,
         dense_rate: float = 1.0,
+        every_row: bool = False,
+        anew: bool = False,
     ) -> None:
         self.tables = list(tables)
         self.parameters = list(parameters)
@@ -52,6 +60,11 @@ class RowAdam:
         self.weight_decay = weight_decay
         self.clip = clip
         self.dense_rate = dense_rate
+        self.every_row = every_row
+        if anew:
+            for table in self.tables:
+                for name, width in (("moment1", None), ("moment2", None), ("steps", 1)):
+                    table.state(name, width).zero_()
         self._dense: torch.optim.Adam | None = None
         if self.parameters:
             device = self.parameters[0].device
@@ -71,7 +84,11 @@ class RowAdam:
     @torch.no_grad()
     def step(self) -> None:
         """Update what has a gradient, then clear the gradients."""
+        if self.clip:
+            self._clip()
         for table in self.tables:
+            if self.every_row:
+                table.touch(torch.arange(len(table), device=table.rows.device))
             ids = table.touched()
             if ids is None:
                 continue
@@ -81,10 +98,23 @@ class RowAdam:
                 self._step_table(table, ids)
                 table.clear()
         if self._dense is not None:
-            if self.clip:
-                nn.utils.clip_grad_norm_(self.parameters, self.clip)
             self._dense.step()
             self._dense.zero_grad()
+
+    def _clip(self) -> None:
+        """Shorten the gradient of all that may change to `clip`; the host waits for nothing."""
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        squares = [gradient.square().sum() for gradient in gradients]
+        for table in self.tables:
+            pace = table.pace()
+            of_row = table.gradient.square().sum(1, keepdim=True)
+            squares.append((of_row if pace is None else of_row * (pace > 0)).sum())
+            gradients.append(table.gradient)
+        if not gradients:
+            return
+        share = (self.clip / (torch.stack(squares).sum().sqrt() + 1e-6)).clamp(max=1.0)
+        for gradient in gradients:
+            gradient.mul_(share)
 
     @property
     def lr(self) -> float:

@@ -118,7 +118,21 @@ class Schedule(Section):
     )
     weight_decay: float = option(0.0, "Pull of the weights towards zero.", least=0)
     clip: float = option(
-        0.0, "Largest norm of the gradient of dense parameters; 0 for none.", least=0
+        0.0, "Largest norm of the gradient of all that may change; 0 for none.", least=0
+    )
+    adam: str = option(
+        "rows",
+        "Rows that a step of Adam moves: rows (those with a gradient; the others rest) or dense "
+        "(all that may change, by momentum and weight decay, as PyTorch's does).",
+        choices=("rows", "dense"),
+        needs="rows",
+    )
+    moments: str = option(
+        "kept",
+        "Adam's moments of rows when another part is learned: kept, or new as in an optimiser of "
+        "its own. Those of dense parameters are always new.",
+        choices=("kept", "new"),
+        needs="rows",
     )
     dense_rate: float = option(
         1.0,
@@ -269,6 +283,8 @@ def _fit(
         weight_decay=schedule.weight_decay,
         clip=schedule.clip,
         dense_rate=schedule.dense_rate if tables else 1.0,  # else there are no rows beside
+        every_row=schedule.adam == "dense",
+        anew=schedule.moments == "new",
     )
     good = _Snapshot(tables, parameters)
     recorded_by = generator if training_set.capturable else None
