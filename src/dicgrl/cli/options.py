@@ -22,7 +22,7 @@ SkipUnknown = Annotated[
 ]
 Count = Annotated[int, typer.Option("-k", min=1, help="How many answers.")]
 RecipeName = Annotated[
-    str, typer.Option(help="Named settings: best, paper, or a recipe file (.toml).")
+    str, typer.Option(help="Named settings: best, paper, released, or a recipe file (.toml).")
 ]
 Changes = Annotated[
     list[str] | None,

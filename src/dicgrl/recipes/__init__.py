@@ -31,7 +31,8 @@ class Recipe:
     """Settings under a name.
 
     Attributes:
-        name: paper, best or the path of a file; `default` where a dataset has none of its own.
+        name: paper, released, best or the path of a file; `default` where a dataset has none of
+            its own.
         settings: All settings.
         published: The paper's numbers for them, in per cent.
     """
@@ -55,7 +56,7 @@ def load_recipe(
     So it does where a dataset's recipe has no word about strategies.
 
     Args:
-        name: paper, best, or the path of a recipe file (ending with .toml).
+        name: paper, released, best, or the path of a recipe file (ending with .toml).
         dataset: Name of a dataset (`dicgrl.datasets.registered`); empty for data of one's own.
         model: Name of the model.
         disentangled: Whether vectors are divided into components.

@@ -88,7 +88,7 @@ class PartsTable(Target):
         header = ["dataset", "model", "strategy"]
         header += [*CONDITIONS, "A MRR", "W MRR"] if self._of_links else []
         header += [f"A {name}", *self._compared, f"W {name}", *self._compared]
-        header += ["retention", "s per later part", "replayed", "positives per later part"]
+        header += ["retention", "s per later part", "positives per later part"]
         return f"{title}: per cent, W whole, A average", header
 
     def _add(
@@ -110,7 +110,7 @@ class PartsTable(Target):
             data |= {f"{judged}_mrr": value.data() for judged, value in ranked.items()}
         for judged in _JUDGED:
             cells += row[judged].cells()[: 1 + len(self._compared)]
-        others = [value for key, value in row.items() if key not in _JUDGED]
+        others = [value for key, value in row.items() if key not in (*_JUDGED, "replayed")]
         cells += [value.shown() for value in others]
         table.add(cells, data | {key: value.data() for key, value in row.items()})
 

@@ -23,7 +23,7 @@ class Options:
     """What a user chooses about a reproduction.
 
     Attributes:
-        recipe: paper, best or the path of a recipe file.
+        recipe: paper, released, best or the path of a recipe file.
         seeds: How many seeds, from 0.
         changes: Changed settings as key=value; each reaches the cells that have such a setting.
     """

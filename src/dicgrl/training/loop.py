@@ -20,9 +20,10 @@ from typing_extensions import override
 from dicgrl.common.options import Section, option
 from dicgrl.common.seeding import seeded
 from dicgrl.errors import FailureError, UserError
-from dicgrl.models.table import RowCopies, Table
+from dicgrl.models.table import Table
 from dicgrl.training.adam import RowAdam
 from dicgrl.training.positives import Positives
+from dicgrl.training.snapshot import Snapshot
 from dicgrl.training.stepper import Objective, Stepper
 
 
@@ -286,7 +287,7 @@ def _fit(
         every_row=schedule.adam == "dense",
         anew=schedule.moments == "new",
     )
-    good = _Snapshot(tables, parameters)
+    good = Snapshot(tables, parameters)
     recorded_by = generator if training_set.capturable else None
     stepper = Stepper(training_set.adjust, optimiser, recorded_by)
     step, waited = 0, 0
@@ -377,29 +378,3 @@ def _unsound(tables: list[Table], parameters: list[nn.Parameter]) -> str:
     if not math.isfinite(largest):
         return "a weight is not finite"
     return f"a weight has the size {largest:.1e}" if largest > _LARGEST else ""
-
-
-class _Snapshot:
-    """The last good state of what may change: open rows of tables, and dense parameters."""
-
-    def __init__(self, tables: list[Table], parameters: list[nn.Parameter]) -> None:
-        self._rows = [RowCopies(table) for table in tables]
-        self._parameters = parameters
-        self.take()
-
-    def take(self) -> None:
-        for rows in self._rows:
-            rows.retake()
-        self._dense = [parameter.detach().clone() for parameter in self._parameters]
-
-    def cover(self) -> None:
-        """Add rows that may move since."""
-        for rows in self._rows:
-            rows.cover()
-
-    @torch.no_grad()
-    def restore(self) -> None:
-        for rows in self._rows:
-            rows.restore()
-        for parameter, values in zip(self._parameters, self._dense, strict=True):
-            parameter.copy_(values)
