@@ -228,6 +228,7 @@ def draw(folder: Path, path: Path) -> None:
         path: The SVG to write.
     """
     from matplotlib.figure import Figure  # only the picture needs it
+    from matplotlib.ticker import NullFormatter
 
     from dicgrl.research.figures import save_figure
 
@@ -245,6 +246,8 @@ def draw(folder: Path, path: Path) -> None:
         path_of = [(max(entry.cost, least), entry.quality) for entry in best]
         axis.plot(*zip(*path_of, strict=True), color="C3", lw=1, drawstyle="steps-post")
         axis.set_xscale("log")
+        axis.xaxis.set_minor_formatter(NullFormatter())
+        axis.margins(x=0.15, y=0.1)
         axis.set_title(f"{which}, recipe {recipe}", fontsize=9)
         axis.set_ylabel(f"{metric}, %", fontsize=8)
         axis.set_xlabel(f"{cost} of later parts", fontsize=8)

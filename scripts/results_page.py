@@ -26,8 +26,11 @@ from results_studies import (
     ACTIVATION_TITLE,
     ASPECT_TITLE,
     ASPECTS,
+    TRIALS_TITLE,
     activation_section,
     aspect_section,
+    trial_claim,
+    trial_sections,
 )
 from results_text import all_of, filled, table
 
@@ -53,11 +56,12 @@ def page(folder: Path) -> str:
     links, aspects = read_links(folder), _json(folder / ASPECTS)
     shares, stored = _json(folder / ACTIVATION), read_reports(folder)
     nodes = _json(folder / NODES) if (folder / NODES).is_file() else []
-    sections = [_HEAD, index_section(links, nodes, aspects, shares, stored)]
+    trials = [_json(path) for path in sorted(folder.glob("trials-*.json"))]
+    sections = [_HEAD, index_section(links, nodes, aspects, shares, trials, stored)]
     sections += link_sections(links)
     if nodes:
         sections.append(node_section(nodes))
-    sections += [aspect_section(aspects), activation_section(shares)]
+    sections += [aspect_section(aspects), activation_section(shares), *trial_sections(folder)]
     sections += reproduced_sections(folder, stored)
     return "\n\n".join(sections) + "\n"
 
@@ -78,6 +82,7 @@ def index_section(
     nodes: Sequence[Result],
     aspects: Sequence[Result],
     shares: Sequence[Result],
+    trials: Sequence[Result],
     stored: Sequence[Result],
 ) -> str:
     """One line per claim of the page, in its order."""
@@ -88,6 +93,9 @@ def index_section(
         entries.append((results_index.merged_nodes(compared), NODE_TITLE))
     entries.append((results_index.aspects(aspects), ASPECT_TITLE))
     entries.append((results_index.activation(shares), ACTIVATION_TITLE))
+    for file in trials:
+        title = f"{TRIALS_TITLE}: {file['dataset']}, {file['model']}"
+        entries.append((trial_claim(file), title))
     for report in stored:
         heading = results_index.heading_of(report)
         entries += [(claim, heading) for claim in results_index.claims_of(report)]
