@@ -213,6 +213,8 @@ def _step(value: Any, key: str) -> Any:
 def _mean(value: Any) -> Any:
     if isinstance(value, Mapping) and "mean" in value:
         return value["mean"]
+    if isinstance(value, str):  # such as 94.0 to 95.5
+        return [float(number) for number in _NUMBER.findall(value)]
     return [_mean(each) for each in value] if isinstance(value, list) else value
 
 

@@ -130,8 +130,9 @@ def trial_section(file: Result, path: Path) -> str:
         What each row reached in trials that are drawn alike from a grid of its own, on validation
         triples of seed {file["seed"]}: per cent after the last part. `frozen` has no more than
         three. Vectors have about the same active size, the budget is the same, and the start from
-        neighbours is open to every row. A setting with an x is a multiple of the recipe's. `{file["command"]} --json docs/results/{path.name}`; a file that is
-        there is gone on with. All trials: [results/{path.name}](results/{path.name}).""")
+        neighbours is open to every row. A setting with an x is a multiple of the recipe's.
+        `{file["command"]} --json docs/results/{path.name}`; a file that is there is gone on with.
+        All trials: [results/{path.name}](results/{path.name}).""")
     title = f"## {TRIALS_TITLE}: {file['dataset']}, {file['model']}"
     return "\n\n".join([title, words, table(header, cells)])
 
