@@ -45,6 +45,7 @@ ROOMS = (
     "learner",
     "jobs",
     "report",
+    "nights",
     "research",
     "cli",
     "__main__",

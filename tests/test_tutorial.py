@@ -33,6 +33,7 @@ def village(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, rows in {
         "facts.tsv": facts,
         "tuesday.tsv": new,
+        "wednesday.tsv": [(person, "knows", "newcomer") for person in people],
         "wrong.tsv": facts[4:6],
         "old.tsv": facts[6:7],
         "new.tsv": [(facts[6][0], "lives in", "village")],
@@ -48,7 +49,7 @@ def village(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_command_works(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert len(COMMANDS) == 18
+    assert len(COMMANDS) == 20
     for command in COMMANDS:
         words = shlex.split(command)
         quick = (*QUICK, "--device", "cpu") if words[0] == "run" else ()

@@ -64,6 +64,7 @@ COMMANDS = {
         "begun", ("replace", "RUN", "old.tsv", "facts.tsv", "--device", "cpu", "--json")
     ),
     "rename": Command("begun", ("rename", "RUN", "e1", "the first", "--json")),
+    "retrain": Command("begun", ("retrain", "RUN", "--device", "cpu", "--json")),
     "merge": Command("begun", ("merge", "RUN", "e1", "e2", "--device", "cpu", "--json")),
 }
 
@@ -119,7 +120,7 @@ def checked(command: Command, folder: Path, log: Path, expected: Path, before: i
         assert versions >= before, versions
         assert Learner.load(folder, device="cpu").version == versions
     goal = len(RunFolder(expected).versions())
-    once = command.words[0] in ("restore", "forget", "replace", "rename", "merge")
+    once = command.words[0] in ("restore", "forget", "replace", "rename", "merge", "retrain")
     if once and run.exists() and len(run.versions()) == goal:  # it was done, but for clearing up
         run.compact(keep="all")
     else:

@@ -38,8 +38,10 @@ from dicgrl.readers import NetworkFacts, Reading, read_stream, write_stream
 if TYPE_CHECKING:
     from dicgrl.ask.explain import Explanation
     from dicgrl.evaluation.continual import Evaluation
+    from dicgrl.jobs.folder import Run
     from dicgrl.jobs.plan import run
     from dicgrl.learner import Learner, PartReport, Prediction
+    from dicgrl.nights.job import NightOptions, NightOutcome, nightly
     from dicgrl.settings import Settings
     from dicgrl.tasks import Task
     from dicgrl.training import DivergedError
@@ -64,10 +66,13 @@ __all__ = [
     "NetworkGraph",
     "NetworkPart",
     "NetworkStream",
+    "NightOptions",
+    "NightOutcome",
     "Part",
     "PartReport",
     "Prediction",
     "Reading",
+    "Run",
     "Settings",
     "Stream",
     "Task",
@@ -76,6 +81,7 @@ __all__ = [
     "Vocabulary",
     "describe",
     "load_stream",
+    "nightly",
     "read_stream",
     "run",
     "write_stream",
@@ -88,10 +94,14 @@ _LATER = {
     "Evaluation": "dicgrl.evaluation.continual",
     "Explanation": "dicgrl.ask.explain",
     "Learner": "dicgrl.learner",
+    "NightOptions": "dicgrl.nights.job",
+    "NightOutcome": "dicgrl.nights.job",
     "PartReport": "dicgrl.learner",
     "Prediction": "dicgrl.learner",
+    "Run": "dicgrl.jobs.folder",
     "Settings": "dicgrl.settings",
     "Task": "dicgrl.tasks",
+    "nightly": "dicgrl.nights.job",
     "run": "dicgrl.jobs.plan",
 }
 
@@ -100,3 +110,7 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -29,7 +29,9 @@ from dicgrl.saving import Saving
 from dicgrl.settings import Settings
 from dicgrl.strategies.base import Learned
 from dicgrl.tasks import Task
+from dicgrl.trainers.foretold import foretold
 from dicgrl.trainers.measured import measure_tests
+from dicgrl.trainers.moved import stand
 from dicgrl.training import Positives
 from dicgrl.training.loop import Monitor
 
@@ -145,6 +147,7 @@ class Learner(Lifecycle, Saving):
         reading: Reading | None = None,
         probe: bool = False,
         probe_at_most: int = 0,
+        foretell: bool = False,
         monitor: Monitor | None = None,
     ) -> PartReport:
         """Learn what arrived.
@@ -158,6 +161,9 @@ class Learner(Lifecycle, Saving):
             reading: How files are to be read, where they do not say it themselves.
             probe: Measure the part's test set before it is learned, for the forward transfer.
             probe_at_most: As `at_most` of `evaluate`; the part takes its share.
+            foretell: Ask the model about the facts before it learns them, at most as many as
+                `probe_at_most` says, and note how far old rows move: `foretold` and `moved` of the
+                report's details.
             monitor: Told about every epoch.
 
         Facts that are known already are left out, or noted where they weigh in learning
@@ -179,13 +185,24 @@ class Learner(Lifecycle, Saving):
             return PartReport(self.trainer.newest, 0.0, 0, positives={"new": 0, "old": 0})
         if not self.num_parts and not len(arrived.part.train):  # it would waste a first part
             raise UserError("the first part holds no training examples: there is nothing to learn")
-        before = (lambda: self._probe(probe_at_most)) if probe else None
+        seen: dict[str, Any] = {}
+        moved: Callable[[], dict[str, Any]] = dict
+
+        def before() -> float | None:
+            nonlocal moved
+            if foretell and self.trainer.newest:
+                seen["foretold"] = foretold(self.trainer, probe_at_most)
+                moved = stand(self.trainer)
+            return self._probe(probe_at_most) if probe else None
 
         def learn() -> Learned:
             return self.strategy.learn(self.trainer, monitor)
 
         change = Change(LEARN, arrived.part)
-        return self.undergo(change, learn, named, before, arrived.given_part)
+        report = self.undergo(change, learn, named, before, arrived.given_part)
+        if seen:
+            report.details |= seen | {"moved": moved()}
+        return report
 
     @override
     def _foresee(self) -> Mapping[str, Any]:
@@ -255,6 +272,22 @@ class Learner(Lifecycle, Saving):
 
     def _asking(self) -> Asking:
         return informed(self.task.asking(self.trainer, self.names), self.reports)
+
+    @override
+    def about(self) -> dict[str, Any]:
+        self.check_learned()
+        return {
+            "task": self.task.name,
+            "model": self.settings.model,
+            "strategy": self.settings.strategy,
+            "seed": self.seed,
+            "version": self.version,
+            "parts": self.num_parts,
+            "counts": {kind: self.count(kind) for kind in self.task.part_type.vocabularies},
+            "settings": self.settings.as_dict(),
+            "protocol": self.strategy.describe_protocol(self.trainer),
+            "evaluation": asdict(self.evaluation()),
+        }
 
     def fork(self, settings: Settings) -> Learner:
         """This learner after its first part, with another way to learn later ones.

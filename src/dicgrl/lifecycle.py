@@ -16,7 +16,7 @@ from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.part_report import PartReport
 from dicgrl.graph import Part
 from dicgrl.graph.arrays import distinct
-from dicgrl.graph.change import FORGET, REPLACE, Change
+from dicgrl.graph.change import FORGET, REPLACE, RETRAIN, Change
 from dicgrl.intake import Facts, Intake, Retraction, find_facts
 from dicgrl.readers import NetworkFacts, Reading
 from dicgrl.relabel import Pair, merging, renaming
@@ -346,6 +346,27 @@ class Lifecycle(ABC):
             distinct(*(change.arrays[n] for n in ("nodes", "described")))
         )
         return report
+
+    def retrain(self, *, monitor: Monitor | None = None) -> PartReport:
+        """Let a new model learn everything that is known, as a new run would.
+
+        Facts, held-out facts, labels and their ids, names and the strategy stay as they are; it
+        costs what the whole graph costs, and is a change of its own.
+
+        Args:
+            monitor: Told about every epoch.
+
+        Example:
+            >>> from dicgrl import Learner
+            >>> learner = Learner("transe", dim=8, epochs=20, lr=0.1, device="cpu")
+            >>> report = learner.learn([("Alien", "genre", "horror")])
+            >>> report = learner.learn([("Aliens", "genre", "horror")])
+            >>> report = learner.retrain()
+            >>> report.kind, report.positives, learner.num_parts
+            ('retrain', {'new': 20, 'old': 20}, 2)
+        """
+        self.check_learned()
+        return self.undergo(Change(RETRAIN), lambda: self.strategy.retrain(self.trainer, monitor))
 
     def _repair(self, monitor: Monitor | None) -> Learned:
         return self.strategy.repair(self.trainer, monitor)

@@ -71,6 +71,7 @@ class Saving(Questions):
         message: str = "",
         results: Mapping[str, Any] | None = None,
         trace: Sequence[Mapping[str, Any]] = (),
+        night: Mapping[str, Any] | None = None,
     ) -> None:
         """Write the learner to a folder, as a new version where it has learned since.
 
@@ -82,6 +83,7 @@ class Saving(Questions):
             message: What to say of the version.
             results: What `dicgrl.jobs.results` made of its evaluations.
             trace: What was noted of each epoch of the newest part.
+            night: What a nightly job found.
 
         Raises:
             BusyError: Another process is writing to the folder.
@@ -91,7 +93,7 @@ class Saving(Questions):
         self.check_usable()
         place = Path(folder).resolve()
         known = self.stored.get(place, Known())
-        commit = Commit(about or {}, keep, message, results, trace, known)
+        commit = Commit(about or {}, keep, message, results, trace, night, known)
         self.stored[place] = RunFolder(folder).save(self.state(), commit)
         self.version = self.stored[place].version
 

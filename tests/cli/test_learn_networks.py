@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -110,6 +112,43 @@ def test_a_network_grows_by_edges_alone_and_goes_on(cli: Cli) -> None:
     answers = json.loads(cli("predict", "mine", "--node", "z2", "--json").out)
     assert {answer["label"] for answer in answers} == {"red", "blue", "green", "violet"}
     refused(cli("learn", "mine", "links"), "links/nodes.csv:2:", "node 'z1'", "in this run")
+
+
+EDGES = "n0\tn7\nn7\tn0\nn0\tn2\nn9\tn9\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options"),
+    [
+        ("edges.tsv", EDGES, ()),
+        ("edges.tsv", "source\ttarget\n" + EDGES, ()),
+        ("edges.csv", "weight,to,from\n1,n7,n0\n2,n0,n7\n1,n2,n0\n1,n9,n9\n", ()),
+        ("edges.txt", "1;n0;n7\n1;n0;n2\n", ("--sep", ";", "--columns", "2,3")),
+        ("edges.jsonl", '{"source": "n0", "target": "n7"}\n', ()),
+        ("-", EDGES, ()),
+    ],
+)
+def test_a_file_of_edges_is_what_standard_input_takes(
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    content: str,
+    options: tuple[str, ...],
+) -> None:
+    shutil.copytree("nodes", "mine")
+    if name == "-":
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    else:
+        Path(name).write_text(content)
+    code, out, err = cli("learn", "mine", name, *options, "--device", "cpu")
+    assert (code, err) == (0, "") and "after part 3" in out
+    graph = Learner.load("mine", device="cpu").trainer.graph
+    assert isinstance(graph, NetworkGraph)
+    assert graph.edges[-1].tolist() == [0, 7] and len(graph.edges) == 41
+    if name != "-":
+        refused(cli("learn", "begun", "circles/nodes.csv"), "circles/nodes.csv:1: expected 2")
+        Path(name).write_text(content.replace("n7", "z"))
+        refused(cli("learn", "begun", name, *options), name, "unknown node 'z'", "no nodes")
 
 
 def test_edges_that_are_all_known_are_no_part(cli: Cli) -> None:

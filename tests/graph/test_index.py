@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from dicgrl.graph.index import SegmentIndex
 
-keys = st.integers(-3, 12) | st.sampled_from([2**62, -(2**62)])
+_EDGES = [2**31 - 2, 2**31 - 1, 2**31, -(2**31), 1 - 2**31]  # of 32 bits
+keys = st.integers(-3, 12) | st.sampled_from([2**62, -(2**62), *_EDGES])
 batches = st.lists(st.lists(keys, max_size=12), max_size=12)
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 import dicgrl.kernels
 from dicgrl.evaluation import Ranker
-from dicgrl.models import Components, KnowledgeModel
+from dicgrl.models import Components, KnowledgeModel, Table
 from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
 from tests.kernels.interpreter import printed
 
@@ -28,6 +28,7 @@ TYPES = {
     torch.int64: "*i64",
     torch.int32: "*i32",
     torch.bool: "*i1",
+    torch.bfloat16: "*bf16",
     int: "i32",
     float: "fp32",
     bool: "i1",
@@ -128,6 +129,20 @@ def launch_everything() -> None:
                 table.restrict(torch.arange(0 if decay and number else 1))
 
 
+def launch_large_tables() -> None:
+    """Adam's kernel where gradients have places, rows a number each, or numbers 16 bits."""
+    for rule in ("adam", "rowwise"):
+        for kind in (torch.float32, torch.bfloat16):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Table, "dense_bytes", 0)
+                table = Table(200, dtype=kind)
+                table.grow(torch.zeros(9, 200))
+            for opened in (None, torch.arange(3)):
+                table.restrict(opened)
+                table.accumulate(torch.arange(5), torch.zeros(5, 200))
+                RowAdam([table], rule=rule).step()
+
+
 def test_kernels_compile_without_a_gpu() -> None:
     lines = [line.split() for line in printed(__name__, TRITON_INTERPRET="0")]
     assert {name for name, *_ in lines} == EXPECTED
@@ -142,3 +157,4 @@ if __name__ == "__main__":
         patch.setattr(dicgrl.kernels, "_ANYWHERE", True)
         patch.setattr(triton.runtime.jit.JITFunction, "run", compile_only)
         launch_everything()
+        launch_large_tables()

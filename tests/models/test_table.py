@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from dicgrl.models import Table
-from dicgrl.models.table import RowCopies
+from dicgrl.models.copies import RowCopies
 from dicgrl.training import RowAdam
 
 WIDTH = 3
@@ -398,23 +398,28 @@ def test_slowing_opens_what_was_closed() -> None:
     st.lists(st.integers(0, 7), min_size=1, max_size=8, unique=True),
     st.integers(0, 8),
     st.lists(st.lists(st.integers(0, 7), max_size=5), min_size=1, max_size=4),
+    st.sampled_from([0.0, 0.5]),
 )
-def test_rows_that_rest_move_only_in_steps_that_wake_them(
-    open_ids: list[int], resting: int, steps: list[list[int]]
+def test_rows_that_rest_move_less_or_not_at_all_unless_a_step_wakes_them(
+    open_ids: list[int], resting: int, steps: list[list[int]], share: float
 ) -> None:
-    """The reference opens, before each step, the rows that are awake in it."""
+    """The reference opens rows anew before each step, each at the pace that it has in it."""
     table, expected = table_of(made(8)), table_of(made(8))
     first, second = (RowAdam([each], lr=0.1) for each in (table, expected))
     paces = {row: 0.1 * (number + 1) for number, row in enumerate(open_ids)}
     table.restrict(torch.tensor(open_ids), torch.tensor(list(paces.values())))
     rest = open_ids[:resting]
-    table.rest(torch.tensor(rest, dtype=torch.long))
+    table.rest(torch.tensor(rest, dtype=torch.long), share)
     for woken in steps:
         chosen = [row for row in woken if row in paces]
         table.wake(torch.tensor(chosen, dtype=torch.long))
-        awake = [row for row in open_ids if row in chosen or row not in rest]
+        now = {
+            row: paces[row] if row in chosen or row not in rest else share * paces[row]
+            for row in open_ids
+        }
+        moving = {row: pace for row, pace in now.items() if pace}
         expected.restrict(
-            torch.tensor(awake, dtype=torch.long), torch.tensor([paces[row] for row in awake])
+            torch.tensor(list(moving), dtype=torch.long), torch.tensor(list(moving.values()))
         )
         for each, optimiser in ((table, first), (expected, second)):
             each.gather(torch.arange(8)).pow(2).sum().backward()

@@ -188,7 +188,7 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("asked", "said"),
         [
-            ({"columns": "a,b"}, "expected those of head, relation and tail"),
+            ({"columns": "a"}, "expected those of head, relation and tail"),
             ({"columns": "a,b,b"}, "each is to be named, and once"),
             ({"columns": "a,,b"}, "each is to be named"),
             ({"sep": ";;"}, "expected one character"),
@@ -336,6 +336,13 @@ class TestRdf:
             ("x.nt", "<http://a> <http://b> <http://c> .\n<http://a> .\n", r"x\.nt:2: "),
             ("x.ttl", "a:b a:c a:d .", r"x\.ttl:1: .*[Pp]refix"),
             ("x.rdf", "<rdf>", r"x\.rdf:"),
+            (
+                "x.rdf",
+                '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:f="http://f/">'
+                '<r:Description r:about="http://a"><f:b r:resource="http://c"/></r:Description>'
+                "<!-- </r:RDF> -->",
+                r"x\.rdf: the file breaks off",
+            ),
             ("x.nt", '<http://a> <http://b> "c" .\n', "holds no facts; 1 literal left out"),
             ("x.nt", "", "holds no facts"),
         ],

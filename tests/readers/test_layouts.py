@@ -222,6 +222,7 @@ def test_the_built_in_layouts_are_listed_as_users_know_them() -> None:
     features.txt, labels.txt and 0/, 1/, ... with edgelist.txt, train.txt, valid.txt, test.txt
     edges.csv and nodes.csv (columns node, class, part, split, and features)
     one file .npz (arrays edges, features, classes, ...)
+    for a network that is there: one file .tsv, .csv, .parquet, ..., of source and target
 Text files may be compressed (.gz), a folder may be an archive (.tar.gz)."""
     )
 

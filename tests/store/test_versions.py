@@ -14,8 +14,9 @@ from hypothesis import strategies as some
 
 from dicgrl import Learner
 from dicgrl.errors import DataError, UserError
+from dicgrl.jobs.export import export_since
 from dicgrl.jobs.results import results_of
-from dicgrl.jobs.versions import difference, export_since, verified
+from dicgrl.jobs.versions import difference, verified
 from dicgrl.store.results import MOST_PARTS
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.tensors import Delta, changed_rows, combined, delta_of

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,6 +52,17 @@ def test_a_repeated_triple_counts_once(rows: list[Triple], side: str) -> None:
     for name in ("questions", "start", "answers"):
         assert torch.equal(getattr(once, name), getattr(twice, name))
     assert len(once.answers) == len(set(rows))
+
+
+@given(triples, triples, sides)
+def test_questions_and_answers_that_make_no_number_are_sorted_apart(
+    rows: list[Triple], asked: list[Triple], side: str
+) -> None:
+    together = known_of(rows, side)
+    with patch("dicgrl.training.known._LARGEST", 0):
+        apart = known_of(rows, side)
+    for name in ("questions", "start", "answers"):
+        assert torch.equal(getattr(apart, name), getattr(together, name))
 
 
 def test_large_ids_do_not_collide() -> None:

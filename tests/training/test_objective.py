@@ -8,6 +8,7 @@ from dicgrl.models import Components, KnowledgeModel
 from dicgrl.training import LinkObjective, NegativeSampler, make_loss
 from dicgrl.training.known import HEAD, TAIL
 from dicgrl.training.losses import SelfAdversarial
+from tests.kernels.test_training import DECODERS
 from tests.slow import rows_of, slow_score
 
 TRIPLES = rows_of([(0, 0, 1), (1, 1, 2), (3, 0, 4), (4, 1, 4)])
@@ -122,18 +123,19 @@ def test_a_bar_stands_where_the_loss_has_its_level() -> None:
 
 
 @pytest.mark.parametrize("components", [None, Components(4, 2)], ids=["plain", "disentangled"])
-@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("decoder", ["l1", "l2", "distmult", "complex"])
 @pytest.mark.parametrize("share", [2, 3, 4, 9])
 @pytest.mark.parametrize("few", [False, True], ids=["all move", "some move"])
 def test_triples_that_share_negatives_learn_as_if_each_had_them_alone(
-    components: Components | None, p: int, share: int, few: bool
+    components: Components | None, decoder: str, share: int, few: bool
 ) -> None:
+    name, options = DECODERS[decoder]
     triples = TRIPLES.repeat(2, 1)[:7]
     heads = torch.randint(6, (-(-7 // share), 3), generator=torch.Generator().manual_seed(1))
     tails = torch.randint(6, (-(-7 // share), 2), generator=torch.Generator().manual_seed(2))
     found = []
     for once in (True, False):
-        model = KnowledgeModel("transe", 8, components, {"p": p}, seed=3)
+        model = KnowledgeModel(name, 8, components, options, seed=3)
         model.grow(6, 2)
         if few:
             for table in model.tables().values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from dicgrl.ask.candidates import Among
-from dicgrl.ask.export import write_vectors
+from dicgrl.ask.exports import DEFAULT, Takeout, write_takeout
 from dicgrl.ask.names import Names
 from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UserError
 from dicgrl.graph import Graph, Vocabulary
+from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import as_label
 from dicgrl.readers.sources import SourceFile
 from dicgrl.trainers import Trainer
@@ -202,19 +203,41 @@ class Asking(ABC):
             for label, score in zip(labels, best.values.tolist(), strict=True)
         ]
 
-    def export(self, folder: str | Path) -> list[str]:
-        """Write the vectors as safetensors and NumPy arrays, the labels as TSV.
+    def takeout(self, ids: Mapping[str, IntArray] | None = None, **others: Any) -> Takeout:
+        """The vectors for other programs.
+
+        Args:
+            ids: The rows of arrays that have labels; all unless given.
+            **others: Other attributes of a `Takeout`.
+        """
+        return Takeout.of(self._graph, self.names, *self.arrays(), ids, **others)
+
+    def export(
+        self,
+        folder: str | Path,
+        *,
+        format: str | Sequence[str] = DEFAULT,  # noqa: A002
+        neighbours: int | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        """Write vectors and labels for other programs to a new folder.
 
         Args:
             folder: Where to; there must be nothing yet.
+            format: Names of formats, a list or text with commas: arrays (safetensors and NumPy),
+                safetensors (with a model card), npy, parquet, word2vec.
+            neighbours: For parquet, how many neighbours of each row to tell; 0 for none. Unless
+                given 10, where there are not too many rows.
+            about: What a model card says.
 
         Returns:
             Names of the files.
 
         Raises:
-            UserError: The folder is there, or it cannot be made.
+            UserError: The folder is there, cannot be made, or there is no such format.
         """
-        return write_vectors(*self.arrays(), self.names, Path(folder))
+        takeout = self.takeout(neighbours=neighbours, about=about or {})
+        return write_takeout(takeout, Path(folder), format)
 
     def for_links(self, what: str) -> Any:
         """This, if it answers questions about triples.

@@ -9,6 +9,7 @@ import numpy as np
 from dicgrl.ask.answers import scores_of
 from dicgrl.ask.names import Names
 from dicgrl.ask.support import Support, support_for
+from dicgrl.common.html import html_table
 from dicgrl.graph.arrays import IntArray
 from dicgrl.strategies.activator_links import would_activate
 from dicgrl.strategies.dicgrl import DiCGRLSettings
@@ -62,6 +63,14 @@ class Explanation:
     candidates: int
     activated: dict[int, int]
     best: list[Activated]
+
+    def _repr_html_(self) -> str:
+        said = [
+            ("; ".join(" -- ".join(fact) for fact in each.facts), each.kind, each.contribution)
+            for each in self.support
+        ]
+        title = f"{' -- '.join(self.triple)}: score {self.score:.4g}"
+        return html_table(title, ("what speaks for it", "kind", "contribution"), said)
 
 
 def explain(

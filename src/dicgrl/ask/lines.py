@@ -15,7 +15,11 @@ from dicgrl.ask.names import known_labels
 from dicgrl.ask.probabilities import NO_PROBABILITIES
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.labels import Triples, as_labels
+from dicgrl.readers.reading import Reading, as_lines
+from dicgrl.readers.remote import is_url, remote_file
 from dicgrl.readers.sources import open_file
+from dicgrl.readers.text import Rows
 from dicgrl.readers.triples import triple_rows
 
 
@@ -34,21 +38,35 @@ class Lines:
     unknown: int
 
 
-def read_lines(asking: LinkAsking, path: Path, *, skip: bool = False) -> Lines:
-    """The triples of a file, `-` for standard input; a header is left out.
+def read_lines(
+    asking: LinkAsking,
+    given: str | Path | Triples,
+    *,
+    skip: bool = False,
+    reading: Reading | None = None,
+) -> Lines:
+    """The triples of a file, `-` for standard input, a list or a frame; a header is left out.
 
     Args:
         asking: Knows the labels.
-        path: The file.
+        given: The file, or the triples.
         skip: Leave out lines that name an unknown label, instead of refusing the file.
+        reading: How the file is to be read, where it does not say so itself.
 
     Raises:
         DataError: A line is not a triple, or names an unknown label.
     """
     fields: list[tuple[str, str, str]] = []
     found, unknown = [], 0
-    file = open_file(path)
-    for rows in triple_rows(file):
+    label, blocks = "triples", iter([Rows(1, _columns(given))])
+    if isinstance(given, str | Path):
+        file = (
+            remote_file(str(given), reading)
+            if is_url(given)
+            else open_file(Path(given), as_lines(given, reading))
+        )
+        label, blocks = file.label, triple_rows(file)
+    for rows in blocks:
         for number, line in enumerate(zip(*rows.columns, strict=True)):
             try:
                 found.append(asking.ids([line])[0])
@@ -56,9 +74,16 @@ def read_lines(asking: LinkAsking, path: Path, *, skip: bool = False) -> Lines:
                 if skip and isinstance(error, UnknownLabelError):
                     unknown += 1
                     continue
-                raise DataError(file.label, str(error), rows.first_line + number) from None
+                raise DataError(label, str(error), rows.first_line + number) from None
             fields.append(line)
     return Lines(fields, np.array(found, dtype=np.int64).reshape(-1, 3), unknown)
+
+
+def _columns(given: str | Path | Triples) -> list[list[str]]:
+    if isinstance(given, str | Path):
+        return []
+    triples = as_labels(given)
+    return [list(column) for column in zip(*triples, strict=True)] or [[], [], []]
 
 
 def answered(

@@ -30,7 +30,7 @@ from dicgrl.evaluation import ranking_metrics
 from dicgrl.evaluation.calibration import Calibration
 from dicgrl.graph import KnowledgeGraph, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
-from dicgrl.graph.labels import Triples, as_label, as_labels
+from dicgrl.graph.labels import Triples, as_label, as_labels, frame_rows
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.triples import triple_rows
 from dicgrl.trainers import LinkTrainer
@@ -83,7 +83,7 @@ class LinkAsking(Asking):
             k: How many answers to each, at most.
             new: Leave out facts that are known, learned or held out.
         """
-        rows = [self.question_ids(question) for question in questions]
+        rows = [self.question_ids(question) for question in as_questions(questions)]
         return self.answer_rows(as_triples(rows), k=k, new=new)
 
     def predict_relations(
@@ -298,13 +298,13 @@ class LinkAsking(Asking):
     @override
     def vectors(self) -> tuple[Vocabulary, Tensor]:
         model = self.trainer.model
-        return self.graph.entities, model.entities.rows.view(model.num_entities, model.count, -1)
+        return self.graph.entities, model.vectors()
 
     @override
     def arrays(self) -> tuple[dict[str, Tensor], dict[str, Vocabulary]]:
         model = self.trainer.model
         arrays = {
-            "entities": model.entities.rows.view(model.num_entities, model.count, -1),
+            "entities": model.vectors(),
             "relations": model.relations.rows.view(model.num_relations, model.relation_count, -1),
         }
         if model.attention is not None:
@@ -320,6 +320,25 @@ class LinkAsking(Asking):
     @override
     def for_nodes(self) -> NoReturn:
         raise UserError("a knowledge graph has no classes: this is for networks")
+
+
+def as_questions(given: Iterable[Question]) -> list[Question]:
+    """Questions from a list, or a data frame in which what is asked for is missing.
+
+    Example:
+        >>> import pandas
+        >>> as_questions(pandas.DataFrame({"head": ["a"], "relation": ["r"], "tail": [None]}))
+        [('a', 'r', None)]
+    """
+    rows = frame_rows(given)
+    if rows is given:
+        return list(rows)
+    return [tuple(None if _is_missing(text) else text for text in row) for row in rows]
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a frame holds nothing there: None, NaN, or pandas' NA."""
+    return value is None or value != value or type(value).__name__ == "NAType"
 
 
 def _relation_of(pair: Sequence[str]) -> Question:

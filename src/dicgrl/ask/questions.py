@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dicgrl.ask.asking import Asking, Prediction
+from dicgrl.ask.asking import Asking
 from dicgrl.ask.candidates import Among
 from dicgrl.ask.explain import Explanation
-from dicgrl.ask.links import Question
-from dicgrl.graph.labels import Triples
+from dicgrl.ask.exports import DEFAULT
+from dicgrl.ask.given import Answers, ManyAnswers
+from dicgrl.ask.links import Question, as_questions
+from dicgrl.graph.labels import Triples, frame_rows
 
 
 class Questions(ABC):
@@ -57,7 +59,7 @@ class Questions(ABC):
         new: bool = False,
         among: Among | None = None,
         **named: str | None,
-    ) -> list[Prediction]:
+    ) -> Answers:
         """Answer a question, best first.
 
         Exactly one of head, relation and tail is left out and asked for; for a network, `node` asks
@@ -81,7 +83,10 @@ class Questions(ABC):
             >>> [answer.label for answer in answers]
             ['horror', 'satire']
         """
-        return self.ask.predict(*given, k=k, new=new, among=among, **named)
+        asking = self.ask
+        found = asking.predict(*given, k=k, new=new, among=among, **named)
+        question = dict(zip(asking.fields, given, strict=False)) | named
+        return Answers({field: question.get(field) for field in asking.fields}, found)
 
     def predict_links(
         self,
@@ -90,11 +95,12 @@ class Questions(ABC):
         k: int = 10,
         new: bool = False,
         among: Among | None = None,
-    ) -> list[list[Prediction]]:
+    ) -> ManyAnswers:
         """Answer many questions about a knowledge graph, as `predict` does one.
 
         Args:
-            questions: Head, relation and tail, with None in place of what is asked for.
+            questions: Head, relation and tail, with None in place of what is asked for; a list, or
+                a data frame with these columns.
             k: How many answers to each, at most.
             new: Leave out facts that are known, learned or held out.
             among: As of `predict`.
@@ -106,15 +112,18 @@ class Questions(ABC):
             >>> asked = [("Alien", "genre", None), (None, "genre", "satire")]
             >>> [answers[0].label for answers in learner.predict_links(asked, k=1)]
             ['horror', 'Brazil']
+            >>> learner.predict_links(asked, k=1).to_frame()["tail"].tolist()
+            ['horror', 'satire']
         """
+        questions = as_questions(questions)
         asking = self.ask.for_links("a question of head, relation and tail")
         asking = asking if among is None else asking.among(among)
-        found: list[list[Prediction]] = asking.predict_links(questions, k=k, new=new)
-        return found
+        found = asking.predict_links(questions, k=k, new=new)
+        return _given(asking.fields, questions, found)
 
     def predict_relations(
         self, pairs: Iterable[Sequence[str]], *, k: int = 10, new: bool = False
-    ) -> list[list[Prediction]]:
+    ) -> ManyAnswers:
         """Which relations hold between the heads and tails of pairs, all in one pass.
 
         Args:
@@ -131,13 +140,15 @@ class Questions(ABC):
             ['genre', 'sequel']
         """
         asking = self.ask.for_links("a question for a relation")
-        found: list[list[Prediction]] = asking.predict_relations(pairs, k=k, new=new)
-        return found
+        pairs = list(frame_rows(pairs, 2))
+        found = asking.predict_relations(pairs, k=k, new=new)
+        return _given(asking.fields, [(head, None, tail) for head, tail in pairs], found)
 
-    def predict_classes(self, nodes: Sequence[str], *, k: int = 10) -> list[list[Prediction]]:
+    def predict_classes(self, nodes: Iterable[str], *, k: int = 10) -> ManyAnswers:
         """The classes of many nodes of a network, as `predict` gives those of one, in one pass."""
-        found: list[list[Prediction]] = self.ask.for_nodes().predict_classes(nodes, k=k)
-        return found
+        asking = self.ask.for_nodes()
+        nodes = list(nodes)
+        return _given(asking.fields, [(n,) for n in nodes], asking.predict_classes(nodes, k=k))
 
     def score(self, triples: Triples) -> list[float]:
         """Scores of labelled triples, as `learn` takes them; higher means more likely."""
@@ -171,10 +182,46 @@ class Questions(ABC):
         found: Explanation = self.ask.for_links("explain").explain(head, relation, tail, k=k)
         return found
 
-    def similar(self, label: str, *, k: int = 10, component: int | None = None) -> list[Prediction]:
+    def similar(self, label: str, *, k: int = 10, component: int | None = None) -> Answers:
         """Entities or nodes whose vectors point in the same direction; see `Asking.similar`."""
-        return self.ask.similar(label, k=k, component=component)
+        found = self.ask.similar(label, k=k, component=component)
+        return Answers({"similar to": label}, found)
 
-    def export(self, folder: str | Path) -> list[str]:
-        """Write vectors and labels for other programs to a new folder; see `Asking.export`."""
-        return self.ask.export(folder)
+    @abstractmethod
+    def about(self) -> dict[str, Any]:
+        """What the learner is, for people and other programs, ready for JSON."""
+
+    def export(
+        self,
+        folder: str | Path,
+        *,
+        format: str | Sequence[str] = DEFAULT,  # noqa: A002
+        neighbours: int | None = None,
+        license: str = "",  # noqa: A002
+    ) -> list[str]:
+        """Write vectors and labels for other programs to a new folder; see `Asking.export`.
+
+        Args:
+            folder: Where to; there must be nothing yet.
+            format: Names of formats, a list or text with commas: arrays (safetensors and NumPy),
+                safetensors (with a model card), npy, parquet, word2vec.
+            neighbours: For parquet, how many neighbours of each row to tell; 0 for none.
+            license: For the model card, such as cc0-1.0.
+
+        Returns:
+            Names of the files.
+        """
+        about = self.about() | {"license": license}
+        return self.ask.export(folder, format=format, neighbours=neighbours, about=about)
+
+
+def _given(
+    fields: Sequence[str], questions: Iterable[Sequence[Any]], found: Iterable[Any]
+) -> ManyAnswers:
+    """Answers beside their questions."""
+    return ManyAnswers(
+        Answers(
+            {n: None if x is None else str(x) for n, x in zip(fields, asked, strict=True)}, each
+        )
+        for asked, each in zip(questions, found, strict=True)
+    )

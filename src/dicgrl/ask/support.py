@@ -132,7 +132,8 @@ def pulls(trainer: LinkTrainer, facts: IntArray, end: int) -> Tensor:
     model = trainer.model
     triples = trainer.on_device(facts)
     vectors = model.entities.rows.view(model.num_entities, model.count, model.size)
-    unknown = vectors.mean(0).expand(len(facts), -1, -1).clone().requires_grad_()
+    mean = vectors.mean(0, dtype=model.entities.learned)
+    unknown = mean.expand(len(facts), -1, -1).clone().requires_grad_()
     with torch.no_grad():
         route = model.route(*triples.unbind(1))
         given = model.entity_vectors(triples[:, TAIL if end == HEAD else HEAD], route)
@@ -211,7 +212,8 @@ def _alike(trainer: LinkTrainer, triple: IntArray, k: int) -> tuple[IntArray, Fl
         if not mine.any():
             continue
         others = trainer.on_device(facts[mine][:, end])
-        cosine = F.cosine_similarity(vectors[others], vectors[int(triple[end])][None])
+        asked = vectors[int(triple[end])][None].to(model.entities.learned)
+        cosine = F.cosine_similarity(vectors[others].to(asked.dtype), asked)
         best = cosine.topk(min(k, len(others))).indices.cpu().numpy()
         found.append(rows[mine][best])
         at = np.full(len(best), shared)

@@ -13,11 +13,14 @@ import typer
 
 import dicgrl
 from dicgrl.cli.ask import evaluate, explain, export, predict, score, similar
-from dicgrl.cli.change import forget, merge, rename, replace
+from dicgrl.cli.change import forget, merge, rename, replace, retrain
 from dicgrl.cli.console import complain, warnings_in_one_line, what_ran_out
 from dicgrl.cli.datasets import datasets_app
 from dicgrl.cli.inspect import compare, info
 from dicgrl.cli.learn import learn
+from dicgrl.cli.loudness import loud, speak
+from dicgrl.cli.nightly import nightly
+from dicgrl.cli.plan import plan
 from dicgrl.cli.plugins import load_plugin
 from dicgrl.cli.research import reproduce
 from dicgrl.cli.run import run
@@ -33,12 +36,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(datasets_app, name="datasets")
-app.command()(run)
-app.command()(learn)
-app.command()(forget)
-app.command()(replace)
+app.command()(loud(run))
+app.command()(loud(learn))
+app.command()(loud(nightly))
+app.command()(loud(forget))
+app.command()(loud(replace))
 app.command()(rename)
-app.command()(merge)
+app.command()(loud(merge))
+app.command()(loud(retrain))
 app.command()(predict)
 app.command()(similar)
 app.command()(score)
@@ -54,8 +59,9 @@ app.command()(verify)
 app.command()(compact)
 app.command()(backup)
 app.command()(compare)
-app.command()(reproduce)
-app.command()(sweep)
+app.command()(plan)
+app.command()(loud(reproduce))
+app.command()(loud(sweep))
 
 
 def main() -> None:
@@ -64,6 +70,7 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # a name the terminal has no signs for
     # Read when PyTorch is loaded: threads that wait must not burn the cores that others work on.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    speak()
     try:
         with warnings_in_one_line():
             app()

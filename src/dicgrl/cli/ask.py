@@ -11,8 +11,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dicgrl.cli.console import show, show_json, warn_of_unknown
-from dicgrl.cli.options import At, Count, Device, Json, RunFolder, SkipUnknown, TripleFile
+from dicgrl.cli.options import (
+    At,
+    Columns,
+    Count,
+    Device,
+    FormatName,
+    Json,
+    Literals,
+    Query,
+    RunFolder,
+    Separator,
+    SkipUnknown,
+    TripleFile,
+)
 from dicgrl.errors import UserError, shown
+from dicgrl.readers import Reading
+
+DEFAULT_EXPORT = "arrays"
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
     from dicgrl.ask.asking import Asking
@@ -141,6 +157,11 @@ def score(
         bool,
         typer.Option("--probability", help="A probability, too; all candidates are scored for it."),
     ] = False,
+    columns: Columns = "",
+    sep: Separator = "",
+    file_format: FormatName = "",
+    query: Query = "",
+    literals: Literals = "drop",
     skip_unknown: SkipUnknown = False,
     at: At = None,
     device: Device = "auto",
@@ -148,8 +169,9 @@ def score(
     """Score labelled triples: the same lines with a score, to standard output."""
     from dicgrl.ask.lines import read_lines, scored
 
+    reading = Reading(columns, sep, file_format, query, literals)
     asking = _loaded(folder, device, at).ask.for_links("score")
-    lines = read_lines(asking, file, skip=skip_unknown)
+    lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
     warn_of_unknown(lines.unknown)
     for line in scored(asking, lines, probability=probability):
         typer.echo(line)
@@ -161,6 +183,11 @@ def evaluate(
     by_relation: Annotated[
         bool, typer.Option("--by-relation", help="Each relation and side on its own, too.")
     ] = False,
+    columns: Columns = "",
+    sep: Separator = "",
+    file_format: FormatName = "",
+    query: Query = "",
+    literals: Literals = "drop",
     skip_unknown: SkipUnknown = False,
     at: At = None,
     device: Device = "auto",
@@ -170,8 +197,9 @@ def evaluate(
     from dicgrl.ask.lines import read_lines
     from dicgrl.report.evaluation_table import evaluation_table
 
+    reading = Reading(columns, sep, file_format, query, literals)
     asking = _loaded(folder, device, at).ask.for_links("evaluate")
-    lines = read_lines(asking, file, skip=skip_unknown)
+    lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
     found = asking.measure_rows(lines.ids, by_relation=by_relation) | {"unknown": lines.unknown}
     if as_json:
         show_json(found)
@@ -181,22 +209,54 @@ def evaluate(
 
 def export(
     folder: RunFolder,
-    to: Annotated[Path, typer.Option(help="Folder to write.")],
+    to: Annotated[Path, typer.Option(help="Folder to write; with --index and --since, to update.")],
+    file_format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME,...",
+            help="arrays (safetensors and .npy), safetensors (with a model card), npy, parquet, "
+            "word2vec.",
+        ),
+    ] = DEFAULT_EXPORT,
+    index: Annotated[
+        str | None,
+        typer.Option(metavar="usearch|faiss", help="Instead: a vector index of the entities."),
+    ] = None,
     since: Annotated[
         str | None,
         typer.Option(
-            metavar="VERSION", help="Only rows that changed since that version, ready to upsert."
+            metavar="VERSION",
+            help="Only rows that changed since that version, ready to upsert; with --index they "
+            "are put into the index that is there.",
         ),
     ] = None,
+    neighbours: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="How many neighbours of each row Parquet tells, 0 for none.",
+            show_default="10, up to 20,000 rows",
+        ),
+    ] = None,
+    license_name: Annotated[
+        str, typer.Option("--license", help="For the model card, such as cc0-1.0.")
+    ] = "",
     at: At = None,
 ) -> None:
-    """Write the vectors as safetensors and NumPy arrays, the labels as TSV."""
-    if since is None:
-        names = _loaded(folder, "cpu", at).export(to)
-    else:
-        from dicgrl.jobs.versions import export_since
+    """Write vectors and labels for other programs, or a vector index of them."""
+    from dicgrl.jobs.export import export_run
 
-        names = export_since(folder, to, since, at)
+    names = export_run(
+        folder,
+        to,
+        format=file_format,
+        index=index,
+        since=since,
+        at=at,
+        neighbours=neighbours,
+        license=license_name,
+    )
     show(f"{to}: {', '.join(names)}")
 
 

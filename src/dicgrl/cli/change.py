@@ -1,4 +1,4 @@
-"""`dicgrl forget`, `replace`, `rename`, `merge`: what was learned turns out to be another."""
+"""`dicgrl forget`, `replace`, `rename`, `merge`, `retrain`: what was learned becomes another."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from dicgrl.cli.options import (
 )
 from dicgrl.errors import UserError
 from dicgrl.readers import Reading
+from dicgrl.readers.remote import short_name
 from dicgrl.report.terminal import counted
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
@@ -52,7 +53,7 @@ PairFile = Annotated[
 
 def forget(
     folder: RunFolder,
-    facts: Annotated[Path, typer.Argument(help=_FACTS)],
+    facts: Annotated[str, typer.Argument(help=_FACTS)],
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     message: Message = "",
@@ -73,13 +74,13 @@ def forget(
 
     reading = Reading(columns, sep, file_format, query, literals)
     options = ChangeOptions(device, keep, evaluate, message, wait, reading)
-    _made(folder, f"forget {facts.name}", change, options, as_json)
+    _made(folder, f"forget {short_name(facts)}", change, options, as_json)
 
 
 def replace(
     folder: RunFolder,
-    old: Annotated[Path, typer.Argument(help=f"Facts to forget. {_FACTS}")],
-    new: Annotated[Path, typer.Argument(help="Facts to learn in their place, as for learn.")],
+    old: Annotated[str, typer.Argument(help=f"Facts to forget. {_FACTS}")],
+    new: Annotated[str, typer.Argument(help="Facts to learn in their place, as for learn.")],
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     message: Message = "",
@@ -103,7 +104,7 @@ def replace(
 
     reading = Reading(columns, sep, file_format, query, literals)
     options = ChangeOptions(device, keep, evaluate, message, wait, reading)
-    _made(folder, f"replace {old.name}", change, options, as_json)
+    _made(folder, f"replace {short_name(old)}", change, options, as_json)
 
 
 def rename(
@@ -154,6 +155,25 @@ def merge(
 
     options = ChangeOptions(device, keep, evaluate, message, wait)
     _made(folder, "merge", change, options, as_json)
+
+
+def retrain(
+    folder: RunFolder,
+    evaluate: Evaluate = "sample",
+    keep: Keep = None,
+    message: Message = "",
+    wait: Wait = 0.0,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Let a new model learn all that a run knows; facts, ids, tags and versions stay."""
+    from dicgrl.jobs.change import ChangeOptions, retrain_run
+
+    def change(options: ChangeOptions) -> ChangeOutcome:
+        return retrain_run(folder, options)
+
+    options = ChangeOptions(device, keep, evaluate, message, wait)
+    _made(folder, "retrain", change, options, as_json)
 
 
 def _pairs(first: str | None, second: str | None, file: Path | None) -> list[tuple[str, str]]:

@@ -14,7 +14,9 @@ import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from dicgrl.cli.loudness import is_stamped
 from dicgrl.errors import DataWarning, ModelWarning
+from dicgrl.report.progress_lines import LOG, is_quiet
 from dicgrl.report.terminal import counted, is_terminal
 
 _CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -24,7 +26,9 @@ _OURS = (DataWarning, ModelWarning)
 
 
 def show(content: RenderableType) -> None:
-    """Print a table, or a line of text that is not broken."""
+    """Print a table, or a line of text that is not broken; nothing for those who want quiet."""
+    if is_quiet():
+        return
     # A pipe gets complete lines, whatever the width of the terminal behind it. Names and paths are
     # printed as they are: brackets and colons in them are no markup.
     width = None if is_terminal(sys.stdout) else 200
@@ -39,11 +43,17 @@ def show_json(content: Any) -> None:
 
 def complain(message: str) -> None:
     """Print an error."""
+    if is_stamped():
+        LOG.error(_harmless(message))
+        return
     _print_marked("error:", "bold red", message)
 
 
 def warn(message: str) -> None:
     """Print a warning."""
+    if is_stamped():
+        LOG.warning(_harmless(message))
+        return
     _print_marked("warning:", "bold yellow", message)
 
 
@@ -109,6 +119,10 @@ def what_ran_out(error: Exception) -> str | None:
 
 
 def _print_marked(mark: str, style: str, message: str) -> None:
-    # A name may hold anything, even what a terminal obeys.
-    harmless = _CONTROLS.sub(lambda found: repr(found[0])[1:-1], message)
+    harmless = _harmless(message)
     Console(stderr=True, soft_wrap=True).print(Text.assemble((mark, style), f" {harmless}"))
+
+
+def _harmless(message: str) -> str:
+    """A message without what a terminal obeys: a name may hold anything."""
+    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], message)

@@ -14,14 +14,19 @@ from dicgrl.errors import UserError
 
 def info(folder: RunFolder, at: At = None, as_json: Json = False) -> None:
     """What a run is, and what each of its parts brought, cost and led to."""
+    from dicgrl.report.night_table import night_summary, trends_table
     from dicgrl.report.overview_table import overview_table
     from dicgrl.store.run_folder import RunFolder as Folder
 
-    found = Folder(folder).overview(at)
+    run = Folder(folder)
+    found = run.overview(at)
+    nights = run.nights() if at is None else []
     if as_json:
-        show_json(found)
-    else:
-        show(overview_table(found))
+        show_json(found | {"nights": [night_summary(night) for night in nights]})
+        return
+    show(overview_table(found))
+    if nights:
+        show(trends_table(nights))
 
 
 def compare(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,6 +23,7 @@ from dicgrl.cli.options import (
 )
 from dicgrl.errors import shown
 from dicgrl.readers import Reading
+from dicgrl.readers.remote import short_name
 from dicgrl.report.terminal import counted
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
 def learn(
     folder: RunFolder,
     facts: Annotated[
-        Path,
+        str,
         typer.Argument(
             help="New triples (head TAB relation TAB tail), or new nodes and edges of a network: "
             "a folder or .npz, see docs/data.md; - for triples or edges from standard input."
@@ -65,7 +65,7 @@ def learn(
             "this plain model of --merged is of an older version: it is fine-tuned, and forgets; "
             "one that is made now goes on by fresh"
         )
-    bar = parts_bar(f"{folder} {facts.name}", 1, *units(task_of(folder)))
+    bar = parts_bar(f"{folder} {short_name(facts)}", 1, *units(task_of(folder)))
     with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
         outcome = learn_facts(
             folder,

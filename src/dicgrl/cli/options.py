@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-Source = Annotated[str, typer.Argument(help="A dataset's name, or the path of your own data.")]
+Source = Annotated[
+    str, typer.Argument(help="A dataset's name, or the path or URL of your own data.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Valid = Annotated[float, typer.Option(help="Share set aside for validation, where there is none.")]
 Test = Annotated[float, typer.Option(help="Share set aside for testing, where there is none.")]
@@ -15,7 +17,7 @@ Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of every ran
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run (--out).")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 TripleFile = Annotated[
-    Path, typer.Argument(help="Triples: head TAB relation TAB tail; - for standard input.")
+    str, typer.Argument(help="Triples: head TAB relation TAB tail; - for standard input.")
 ]
 SkipUnknown = Annotated[
     bool, typer.Option("--skip-unknown", help="Leave out lines with a label that is not known.")
@@ -100,7 +102,12 @@ FormatName = Annotated[
     ),
 ]
 Query = Annotated[
-    str, typer.Option(metavar="SQL", help="The facts of a SQLite database.", show_default=False)
+    str,
+    typer.Option(
+        metavar="QUERY",
+        help="The facts of a database (SQL) or of an endpoint (SPARQL).",
+        show_default=False,
+    ),
 ]
 Literals = Annotated[
     str, typer.Option(help="What becomes of literals in RDF: drop, or keep as entities.")

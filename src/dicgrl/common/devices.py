@@ -48,13 +48,14 @@ def free_memory(device: torch.device) -> int | None:
     return free_on_host()
 
 
-def check_memory(needed: int, device: torch.device, what: str) -> None:
+def check_memory(needed: int, device: torch.device, what: str, instead: str = "") -> None:
     """Refuse what cannot fit, before the system ends the process without a word.
 
     Args:
         needed: Bytes that are needed at least.
         device: Where.
         what: What needs them, and which settings say so.
+        instead: What would need less, for the message.
 
     Raises:
         UserError: There are fewer.
@@ -63,4 +64,5 @@ def check_memory(needed: int, device: torch.device, what: str) -> None:
     if free is not None and needed > free:
         raise UserError(
             f"{what} takes {needed / 1e9:,.1f} GB of memory at least; {free / 1e9:,.1f} GB are free"
+            + (f"; {instead}" if instead else "")
         )

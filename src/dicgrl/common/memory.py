@@ -5,6 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from typing import NamedTuple
+
+
+class Need(NamedTuple):
+    """Memory that something needs.
+
+    Attributes:
+        bytes: How much, at least.
+        setting: The settings that say so.
+        instead: What would need less, for a message; empty where nothing would.
+    """
+
+    bytes: int
+    setting: str
+    instead: str = ""
+
 
 _SYSTEM, _CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 

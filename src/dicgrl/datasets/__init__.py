@@ -16,6 +16,7 @@ from dicgrl.graph import SPLITS, KnowledgeStream, NetworkStream, Stream
 from dicgrl.graph.holdout import check_shares
 from dicgrl.readers import Reading, read_stream
 from dicgrl.readers.names_file import read_names_file
+from dicgrl.readers.remote import is_url
 
 __all__ = [
     "Dataset",
@@ -189,7 +190,9 @@ def load_stream(
             LKGE_DATASETS[name].check(stream)
         names = find_names(name) if labels is None else None
         return replace(stream, names=read_names_file(names)) if names else stream
-    if str(source) and Path(source).exists():  # "" would be the working directory
+    if is_url(source) or (
+        str(source) and Path(source).exists()
+    ):  # "" would be the working directory
         return read(source, reading=reading)
     if str(source) == "-":
         raise UserError("-: a stream is read from a file or folder, not from standard input")

@@ -21,6 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dicgrl.common.html import html_table
+
 Tested = dict[str, Any]  # part, count, sampled where not all were measured, and metrics
 _NO_METRICS = ("part", "count", "sampled")
 
@@ -64,6 +66,18 @@ class Evaluation:
         if self.forgetting is not None:
             lines.append(f"{'forgetting':16}  {self.forgetting:.3f}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        names = [name for name in self.whole if not name.endswith("_others")]
+        told = [(f"part {t['part']}", t["count"], *(t[name] for name in names)) for t in self.tests]
+        told += [
+            (title, count, *(values[name] for name in names))
+            for title, count, values in (
+                ("whole", self.count, self.whole),
+                ("average", None, self.average),
+            )
+        ]
+        return html_table("test sets so far", ("", "count", *names), told)
 
     @property
     def count(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from dicgrl.common.html import html_table
 from dicgrl.evaluation.continual import Evaluation
 
 
@@ -48,6 +49,18 @@ class PartReport:
     warnings: list[str] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
     kind: str = "learn"
+
+    def _repr_html_(self) -> str:
+        told = {
+            "learned in": f"{self.learn_seconds:.2f} s",
+            "new examples": self.new_examples,
+            "old examples learned again": self.replayed_examples,
+            "epochs": self.epochs,
+            "validation": self.validation,
+            **{f"doubt {i}": each for i, each in enumerate(self.warnings, start=1)},
+        }
+        shown = [(name, value) for name, value in told.items() if value is not None]
+        return html_table(f"{self.kind}: part {self.part}", ("", ""), shown)
 
     def results(self, found: Evaluation) -> dict[str, Any]:
         """The entry of the part in `results.json`, with what was measured after it."""

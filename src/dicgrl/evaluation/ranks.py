@@ -274,7 +274,7 @@ class Ranker:
 
         Another way to compute the same score could round differently and break or make a tie.
         """
-        truth = torch.empty(len(block), device=block.device, dtype=model.entities.rows.dtype)
+        truth = torch.empty(len(block), device=block.device, dtype=model.entities.learned)
         order = answer.argsort()
         home = answer[order] // width
         for number in torch.unique_consecutive(home).tolist():
@@ -293,6 +293,8 @@ class Ranker:
         # Besides the scores: two masks of a byte per pair.
         pairs = max(self.memory_bound // (model.pair_bytes() + 6), 1)
         width = max(min(candidates, pairs), 1)
+        if model.precision != "float32":  # of so many candidates there is a copy
+            width = min(width, max(self.memory_bound // (4 * model.length), 1))
         return width, max(pairs // width, 1)
 
 

@@ -14,6 +14,7 @@ FloatArray = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _DENSE = 4  # entries of a table per value
+_MANY = 1 << 20  # rows
 
 
 def ids_in(ids: range) -> IntArray:
@@ -33,12 +34,11 @@ def distinct(*values: IntArray) -> IntArray:
         >>> distinct(np.array([3, 1]), np.array([1, 2]))
         array([1, 2, 3])
     """
-    every = np.concatenate(values)
-    table = _table(every)
+    table = _table(*values)
     if table is not None:
         low, there = table
         return np.flatnonzero(there) + low
-    ordered = np.sort(every)  # np.unique hashes and then sorts: much slower
+    ordered = np.sort(np.concatenate(values))  # np.unique hashes and then sorts: much slower
     return ordered[_first_of_each(ordered)]
 
 
@@ -124,13 +124,16 @@ class Groups:
         return np.bincount(self.group, numbers, len(self.values)).astype(np.float64)
 
 
-def _table(values: IntArray) -> tuple[int, BoolArray] | None:
+def _table(*values: IntArray) -> tuple[int, BoolArray] | None:
     """The lowest value, and which numbers from it on are there; None where they lie far apart."""
-    low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
-    if not lies_close(low, high, len(values)):
+    filled = [some for some in values if len(some)]
+    low = min((int(some.min()) for some in filled), default=0)
+    high = max((int(some.max()) for some in filled), default=-1)
+    if not lies_close(low, high, sum(map(len, filled))):
         return None
     there = np.zeros(high - low + 1, np.bool_)
-    there[values - low] = True
+    for some in filled:
+        there[some - low if low else some] = True
     return low, there
 
 
@@ -186,6 +189,8 @@ def _as_rows(rows: npt.ArrayLike, width: tuple[int, ...], what: str) -> IntArray
 class GrowingArray(Generic[_Scalar]):
     """Rows that are appended; the buffer doubles, so appending is amortised O(rows).
 
+    Many rows get room behind them at once: memory is taken when it is written to.
+
     All else is rare and costs a copy of what is there.
 
     Args:
@@ -207,9 +212,8 @@ class GrowingArray(Generic[_Scalar]):
         """Copy `rows` to the end."""
         needed = self._length + len(rows)
         if needed > len(self._buffer):
-            grown = np.empty(
-                (max(needed, 2 * len(self._buffer)), *self._buffer.shape[1:]), self._buffer.dtype
-            )
+            room = max(needed, 2 * len(self._buffer), needed * 5 // 4 if needed > _MANY else 0)
+            grown = np.empty((room, *self._buffer.shape[1:]), self._buffer.dtype)
             grown[: self._length] = self._buffer[: self._length]
             self._buffer = grown
         self._buffer[self._length : needed] = rows
@@ -219,9 +223,9 @@ class GrowingArray(Generic[_Scalar]):
         """Drop the rows where `kept` [n] is False; whoever has a view keeps what it had."""
         self.replace(self._buffer[: self._length][kept])
 
-    def replace(self, rows: npt.NDArray[Any]) -> None:
+    def replace(self, rows: npt.NDArray[Any], *, copy: bool = True) -> None:
         """Have other rows from now on; whoever has a view keeps what it had."""
-        self._buffer = rows.astype(self._buffer.dtype, copy=True)
+        self._buffer = rows.astype(self._buffer.dtype, copy=copy)
         self._length = len(rows)
 
     def put(self, at: IntArray, rows: npt.NDArray[Any], *, shared: bool = True) -> None:

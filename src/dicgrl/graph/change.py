@@ -16,6 +16,7 @@ REPLACE = "replace"
 RENAME = "rename"
 MERGE = "merge"
 REVISE = "revise"
+RETRAIN = "retrain"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +32,7 @@ class Change:
       `kept` and `gone` labels.
     - revise: `nodes` have other classes (`labels`), those of `described` other `features`; the part
       brings new classes and says which nodes to learn again.
+    - retrain: the graph stays; a new model learned all of it.
 
     Attributes:
         kind: What was done.

@@ -13,7 +13,7 @@ from typing import overload
 import numpy as np
 from typing_extensions import override
 
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import Groups, IntArray
 from dicgrl.graph.vocabulary import Vocabulary
 
 
@@ -51,6 +51,23 @@ class Coded(Sequence[str]):
     @override
     def __iter__(self) -> Iterator[str]:
         return map(self.labels.__getitem__, self.codes.tolist())
+
+
+def coded_numbers(triples: object) -> list[Coded] | None:
+    """Columns of an array of whole numbers [n, 3], which are labels as they are written.
+
+    None where it is something else, whose rows have to be looked at one by one.
+
+    Example:
+        >>> [list(column) for column in coded_numbers(np.array([[7, 0, 8], [8, 0, 7]]))]
+        [['7', '8'], ['0', '0'], ['8', '7']]
+    """
+    if not isinstance(triples, np.ndarray) or triples.ndim != 2 or triples.shape[1] != 3:
+        return None
+    if triples.dtype.kind not in "iu" or not np.can_cast(triples.dtype, np.int64):
+        return None
+    columns = [Groups(column.astype(np.int64)) for column in triples.T]
+    return [Coded(list(map(str, each.values.tolist())), each.group) for each in columns]
 
 
 def add_in_order(vocabulary: Vocabulary, *columns: Coded) -> list[IntArray]:

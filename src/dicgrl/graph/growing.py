@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 from dicgrl.errors import UserError
 from dicgrl.graph.arrays import BoolArray, IntArray
-from dicgrl.graph.change import FORGET, LEARN, MERGE, RENAME, REPLACE, Change
+from dicgrl.graph.change import FORGET, LEARN, MERGE, RENAME, REPLACE, RETRAIN, Change
 from dicgrl.graph.part import Part
 from dicgrl.graph.vocabulary import Vocabulary
 
@@ -134,7 +134,7 @@ class Graph(ABC, Generic[PartT]):
             if change.part is not None:
                 self.check(cast("PartT", change.part))
             self.forget(change.arrays)
-        elif change.kind != LEARN:
+        elif change.kind not in (LEARN, RETRAIN):
             raise self._refusal()
         if change.part is None:
             return change

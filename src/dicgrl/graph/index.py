@@ -7,18 +7,23 @@ than about log2(n) segments and each entry is moved O(log n) times in its life.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from dicgrl.graph.arrays import BoolArray, IntArray, lies_close
 
 _FAR = 1 << 18  # keys of a segment that is searched in the order of what is asked
+_LEAST, _MOST = -(1 << 31), (1 << 31) - 1
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 class _Segment:
     """Entries in the order of their keys; those of a key are found in a table, or by a search.
+
+    Numbers that fit take 32 bits, and where there is a table it stands for the keys: half of the
+    memory of a graph is in its indices.
 
     Args:
         keys: Sorted, [n].
@@ -26,30 +31,69 @@ class _Segment:
     """
 
     def __init__(self, keys: IntArray, values: IntArray) -> None:
-        self.keys = keys
-        self.values = values
+        self._count = len(keys)
+        self._values = _narrow(values)
         self._low, self._high = int(keys[0]), int(keys[-1])
+        self._keys: IntArray | None = None
         self._starts: IntArray | None = None  # where each number from the lowest key on begins
         if lies_close(self._low, self._high, len(keys)):
-            self._starts = np.full(self._high - self._low + 3, len(keys))
-            self._starts[0] = 0
-            np.cumsum(np.bincount(keys - self._low), out=self._starts[1:-1])
+            starts = np.full(self._high - self._low + 3, len(keys))
+            starts[0] = 0
+            np.cumsum(np.bincount(keys - self._low), out=starts[1:-1])
+            self._starts = _narrow(starts)
+        else:
+            self._keys = _narrow(keys)
+
+    @property
+    def keys(self) -> IntArray:
+        """The keys, as int64."""
+        if self._keys is not None:
+            return _wide(self._keys)
+        assert self._starts is not None
+        numbers = np.arange(self._low, self._high + 1)
+        return np.repeat(numbers, np.diff(self._starts[:-1]))
+
+    @property
+    def values(self) -> IntArray:
+        """The values, as int64."""
+        return _wide(self._values)
+
+    def at(self, positions: IntArray) -> IntArray:
+        """Values at some positions, as int64."""
+        return _wide(self._values[positions])
+
+    def __len__(self) -> int:
+        return self._count
 
     def bounds(self, queries: IntArray) -> tuple[IntArray, IntArray]:
         if self._starts is not None:
             # Whatever lies outside has an empty range behind the last entry.
             inside = (queries >= self._low) & (queries <= self._high)
             place = np.where(inside, queries - self._low, len(self._starts) - 2)
-            return self._starts[place], self._starts[place + 1]
-        if len(self.keys) < _FAR:
-            start, stop = (np.searchsorted(self.keys, queries, side) for side in _SIDES)
-            return start.astype(np.int64, copy=False), stop.astype(np.int64, copy=False)
+            return _wide(self._starts[place]), _wide(self._starts[place + 1])
+        assert self._keys is not None
+        if self._keys.dtype != queries.dtype:  # else all keys would become wide for the search
+            queries = queries.clip(self._low - 1, self._high + 1).astype(self._keys.dtype)
+        if self._count < _FAR:
+            start, stop = (np.searchsorted(self._keys, queries, side) for side in _SIDES)
+            return _wide(start), _wide(stop)
         # In order a search begins where the last one ended, in what is in the cache.
         order = np.argsort(queries)
         found = np.empty((2, len(queries)), np.int64)
         for bound, side in zip(found, _SIDES, strict=True):
-            bound[order] = np.searchsorted(self.keys, queries[order], side)
+            bound[order] = np.searchsorted(self._keys, queries[order], side)
         return found[0], found[1]
+
+
+def _wide(numbers: npt.NDArray[Any]) -> IntArray:
+    """The same numbers in 64 bits."""
+    return numbers.astype(np.int64, copy=False)
+
+
+def _narrow(numbers: IntArray) -> Any:
+    """The same numbers in 32 bits where that is possible, and the numbers around them as well."""
+    fits = len(numbers) and numbers.min() > _LEAST and numbers.max() < _MOST
+    return numbers.astype(np.int32) if fits else numbers
 
 
 class SegmentIndex:
@@ -75,9 +119,7 @@ class SegmentIndex:
             return
         order = np.argsort(keys, kind="stable")
         self._segments.append(_Segment(keys[order], values[order]))
-        while len(self._segments) > 1 and (
-            2 * len(self._segments[-1].keys) >= len(self._segments[-2].keys)
-        ):
+        while len(self._segments) > 1 and (2 * len(self._segments[-1]) >= len(self._segments[-2])):
             newer, older = self._segments.pop(), self._segments.pop()
             self._segments.append(_merge(older, newer))
 
@@ -171,7 +213,7 @@ class SegmentIndex:
             start, stop = segment.bounds(queries)
             length = (stop - start)[query]
             here = (wanted >= 0) & (wanted < length)
-            value[here] = segment.values[start[query[here]] + wanted[here]]
+            value[here] = segment.at(start[query[here]] + wanted[here])
             wanted = np.where(here, -1, wanted - length)
         return query, value
 
@@ -190,7 +232,7 @@ class SegmentIndex:
     @property
     def segments(self) -> list[int]:
         """Sizes of the segments, oldest first."""
-        return [len(segment.keys) for segment in self._segments]
+        return [len(segment) for segment in self._segments]
 
     def __len__(self) -> int:
         return sum(self.segments)
@@ -209,4 +251,4 @@ def _expand(segment: _Segment, start: IntArray, stop: IntArray) -> tuple[IntArra
     query = np.repeat(np.arange(len(counts)), counts)
     first = np.cumsum(counts) - counts
     position = np.arange(len(query)) - np.repeat(first - start, counts)
-    return query, segment.values[position]
+    return query, segment.at(position)

@@ -28,6 +28,7 @@ _ROLES = (
     ("relation", "rel", "r", "predicate", "p", "property", "type", "edge", "label"),
     ("tail", "t", "object", "o", "target", "dst", "to"),
 )
+_CALL = "three of them head, relation and tail"
 _ROLE_OF = {
     word + ending: role
     for role, words in enumerate(_ROLES)
@@ -36,20 +37,24 @@ _ROLE_OF = {
 }
 
 
-def named_columns(names: Iterable[object]) -> list[int] | None:
+def named_columns(names: Iterable[object], width: int = 3) -> list[int] | None:
     """Where head, relation and tail stand by the names of columns; None unless each does once.
 
-    Other columns, besides the three, may have any name.
+    Other columns, besides the three, may have any name. Of a `width` of 2 they are the two ends of
+    an edge, head and tail.
 
     Example:
         >>> named_columns(["Source", "target_id", "type"])
         [0, 2, 1]
+        >>> named_columns(["weight", "from", "to"], 2)
+        [1, 2]
     """
     roles = [
         _ROLE_OF.get(name.strip().lower()) if isinstance(name, str) else None for name in names
     ]
-    once = all(roles.count(role) == 1 for role in range(3))
-    return [roles.index(role) for role in range(3)] if once else None
+    wanted = (0, 2) if width == 2 else (0, 1, 2)
+    once = all(roles.count(role) == 1 for role in wanted)
+    return [roles.index(role) for role in wanted] if once else None
 
 
 def header_words(fields: Iterable[str]) -> list[int]:
@@ -118,10 +123,7 @@ def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
         >>> as_labels([("Alien", "year", 1979)])
         [('Alien', 'year', '1979')]
     """
-    if hasattr(triples, "itertuples"):  # data frames give their columns otherwise: pandas
-        triples = _by_name(triples, triples.itertuples(index=False, name=None))
-    elif hasattr(triples, "iter_rows"):  # polars
-        triples = _by_name(triples, triples.iter_rows())
+    triples = frame_rows(triples)
     scalar = isinstance(triples, np.ndarray) and not triples.ndim
     if scalar or isinstance(triples, str | bytes | Mapping) or not isinstance(triples, Iterable):
         raise UserError(f"expected triples (head, relation, tail), found {shown(str(triples))}")
@@ -137,14 +139,29 @@ def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
     return found
 
 
-def _by_name(frame: Any, rows: Iterable[Any]) -> Iterable[Any]:
-    """The rows of a data frame of three columns, in the order that the names of these tell."""
-    names = list(getattr(frame, "columns", ()))
-    order = named_columns(names)
-    if order is None and len(names) != 3:
+def frame_rows(given: Any, width: int = 3) -> Any:
+    """The rows of a data frame (pandas, polars, pyarrow); anything else as it is.
+
+    Its columns are head, relation and tail, or of a `width` of 2 the ends of edges, in this order
+    unless their names tell another one; then there may be others.
+
+    Raises:
+        UserError: They are more, or fewer, and their names do not tell which is what.
+    """
+    if hasattr(given, "itertuples"):  # pandas
+        names, rows = list(given.columns), given.itertuples(index=False, name=None)
+    elif hasattr(given, "iter_rows"):  # polars
+        names, rows = list(given.columns), given.iter_rows()
+    elif hasattr(given, "to_pylist") and hasattr(given, "column_names"):  # pyarrow
+        names = list(given.column_names)
+        rows = (tuple(row.values()) for row in given.to_pylist())
+    else:
+        return given
+    order = named_columns(names, width)
+    if order is None and len(names) != width:
         raise UserError(
-            f"a data frame with the columns {', '.join(map(str, names))}: call three of them head, "
-            "relation and tail"
+            f"a data frame with the columns {', '.join(map(str, names))}: call "
+            + ("two of them source and target" if width == 2 else _CALL)
         )
     return rows if order is None else (tuple(row[column] for column in order) for row in rows)
 

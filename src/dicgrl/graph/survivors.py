@@ -72,7 +72,7 @@ class Survivors:
         return rows, np.searchsorted(parts, np.arange(num_parts + 1)).tolist()
 
     def _settle(self) -> tuple[IntArray, IntArray]:
-        rows, parts = np.concatenate(self._rows), np.concatenate(self._parts)
+        rows, parts = _joined(self._rows), _joined(self._parts)
         keys, before = self._keys(np.concatenate(self._forgotten)), np.concatenate(self._before)
         if len(keys):
             order = np.argsort(keys, kind="stable")  # of equal keys, the last one left last
@@ -86,3 +86,9 @@ class Survivors:
         self._rows, self._parts = [rows], [parts]
         self._forgotten, self._before = [self._none], [_NO_IDS]
         return rows, parts
+
+
+def _joined(arrays: list[IntArray]) -> IntArray:
+    """All of some arrays, the first of which is empty; not copied where there is only one more."""
+    filled = [array for array in arrays if len(array)]
+    return filled[0] if len(filled) == 1 else np.concatenate(arrays)

@@ -157,8 +157,8 @@ class Vocabulary:
         """Labels of what was merged into something else, and the ids that they find."""
         return dict(self._merged)
 
-    def adopt(self, other: Vocabulary, ids: IntArray) -> Translation:
-        """Add the labels of another vocabulary's ids, lower ids first.
+    def adopt(self, other: Vocabulary, *ids: IntArray) -> Translation:
+        """Add the labels of another vocabulary's ids, in arrays, lower ids first.
 
         The cost follows the number of ids, not the size of either vocabulary.
 
@@ -167,7 +167,7 @@ class Vocabulary:
             >>> ours.adopt(theirs, np.array([2, 1]))(np.array([1, 2, 2]))
             array([0, 1, 1])
         """
-        once = distinct(ids)
+        once = distinct(*ids)
         return Translation(once, self.add(other.labels(once)))
 
     def found(self, other: Vocabulary, ids: IntArray) -> IntArray:
@@ -212,5 +212,10 @@ class Translation:
     ours: IntArray  # [n]
 
     def __call__(self, ids: IntArray) -> IntArray:
-        """Our ids of their ids, any shape."""
+        """Our ids of their ids, any shape; the same array where they are the same."""
+        if len(self.theirs) and self.theirs[-1] - self.theirs[0] + 1 == len(self.theirs):
+            if np.array_equal(self.ours, self.theirs):
+                return ids
+            found: IntArray = self.ours[ids - self.theirs[0]]
+            return found
         return self.ours[np.searchsorted(self.theirs, ids)]

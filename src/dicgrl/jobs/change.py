@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.evaluation.part_report import PartReport
-from dicgrl.jobs.learn import about_stored, given_facts, most_measured
+from dicgrl.intake import Facts
+from dicgrl.jobs.learn import about_stored, most_measured
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch
 from dicgrl.learner import Learner
@@ -64,7 +65,7 @@ class ChangeOptions:
 USUAL = ChangeOptions()
 
 
-def forget_facts(out: Path, facts: Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
+def forget_facts(out: Path, facts: Facts, options: ChangeOptions = USUAL) -> ChangeOutcome:
     """Let a run forget the facts of a file; see `Learner.forget`.
 
     Args:
@@ -75,19 +76,18 @@ def forget_facts(out: Path, facts: Path, options: ChangeOptions = USUAL) -> Chan
     """
 
     def forget(learner: Learner, watch: Monitor) -> PartReport:
-        given = given_facts(learner.task, facts, options.reading)
-        return learner.forget(given, reading=options.reading, monitor=watch)
+        return learner.forget(facts, reading=options.reading, monitor=watch)
 
     return _change(out, forget, options)
 
 
-def replace_facts(out: Path, old: Path, new: Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
+def replace_facts(
+    out: Path, old: Facts, new: Facts, options: ChangeOptions = USUAL
+) -> ChangeOutcome:
     """Let a run forget the facts of one file and learn those of another; see `Learner.replace`."""
 
     def replace(learner: Learner, watch: Monitor) -> PartReport:
-        reading = options.reading
-        old_facts, new_facts = (given_facts(learner.task, path, reading) for path in (old, new))
-        return learner.replace(old_facts, new_facts, reading=reading, monitor=watch)
+        return learner.replace(old, new, reading=options.reading, monitor=watch)
 
     return _change(out, replace, options)
 
@@ -106,6 +106,11 @@ def merge_labels(
     return _change(
         out, lambda learner, watch: learner.merge_many(pairs, of=of, monitor=watch), options
     )
+
+
+def retrain_run(out: Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
+    """Let a new model learn all that a run knows; see `Learner.retrain`."""
+    return _change(out, lambda learner, watch: learner.retrain(monitor=watch), options)
 
 
 def pairs_in(path: Path) -> list[tuple[str, str]]:

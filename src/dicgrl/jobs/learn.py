@@ -13,7 +13,6 @@ from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch, learn_part
 from dicgrl.learner import Learner
 from dicgrl.readers import Reading
-from dicgrl.readers.sources import open_file
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import check_keep
 from dicgrl.tasks import Task, task_of_model
@@ -37,7 +36,7 @@ class LearnOutcome:
 
 def learn_facts(
     out: Path,
-    facts: Path,
+    facts: Facts,
     *,
     device: str = "auto",
     keep: str | None = None,
@@ -54,9 +53,10 @@ def learn_facts(
 
     Args:
         out: The run folder.
-        facts: What arrived, by its labels: a file of triples, or files of new nodes and edges of a
-            network, in any layout of docs/data.md; `-` for lines of triples, or of edges between
-            known nodes, from standard input. Entities, relations and classes may be new.
+        facts: What arrived, by its labels, as `Learner.learn` takes it: a file of triples, or files
+            of new nodes and edges of a network, in any layout of docs/data.md; `-` for lines of
+            triples, or of edges between known nodes, from standard input. Entities, relations and
+            classes may be new.
         device: auto, cpu or cuda.
         keep: As for `run_stream`.
         evaluate: What is measured then: a sample of the test sets where there are many (`sample`),
@@ -78,8 +78,7 @@ def learn_facts(
         learner = Learner.load(out, device=device)
         folder.clear_up()
         about = about_stored(config, learner, out)
-        given = given_facts(learner.task, facts, reading)
-        intake = learner.intake(given, reading=reading)
+        intake = learner.intake(facts, reading=reading)
         if not intake.is_empty or learner.trainer.weighs_repeats:
             results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most, message)
             return LearnOutcome(results, intake)
@@ -100,15 +99,6 @@ def about_stored(config: Mapping[str, Any], learner: Learner, out: Path) -> dict
         "recipe": config.get("recipe", "default"),
         "published": {},
     }
-
-
-def given_facts(task: Task, path: Path, reading: Reading | None = None) -> Facts:
-    """The facts that a command is given: a path, or the lines of standard input for `-`.
-
-    Standard input of which a format is told is read as a file of it.
-    """
-    told = reading is not None and bool(reading.format)
-    return path if told or str(path) != "-" else task.lines(open_file(path, reading))
 
 
 def most_measured(evaluate: str) -> int | None:

@@ -15,6 +15,7 @@ from dicgrl.jobs.choose import Changes, check_changes, chosen_recipe, chosen_str
 from dicgrl.jobs.merged import run_merged
 from dicgrl.jobs.race import AUTO, begun_with, race
 from dicgrl.jobs.stream import OnEpoch, OnPart, run_stream
+from dicgrl.readers import Reading
 from dicgrl.recipes import Recipe
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import check_keep
@@ -215,6 +216,7 @@ def run(
     device: str = "auto",
     valid: float = 0.0,
     test: float = 0.0,
+    reading: Reading | None = None,
     on_part: OnPart | None = None,
     on_epoch: OnEpoch | None = None,
     **settings: Any,
@@ -222,8 +224,8 @@ def run(
     """Learn a stream part by part and measure what is known after each, as `dicgrl run` does.
 
     Args:
-        source: A dataset's name, the path of your own data, or a stream, which is learned by the
-            default recipe.
+        source: A dataset's name, the path or URL of your own data, or a stream, which is learned by
+            the default recipe.
         strategy: How later parts are learned, or a list of strategies to compare; fresh unless
             given.
         model: transe, rotate, complex, distmult or convkb for knowledge graphs, or auto for the
@@ -238,6 +240,7 @@ def run(
         device: auto, cpu or cuda.
         valid: Share set aside for validation, where there is none; not for a stream.
         test: Share set aside for testing, where there is none; not for a stream.
+        reading: How data of your own is to be read, where it does not say so itself.
         on_part: Told the results so far after every part.
         on_epoch: Told the part and the report of every epoch.
         **settings: Settings that differ from the recipe, such as dim=100.
@@ -257,11 +260,11 @@ def run(
         2
     """
     if isinstance(source, Stream):
-        if valid or test:
-            raise UserError("valid and test are about data that is read; split the stream instead")
+        if valid or test or reading:
+            raise UserError("valid, test and reading are about data that is read: split the stream")
         stream, name = source, ""
     else:
-        stream = load_stream(source, valid=valid, test=test, seed=seed)
+        stream = load_stream(source, valid=valid, test=test, seed=seed, reading=reading)
         name = registered(source)
     place = None if out is None else Path(out)
     if model == AUTO:

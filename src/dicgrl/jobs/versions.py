@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dicgrl.ask.export import write_changed
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, KnowledgeGraph, NetworkGraph
 from dicgrl.graph.arrays import IntArray
@@ -88,35 +87,6 @@ def difference(folder: Path, before: int | str, after: int | str, *, k: int = 10
         },
         "vectors": _vector_difference(pair, k),
     }
-
-
-def export_since(
-    folder: Path, to: Path, since: int | str, at: int | str | None = None
-) -> list[str]:
-    """Write the rows that changed since a version, for whoever keeps them elsewhere.
-
-    Args:
-        folder: The run.
-        to: Where to; there must be nothing yet.
-        since: The version, or tag, that is there already.
-        at: The version to have; the newest unless given.
-
-    Returns:
-        Names of the files.
-
-    Raises:
-        UserError: There is no such version, or the target is there already.
-    """
-    pair = Pair.loaded(folder, since, at)
-    arrays, labels = pair.after.ask.arrays()
-    rows = {name: _changed(pair, name) for name in labels}
-    values = {name: arrays[name][ids] for name, ids in rows.items()}
-    before, _ = pair.before.ask.arrays()
-    for name in arrays.keys() - labels.keys():  # they have no rows of their own
-        if name not in before or not torch.equal(before[name], arrays[name]):
-            values[name] = arrays[name]
-    gone = {name: _gone(pair, name) for name in labels}
-    return write_changed(values, rows, labels, gone, pair.after.names, to)
 
 
 def verified(folder: Path) -> Findings:
@@ -229,7 +199,7 @@ def _in_both(pair: Pair, name: str, rows: int) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(ids[at >= 0]), torch.from_numpy(at[at >= 0])
 
 
-def _changed(pair: Pair, name: str) -> Tensor:
+def changed_ids(pair: Pair, name: str) -> Tensor:
     """Rows that are other than before, or new, in ids of the later version, rising.
 
     What is no answer any more has no row to take; what is one again has.
@@ -250,7 +220,7 @@ def _changed(pair: Pair, name: str) -> Tensor:
     return (~same).nonzero()[:, 0]
 
 
-def _gone(pair: Pair, name: str) -> list[str]:
+def gone_labels(pair: Pair, name: str) -> list[str]:
     """Labels that are not known any more, or that no fact speaks of."""
     before, after = (_answering(learner, name) for learner in pair[:2])
     return sorted(before - after)

@@ -1,15 +1,17 @@
-"""Adam on the touched rows of a table: gradient in, row and moments out, gradient cleared.
+"""Adam on the touched rows of a table: gradient in, row and state out, gradient cleared.
 
 A row may be listed many times. Every place in the list writes its number to the row's entry of
 `claims`, one of them stays, and that one moves the row. Where the list is longer than the table,
-all rows are visited instead and those without a claim are left. The reference is `RowAdam` in
-PyTorch.
+all rows are visited instead and those without a claim are left. Of a table whose gradients are
+sparse the claims were made when rows were touched, and a gradient lies at the place that its row
+kept. The reference is `RowAdam` in PyTorch.
 """
 
 from __future__ import annotations
 
 import math
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -21,8 +23,7 @@ _CLAIMS = 1024
 def adam(
     rows: Tensor,
     gradient: Tensor,
-    moments: tuple[Tensor, Tensor],
-    steps: Tensor,
+    state: tuple[Tensor, ...],
     pace: Tensor | None,
     claims: Tensor,
     touched: Tensor,
@@ -30,33 +31,41 @@ def adam(
     betas: tuple[float, float],
     eps: float,
     weight_decay: float,
+    *,
+    sparse: bool = False,
 ) -> None:
     """Move the touched rows in place and set their gradients to zero.
 
     Args:
-        rows: [n, width].
-        gradient: Likewise.
-        moments: Likewise, both.
-        steps: Steps of each row, [n, 1].
+        rows: [n, width], float32, or bfloat16 that is rounded by chance.
+        gradient: [n, width], or of each place in `touched` where sparse.
+        state: Both moments, [n, width], or the mean of a row's squared gradients, [n, 1]; then the
+            steps of each row, [n, 1].
         pace: Learning rate of each row as a multiple of `rate`, 0 for none, [n, 1]; None for 1.
-        claims: Zeros, [n], int32; left as zeros where the next step reads them.
+        claims: Zeros, [n], int32, or where sparse for each row its place in `touched` and 1; left
+            as zeros where the next step reads them.
         touched: Rows with a gradient, with repeats, [m].
         rate: Learning rate, one number on the device.
         betas: Decay of the moments.
         eps: Added to the denominator.
         weight_decay: Pull towards zero.
+        sparse: Whether gradients lie at places.
     """
     touched = touched.contiguous()
-    listed = len(touched) < len(rows)
+    listed = sparse or len(touched) < len(rows)
     count, width = len(touched) if listed else len(rows), rows.shape[1]
     dims = triton.next_power_of_2(width)
     tall = max(_TILE // dims, 1)
-    _claim[(triton.cdiv(len(touched), _CLAIMS),)](touched, claims, len(touched), BLOCK=_CLAIMS)
+    if not sparse:
+        _claim[(triton.cdiv(len(touched), _CLAIMS),)](touched, claims, len(touched), BLOCK=_CLAIMS)
+    *moments, steps = state
+    first, second = (None, *moments) if len(moments) == 1 else moments
     _adam[(triton.cdiv(count, tall),)](
-        rows, gradient, *moments, steps, pace, claims, touched, rate, count,
+        rows, gradient, first, second, steps, pace, claims, touched, rate, count,
         1 - betas[0], betas[1], 1 - betas[1], math.log(betas[0]), math.log(betas[1]), eps,
         weight_decay,
-        width=width, LISTED=listed, RESTRICTED=pace is not None, ROWS=tall, DIMS=dims,
+        width=width, LISTED=listed, RESTRICTED=pace is not None, SPARSE=sparse,
+        ROWWISE=first is None, SHORT=rows.dtype == torch.bfloat16, ROWS=tall, DIMS=dims,
     )  # fmt: skip
 
 
@@ -67,12 +76,26 @@ def _claim(touched, claims, count, BLOCK: tl.constexpr):  # type: ignore[no-unty
     tl.store(claims + row, place + 1, mask=place < count)
 
 
+@triton.jit
+def _rounded(x, row, moves, place):  # type: ignore[no-untyped-def]
+    """As `dicgrl.common.rounding.stochastic`."""
+    word = row.to(tl.uint32)[:, None] * 0x9E3779B1 + moves.to(tl.uint32)[:, None] * 0x85EBCA77
+    word += place.to(tl.uint32)[None, :] * 0xC2B2AE3D
+    word = (word ^ (word >> 16)) * 0x7FEB352D
+    word = (word ^ (word >> 15)) * 0x846CA68B
+    added = ((word ^ (word >> 16)) & 0xFFFF).to(tl.int32)
+    bits = x.to(tl.int32, bitcast=True)
+    finite = (bits & 0x7F800000) != 0x7F800000
+    kept = ((bits + added) & -65536).to(tl.float32, bitcast=True)
+    return tl.where(finite, kept, x).to(tl.bfloat16)
+
+
 @triton.jit(do_not_specialize=["count"])
 def _adam(  # type: ignore[no-untyped-def]
     rows, gradient, moment1, moment2, steps, pace, claims, touched, rate, count,
     new1, keep2, new2, log1, log2, eps, weight_decay,
-    width: tl.constexpr, LISTED: tl.constexpr, RESTRICTED: tl.constexpr,
-    ROWS: tl.constexpr, DIMS: tl.constexpr,
+    width: tl.constexpr, LISTED: tl.constexpr, RESTRICTED: tl.constexpr, SPARSE: tl.constexpr,
+    ROWWISE: tl.constexpr, SHORT: tl.constexpr, ROWS: tl.constexpr, DIMS: tl.constexpr,
 ):  # fmt: skip
     place = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = place < count
@@ -85,29 +108,42 @@ def _adam(  # type: ignore[no-untyped-def]
     tl.store(claims + row, tl.zeros([ROWS], dtype=tl.int32), mask=mine)
     dims = tl.arange(0, DIMS)
     at = row[:, None] * width + dims[None, :]
+    at_gradient = at
+    if SPARSE:
+        at_gradient = place.to(tl.int64)[:, None] * width + dims[None, :]
     both = mine[:, None] & (dims < width)[None, :]
     cleared = both
     if RESTRICTED:  # frozen rows are only cleared
         share = tl.load(pace + row, mask=mine, other=0.0)
         mine = mine & (share > 0.0)
         both = mine[:, None] & (dims < width)[None, :]
-    g = tl.load(gradient + at, mask=both, other=0.0)
-    tl.store(gradient + at, tl.zeros([ROWS, DIMS], dtype=tl.float32), mask=cleared)
-    x = tl.load(rows + at, mask=both, other=0.0)
-    first = tl.load(moment1 + at, mask=both, other=0.0)
-    second = tl.load(moment2 + at, mask=both, other=0.0)
+    g = tl.load(gradient + at_gradient, mask=both, other=0.0)
+    tl.store(gradient + at_gradient, tl.zeros([ROWS, DIMS], dtype=tl.float32), mask=cleared)
+    x = tl.load(rows + at, mask=both, other=0.0).to(tl.float32)
     number = tl.load(steps + row, mask=mine, other=0.0) + 1.0
     g += weight_decay * x
-    first += new1 * (g - first)
-    second = keep2 * second + new2 * g * g
     # In double precision: in single the difference to 1 would lose half its digits at the start.
     wide = number.to(tl.float64)
-    bias1 = (1.0 - tl.exp(wide * log1)).to(tl.float32)
     bias2 = (1.0 - tl.exp(wide * log2)).to(tl.float32)
-    move = (first / bias1[:, None]) / (tl.sqrt(second / bias2[:, None]) + eps)
+    if ROWWISE:
+        kept = tl.load(moment2 + row, mask=mine, other=0.0)
+        kept = keep2 * kept + new2 * (tl.sum(g * g, 1) / width)
+        tl.store(moment2 + row, kept, mask=mine)
+        move = g / (tl.sqrt(kept / bias2) + eps)[:, None]
+    else:
+        first = tl.load(moment1 + at, mask=both, other=0.0)
+        second = tl.load(moment2 + at, mask=both, other=0.0)
+        first += new1 * (g - first)
+        second = keep2 * second + new2 * g * g
+        tl.store(moment1 + at, first, mask=both)
+        tl.store(moment2 + at, second, mask=both)
+        bias1 = (1.0 - tl.exp(wide * log1)).to(tl.float32)
+        move = (first / bias1[:, None]) / (tl.sqrt(second / bias2[:, None]) + eps)
     if RESTRICTED:
         move = move * share[:, None]
-    tl.store(rows + at, x - tl.load(rate) * move, mask=both)
-    tl.store(moment1 + at, first, mask=both)
-    tl.store(moment2 + at, second, mask=both)
+    x = x - tl.load(rate) * move
+    if SHORT:
+        tl.store(rows + at, _rounded(x, row, number, dims), mask=both)
+    else:
+        tl.store(rows + at, x, mask=both)
     tl.store(steps + row, number, mask=mine)

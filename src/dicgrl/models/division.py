@@ -52,6 +52,12 @@ class VectorSettings(DivisionSettings):
         "of four where that is no whole number; the whole vector has `components` times as many.",
         least=1,
     )
+    precision: str = option(
+        "float32",
+        "Type of entities' numbers: float32, or bfloat16, which takes half of the memory and is "
+        "rounded up or down by chance. What is computed with them is float32.",
+        choices=("float32", "bfloat16"),
+    )
     attention: str = option(
         "relation", "Where attention comes from: relation, nodes or triple.", needs="components"
     )

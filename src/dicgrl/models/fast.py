@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor
@@ -103,6 +103,8 @@ def fast_scores(
             assert attention is not None
             tables.append(attention)
         batch = replace(batch, pace=_pace(*tables))
+    if entities.sparse:
+        batch = _staged(batch, entities)
     scores: tuple[Tensor, Tensor] = _Scores.apply(  # type: ignore[no-untyped-call]
         entities.anchor, gate, entities, relations, path, batch
     )
@@ -114,6 +116,51 @@ def _pace(*tables: Table) -> Pace | None:
     restricted = [table for table in tables if table.movable is not None]
     paces = [pace for pace in (table.pace() for table in restricted) if pace is not None]
     return Pace(*paces) if len(paces) == len(tables) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Staged(Batch):
+    """A batch whose entities were copied from a large table, to the places that it names.
+
+    Attributes:
+        ids: The entities at these places, [2 b + m b]: heads, tails, others.
+    """
+
+    ids: Tensor = field(kw_only=True)
+
+    def at(self, places: Tensor) -> Self:
+        """The same with its entities at other places, in the order of `ids`."""
+        b = len(self.triples)
+        ends, others = places[: 2 * b].view(2, b), places[2 * b :].view(self.others.shape)
+        triples = torch.stack([ends[0], self.triples[:, 1], ends[1]], 1)
+        return replace(self, triples=triples, others=others)
+
+    def of(self, table: Table, ids: Tensor) -> Self:
+        """The same with copies of other rows, and with their paces."""
+        pace = table.pace(ids) if self.pace is not None else None
+        return replace(
+            self,
+            entities=table.rows.index_select(0, ids).to(table.learned),
+            pace=None if self.pace is None or pace is None else self.pace._replace(entities=pace),
+        )
+
+
+def _staged(batch: Batch, table: Table) -> _Staged:
+    """A plain batch, each mention of an entity at a place of its own."""
+    heads, _, tails = batch.triples.unbind(1)
+    ids = torch.cat([heads, tails, batch.others.reshape(-1)])
+    named = {item.name: getattr(batch, item.name) for item in fields(batch)}
+    places = torch.arange(len(ids), device=ids.device)
+    return _Staged(**named, ids=ids).of(table, ids).at(places)
+
+
+def _claimed(batch: _Staged, table: Table) -> _Staged:
+    """The same batch where the gradients of the table's rows lie."""
+    fresh = table.touched() is None
+    places = table.claim(batch.ids)
+    ids = table.touched()
+    assert ids is not None
+    return (batch if fresh else batch.of(table, ids)).at(places)
 
 
 class _Scores(torch.autograd.Function):
@@ -139,19 +186,27 @@ class _Scores(torch.autograd.Function):
     ) -> tuple[None, Tensor | None, None, None, None, None]:
         batch: Batch = ctx.batch
         entities, relations = ctx.tables
+        if isinstance(batch, _Staged):
+            batch = _claimed(batch, entities)
         into = (entities.gradient, None if relations.frozen else relations.gradient)
         d_gate = ctx.path.add_gradients(
             batch, ctx.saved_tensors, (d_positive, d_negative), into, ctx.gated
         )
-        heads, _, tails = batch.triples.unbind(1)
-        ends = batch.entity_rows(torch.stack([heads, tails], 1)).reshape(-1)
-        others = batch.entity_rows(batch.others).reshape(-1)
-        if batch.pace is not None and ctx.path.leaves_out and not others.is_cuda:
-            others = others[batch.pace.entities.view(-1)[others] > 0]
-        entities.touch(torch.cat([ends, others]))
+        if not isinstance(batch, _Staged):  # its rows were touched when they got their places
+            entities.touch(_rows_with_gradient(batch, ctx.path))
         if into[1] is not None:
             relations.touch(batch.relation_rows().reshape(-1))
         return None, d_gate, None, None, None, None
+
+
+def _rows_with_gradient(batch: Batch, path: FastBatch) -> Tensor:
+    """Rows of entities that a backward pass has added to, with repeats."""
+    heads, _, tails = batch.triples.unbind(1)
+    ends = batch.entity_rows(torch.stack([heads, tails], 1)).reshape(-1)
+    others = batch.entity_rows(batch.others).reshape(-1)
+    if batch.pace is not None and path.leaves_out and not others.is_cuda:
+        others = others[batch.pace.entities.view(-1)[others] > 0]
+    return torch.cat([ends, others])
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +220,7 @@ class Questions:
         answers: The true answers, [q].
         known: All known answers: where those of each question begin, [q], where they end, [q], and
             the entities of all questions, [k]. The true one may be among them.
-        entities: Vectors of all entities, [N, d].
+        entities: Vectors of all entities, [N, d], as they are stored.
         chosen: Components of an entity that a question looks at, [q, n]; None for all of it.
         size: Length of a component; d where plain.
         relation_ids: The relations themselves, [q]; with components they are ascending, so that
@@ -184,6 +239,10 @@ class Questions:
     relation_ids: Tensor
     num_relations: int
 
+    def vectors(self, entities: slice | Tensor) -> Tensor:
+        """Vectors of some entities, of the type that the others have."""
+        return self.entities[entities].to(self.given.dtype)
+
 
 class FastCounts(ABC):
     """Counts the candidates that beat the true answers, without handing out any score.
@@ -192,10 +251,13 @@ class FastCounts(ABC):
         handles_components: Whether it can work with vectors that are divided into components; if
             not, they take the generic path.
         pair_bits: Bits of memory that a question and a candidate need.
+        reads_short: Whether it reads entities by `Questions.vectors`, which may be stored in 16
+            bits; if not, such models take the generic path.
     """
 
     handles_components: ClassVar[bool] = True
     pair_bits: ClassVar[int] = 1
+    reads_short: ClassVar[bool] = False
 
     @abstractmethod
     def count(

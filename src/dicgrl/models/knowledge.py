@@ -14,37 +14,14 @@ from dicgrl.errors import UserError
 from dicgrl.kernels.batch import Batch
 from dicgrl.models.components import Components, Route
 from dicgrl.models.fast import FastBatch, FastCounts, Side, fast_scores
-from dicgrl.models.scorer import Scorer, scorer
+from dicgrl.models.rows import all_rows_of, in_blocks
+from dicgrl.models.scorer import Scorer, check_multiple, scorer
 from dicgrl.models.table import Table
 
 __all__ = ["KnowledgeModel", "Side"]
 
 
-def check_multiple(name: str, size: int, used: int) -> None:
-    """Refuse vectors that a scorer cannot read.
-
-    Args:
-        name: The scoring function.
-        size: Length of a component, or of a plain vector.
-        used: How many components a triple uses; 1 of a plain vector.
-
-    Raises:
-        UserError: Numbers that belong together would be in different components.
-
-    Example:
-        >>> check_multiple("complex", 25, 4)
-        Traceback (most recent call last):
-        dicgrl.errors.UserError: dim=100: complex takes 2 numbers together, and a component \
-would have 25; dim=104 suits it
-    """
-    multiple = scorer(name).multiple
-    if size % multiple:
-        suits = used * (size + -size % multiple)
-        whole = "a component" if used > 1 else "a vector"
-        raise UserError(
-            f"dim={used * size}: {name} takes {multiple} numbers together, and {whole} would have "
-            f"{size}; dim={suits} suits it"
-        )
+_TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 class KnowledgeModel(nn.Module):
@@ -62,6 +39,8 @@ class KnowledgeModel(nn.Module):
         options: Further arguments of the scoring function.
         seed: Seed of all start values.
         device: Where the model lives.
+        precision: Type of the entities' rows, float32 or bfloat16. What is computed with them, and
+            everything else, is float32.
 
     Example:
         >>> model = KnowledgeModel("transe", length=8, components=Components(count=4, top=2))
@@ -78,6 +57,7 @@ class KnowledgeModel(nn.Module):
         options: dict[str, Any] | None = None,
         seed: int = 0,
         device: torch.device | str = "cpu",
+        precision: str = "float32",
     ) -> None:
         super().__init__()
         self.name = name
@@ -96,15 +76,16 @@ class KnowledgeModel(nn.Module):
         check_multiple(name, self.size, used)
         self.scorer: Scorer = scorer(name)(self.active, **self.options)
         self.scorer.initialise(self.generator)
-        self.entities = Table(self.size, device)
+        self.precision = precision
+        self.entities = Table(self.size, device, _TYPES[precision])
         relation_parts = components is not None and components.learned
         self.relation_count = self.count if relation_parts else 1
         width = self.scorer.relation_width(self.size if relation_parts else self.active)
-        self.relations = Table(width, device)
+        self.relations = Table(width, device, dense=True)  # few, and all of them in use
         self.attention: Table | None = None  # logits of attention="relation", a row per relation
         self.attention_weight: nn.Parameter | None = None  # W2 of the other kinds
         if components is not None and components.attention == "relation":
-            self.attention = Table(components.count, device)
+            self.attention = Table(components.count, device, dense=True)
         elif components is not None:
             width = 2 * self.size + (components.attention == "triple") * self.relations.width
             start = torch.empty(width).normal_(generator=self.generator)
@@ -120,6 +101,7 @@ class KnowledgeModel(nn.Module):
             "components": asdict(self.components) if self.components else None,
             "options": self.options,
             "seed": self.seed,
+            **({} if self.precision == "float32" else {"precision": self.precision}),
         }
 
     def grow(self, entities: int, relations: int) -> None:
@@ -128,7 +110,9 @@ class KnowledgeModel(nn.Module):
             (self.entities, self.scorer.initial, entities * self.count),
             (self.relations, self.scorer.initial_relations, relations * self.relation_count),
         ):
-            table.grow(initial(count, table.width, self.generator).to(self.device))
+            table.reserve(count)
+            for some in in_blocks(count, table.width):
+                table.grow(initial(some, table.width, self.generator).to(self.device))
         if self.attention is not None:
             # Nearly even weights can still be moved by the task; the paper's start is a choice.
             spread = 0.1 if self.components and self.components.learned else 1.0
@@ -144,6 +128,11 @@ class KnowledgeModel(nn.Module):
     def num_relations(self) -> int:
         """Relations so far."""
         return len(self.relations) // self.relation_count
+
+    def vectors(self) -> Tensor:
+        """Vectors of all entities, [N, K, size], float32; a view where the rows are."""
+        rows = self.entities.rows.view(self.num_entities, self.count, self.size)
+        return rows.to(self.entities.learned)
 
     def tables(self) -> dict[str, Table]:
         """The tables by name; together with `named_parameters` all that is trained."""
@@ -208,7 +197,10 @@ class KnowledgeModel(nn.Module):
 
     def fast_batch(self) -> FastBatch | None:
         """The scorer's fast path for `score_links`; None where it has none for this model."""
-        path = self.scorer.fast_batch(self.entities.rows)
+        # Gradients are of the type that rows are read in, and lie where rows do.
+        path = self.scorer.fast_batch(self.entities.gradient)
+        if self.components is not None and self.entities.sparse:
+            return None  # rows of a large table are copied whole, and a component is a part of them
         return path if path is not None and self._suits(path) else None
 
     @property
@@ -219,8 +211,10 @@ class KnowledgeModel(nn.Module):
 
     def fast_counts(self) -> FastCounts | None:
         """The scorer's fast path to ranks; None where it has none for this model."""
-        path = self.scorer.fast_counts(self.entities.rows)
-        return path if path is not None and self._suits(path) else None
+        path = self.scorer.fast_counts(self.entities.gradient)
+        if path is None or not (path.reads_short or self.precision == "float32"):
+            return None
+        return path if self._suits(path) else None
 
     def _suits(self, path: FastBatch | FastCounts) -> bool:
         """Whether a fast path can serve this model."""
@@ -365,11 +359,11 @@ class KnowledgeModel(nn.Module):
 
     def entity_rows_of(self, ids: Tensor) -> Tensor:
         """All rows of `entities` that entities [n] have, [n * K]."""
-        return _all_rows(ids, self.count)
+        return all_rows_of(ids, self.count)
 
     def relation_rows_of(self, ids: Tensor) -> Tensor:
         """All rows of `relations` that relations [n] have."""
-        return _all_rows(ids, self.relation_count)
+        return all_rows_of(ids, self.relation_count)
 
     def entity_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
         """Vectors of entities as routed triples use them, [..., active]."""
@@ -379,7 +373,7 @@ class KnowledgeModel(nn.Module):
     def _side_by_side(self, entities: range, route: Route | None) -> Tensor:
         """What `entity_vectors` gives for entities of one route [1, n], without a look-up."""
         parts = self.entities.rows.view(self.num_entities, self.count, self.size)
-        parts = parts[entities.start : entities.stop]
+        parts = parts[entities.start : entities.stop].to(self.entities.learned)
         if route is not None:  # its gates are 1
             parts = parts.index_select(1, route.chosen[0])
         return parts.flatten(1)  # no copy of plain vectors
@@ -391,10 +385,5 @@ class KnowledgeModel(nn.Module):
 
     def _all_parts(self, ids: Tensor) -> Tensor:
         # Read without a gradient: attention looks at the vectors and does not move them.
-        return self.entities.rows.view(self.num_entities, self.count, self.size)[ids]
-
-
-def _all_rows(ids: Tensor, count: int) -> Tensor:
-    if count == 1:
-        return ids
-    return (ids[:, None] * count + torch.arange(count, device=ids.device)).flatten()
+        rows = self.entities.rows.view(self.num_entities, self.count, self.size)[ids]
+        return rows.to(self.entities.learned)

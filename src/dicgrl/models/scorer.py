@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from dicgrl.common.options import Section
 from dicgrl.common.registry import register
-from dicgrl.errors import unknown_name
+from dicgrl.errors import UserError, unknown_name
 from dicgrl.models.fast import FastBatch, FastCounts, Side
 
 Regulariser = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -197,3 +197,30 @@ def scorer(name: str) -> type[Scorer]:
 def depth(cls: type, method: str) -> int:
     """How far up a class's ancestry a method is defined; 0 for the class itself."""
     return next(depth for depth, base in enumerate(cls.__mro__) if method in vars(base))
+
+
+def check_multiple(name: str, size: int, used: int) -> None:
+    """Refuse vectors that a scorer cannot read.
+
+    Args:
+        name: The scoring function.
+        size: Length of a component, or of a plain vector.
+        used: How many components a triple uses; 1 of a plain vector.
+
+    Raises:
+        UserError: Numbers that belong together would be in different components.
+
+    Example:
+        >>> check_multiple("complex", 25, 4)
+        Traceback (most recent call last):
+        dicgrl.errors.UserError: dim=100: complex takes 2 numbers together, and a component \
+would have 25; dim=104 suits it
+    """
+    multiple = scorer(name).multiple
+    if size % multiple:
+        suits = used * (size + -size % multiple)
+        whole = "a component" if used > 1 else "a vector"
+        raise UserError(
+            f"dim={used * size}: {name} takes {multiple} numbers together, and {whole} would have "
+            f"{size}; dim={suits} suits it"
+        )

@@ -7,10 +7,13 @@ elsewhere, and the optimiser visits those rows alone. Nothing here waits for the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 import torch
 from torch import Tensor
+
+from dicgrl.models.gradients import Gather, TouchedGradients
+from dicgrl.models.rows import longer
 
 
 class Table:
@@ -19,10 +22,15 @@ class Table:
     The buffers double when they are full, so that growing costs what is added (amortised), and an
     old row and its state stay bit for bit as they were.
 
+    Attributes:
+        dense_bytes: Size from which on only rows that were touched have a gradient.
+        doubled_bytes: Size from which on a full buffer grows by a sixteenth.
+
     Args:
         width: Length of a row.
         device: Where the rows live.
-        dtype: Their type.
+        dtype: Their type; rows of 16 bits are read, and learned, as numbers of 32.
+        dense: Whether rows have a gradient each, however many they are.
 
     Example:
         >>> table = Table(2)
@@ -32,45 +40,62 @@ class Table:
         [[1.0, 1.0], [0.0, 0.0], [2.0, 2.0]]
     """
 
+    dense_bytes: ClassVar[int] = 1 << 30
+    doubled_bytes: ClassVar[int] = 1 << 30
+
     def __init__(
         self,
         width: int,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
+        *,
+        dense: bool = False,
     ) -> None:
         self.width = width
+        self._dense = dense
         self._length = 0
-        self._buffers = {
-            "rows": torch.empty(0, width, device=device, dtype=dtype),
-            "gradient": torch.zeros(0, width, device=device, dtype=dtype),
-        }
+        self._short = dtype in (torch.bfloat16, torch.float16)
+        #: The type that rows are read in, and that their gradients and state have.
+        self.learned = torch.float32 if self._short else dtype
+        self._buffers = {"rows": torch.empty(0, width, device=device, dtype=dtype)}
         self._touched: list[Tensor] = []
+        self._places: TouchedGradients | None = None
+        self._prepare_gradients()
         self._movable: Tensor | None = None
         self._slowed = False
         self._resting: tuple[Tensor, Tensor] | None = None  # paces of all rows, awake and not
         self._woken: Tensor | None = None
         self._claims: Tensor | None = None
         #: Autograd calls our backward only if some input asks for a gradient.
-        self.anchor = torch.zeros((), device=device, dtype=dtype, requires_grad=True)
+        self.anchor = torch.zeros((), device=device, dtype=self.learned, requires_grad=True)
 
     def gains(self, rows: int) -> int:
         """Rows that there will be memory for besides, once so many are appended."""
         room = len(self._buffers["rows"])
         needed = self._length + rows
-        return 0 if needed <= room else max(needed, 2 * self._length) - room
+        if needed <= room:
+            return 0
+        if needed * self.row_bytes > self.doubled_bytes:  # twice as many might not fit any more
+            return needed + needed // 16 - room
+        return max(needed, 2 * self._length) - room
+
+    def reserve(self, rows: int) -> None:
+        """Make room for so many more rows at once."""
+        gained = self.gains(rows)
+        if not gained:
+            return
+        if self.sparse:
+            self.clear()  # rows get their places anew
+        capacity = len(self._buffers["rows"]) + gained
+        for name in list(self._buffers):  # one by one: old and new may not fit beside each other
+            self._buffers[name] = longer(self._buffers.pop(name), capacity, self._length)
+        self._prepare_gradients()
 
     def grow(self, rows: Tensor) -> None:
         """Append rows [m, width]; their optimiser state starts at zero and they may change."""
-        needed = self._length + len(rows)
-        gained = self.gains(len(rows))
-        if gained:
-            capacity = len(self._buffers["rows"]) + gained
-            for name, buffer in self._buffers.items():
-                grown = buffer.new_zeros(capacity, *buffer.shape[1:])
-                grown[: self._length] = buffer[: self._length]
-                self._buffers[name] = grown
-        self._buffers["rows"][self._length : needed] = rows
-        self._length = needed
+        self.reserve(len(rows))
+        self._buffers["rows"][self._length : self._length + len(rows)] = rows
+        self._length += len(rows)
 
     def adopt(self, buffers: dict[str, Tensor]) -> None:
         """Take tensors as the rows of an empty table and their state; they are not copied.
@@ -84,7 +109,8 @@ class Table:
         if any(buffer.dim() != 2 or len(buffer) != len(rows) for buffer in buffers.values()):
             raise ValueError("the state of rows has another length than they")
         self._length = len(rows)
-        self._buffers = {**buffers, "gradient": torch.zeros_like(rows)}
+        self._buffers = dict(buffers)
+        self._prepare_gradients()
 
     def patch(self, name: str, ids: Tensor | None, values: Tensor) -> None:
         """Put values into some rows of a buffer, or into all for None; rows are made as needed."""
@@ -95,6 +121,22 @@ class Table:
         place = self.rows.device
         rows = slice(None) if ids is None else ids.to(place)
         self.state(name, values.shape[1])[rows] = values.to(place)
+
+    def put(self, ids: Tensor, values: Tensor) -> None:
+        """Set rows [m] to values [m, width], in the type that rows have."""
+        self.rows[ids] = values.to(self.rows.dtype)
+
+    def _prepare_gradients(self) -> None:
+        """A gradient for each row while that costs little, else for those that are touched."""
+        rows = self._buffers["rows"]
+        large = rows.numel() * rows.element_size() > self.dense_bytes
+        if self._short or (large and not self._dense):
+            if self._buffers.pop("gradient", None) is not None:
+                self._touched = []
+            if self._places is None:
+                self._places = TouchedGradients(self.width, rows.device)
+        elif "gradient" not in self._buffers:
+            self._buffers["gradient"] = torch.zeros_like(rows)
 
     def restrict(self, ids: Tensor | None, pace: Tensor | None = None) -> None:
         """Let only some rows change; the others keep their bits whatever gradient they are given.
@@ -121,8 +163,12 @@ class Table:
         self._paces()[:, 0] = pace
         self._slowed = True
 
-    def rest(self, ids: Tensor) -> None:
+    def rest(self, ids: Tensor, share: float = 0.0) -> None:
         """Let rows that may change rest until `restrict` is called: they do where `wake` says so.
+
+        Args:
+            ids: The rows.
+            share: Of their pace that they keep while they rest.
 
         Example:
             >>> table = Table(2)
@@ -135,15 +181,20 @@ class Table:
         """
         paces = self._paces()
         awake = paces.clone()
-        paces.index_fill_(0, ids, 0)
+        paces.index_copy_(0, ids, share * awake.index_select(0, ids))
         self._resting, self._woken = (awake, paces.clone()), None
 
     def wake(self, ids: Tensor) -> None:
-        """Of the rows that rest let these change, [m], with repeats, and no others."""
+        """Of the rows that rest let these change, [m], with repeats, and no others.
+
+        On a GPU it does the same each time, so that a step may be recorded with it.
+        """
         if self._resting is None:
             return
         paces, (awake, asleep) = self._paces(), self._resting
-        if self._woken is not None:
+        if paces.is_cuda:
+            paces.copy_(asleep)
+        elif self._woken is not None:
             paces.index_copy_(0, self._woken, asleep.index_select(0, self._woken))
         paces.index_copy_(0, ids, awake.index_select(0, ids))
         self._woken = ids
@@ -163,8 +214,8 @@ class Table:
     def gather(self, ids: Tensor) -> Tensor:
         """Rows of the ids, [*ids.shape, width], differentiable."""
         if not torch.is_grad_enabled():
-            return self.rows[ids]
-        gathered: Tensor = _Gather.apply(self.anchor, self, ids)  # type: ignore[no-untyped-call]
+            return self.rows[ids].to(self.learned)
+        gathered: Tensor = Gather.apply(self.anchor, self, ids)  # type: ignore[no-untyped-call]
         return gathered
 
     def state(self, name: str, width: int | None = None) -> Tensor:
@@ -176,12 +227,25 @@ class Table:
         """
         if name not in self._buffers:
             rows = self._buffers["rows"]
-            self._buffers[name] = rows.new_zeros(len(rows), self.width if width is None else width)
+            shape = len(rows), self.width if width is None else width
+            self._buffers[name] = rows.new_zeros(shape, dtype=self.learned)
         return self._buffers[name][: self._length]
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a buffer."""
+        return name in self._buffers
+
+    def drop(self, name: str) -> None:
+        """Forget a buffer, if there is such a one; asked for again it is zero."""
+        self._buffers.pop(name, None)
 
     def accumulate(self, ids: Tensor, gradient: Tensor) -> None:
         """Add gradients of rows; an id may occur more than once."""
         flat = ids.reshape(-1)
+        if self._places is not None:
+            places = self.claim(flat)
+            self._places.rows.index_add_(0, places, gradient.reshape(-1, self.width))
+            return
         self._buffers["gradient"].index_add_(0, flat, gradient.reshape(-1, self.width))
         self.touch(flat)
 
@@ -189,18 +253,44 @@ class Table:
         """Record rows [m] whose gradient was added to `gradient` directly."""
         self._touched.append(ids)
 
+    def claim(self, ids: Tensor) -> Tensor:
+        """Touch rows [m] of a table that is `sparse`; gives their places in its gradients."""
+        assert self._places is not None
+        self.touch(ids)
+        return self._places.claim(ids, self.claims())
+
     def touched(self) -> Tensor | None:
-        """Ids of the rows with a gradient, with repeats; None where there are none."""
+        """Ids of the rows with a gradient, with repeats; None where there are none.
+
+        Of a table that is `sparse` they stand in the order of the places that they were given.
+        """
         if len(self._touched) > 1:
             self._touched = [torch.cat(self._touched)]
         return self._touched[0] if self._touched else None
+
+    def gradient_of(self, ids: Tensor) -> Tensor:
+        """Gradients of touched rows, [m, width]: a copy."""
+        if self._places is None:
+            return self.gradient.index_select(0, ids)
+        return self._places.rows.index_select(0, self.claims().index_select(0, ids).long() - 1)
+
+    def add_gradient(self, ids: Tensor, gradient: Tensor) -> None:
+        """Add to the gradients of touched rows; an id that is repeated has the same each time."""
+        if self._places is None:
+            self.gradient[ids] = self.gradient[ids] + gradient
+        else:
+            places = self.claims().index_select(0, ids).long() - 1
+            self._places.rows[places] = self._places.rows[places] + gradient
 
     def clear(self) -> None:
         """Set the gradient back to zero, at the cost of the rows that have one."""
         ids = self.touched()
         if ids is None:
             return
-        if len(ids) < self._length:
+        if self._places is not None:
+            self.claims().index_fill_(0, ids, 0)
+            self._places.clear()
+        elif len(ids) < self._length:
             self._buffers["gradient"].index_fill_(0, ids, 0)
         else:
             self._buffers["gradient"].zero_()
@@ -209,9 +299,14 @@ class Table:
     def forget(self) -> None:
         """Take the touched rows off the record; their gradients were cleared already."""
         self._touched = []
+        if self._places is not None:
+            self._places.forget()
 
     def claims(self) -> Tensor:
-        """Zeros for the optimiser's kernel to mark rows in, [n]; they are no state."""
+        """Zeros for the optimiser's kernel to mark rows in, [n]; they are no state.
+
+        Of a table that is `sparse`, 1 and the place of each row that was touched.
+        """
         if self._claims is None or len(self._claims) < self._length:
             rows = self._buffers["rows"]
             self._claims = torch.zeros(len(rows), device=rows.device, dtype=torch.int32)
@@ -265,66 +360,32 @@ class Table:
 
     @property
     def gradient(self) -> Tensor:
-        """Gradients of all rows so far in this step, [n, width]; of frozen rows not to be used."""
+        """Gradients of all rows so far in this step, [n, width]; of frozen rows not to be used.
+
+        Of a table that is `sparse`, those of the touched rows alone, by their places.
+        """
+        if self._places is not None:
+            return self._places.rows
         return self._buffers["gradient"][: self._length]
+
+    @property
+    def sparse(self) -> bool:
+        """Whether only the rows that a step touches have a gradient: the table is large, or short.
+
+        Then no memory is needed for the gradients of the others.
+        """
+        return self._places is not None
+
+    def bytes_of(self, *, state: bool = True) -> int:
+        """Bytes of the rows that there are, and of the optimiser's state."""
+        buffers = {n: b for n, b in self._buffers.items() if n not in ("gradient", "pace")}
+        kept = buffers if state else {"rows": buffers["rows"]}
+        return sum(b[: self._length].numel() * b.element_size() for b in kept.values())
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row."""
+        return self.width * self._buffers["rows"].element_size()
 
     def __len__(self) -> int:
         return self._length
-
-
-class RowCopies:
-    """Copies of the rows of a table that may change, taken before they do.
-
-    Call `cover` whenever more rows may move: until then they could not have changed.
-
-    Args:
-        table: The table.
-        state: Copy the optimiser's state as well, for `restore`.
-    """
-
-    def __init__(self, table: Table, *, state: bool = True) -> None:
-        self.table = table
-        self._state = state
-        self._none = torch.empty(0, dtype=torch.long, device=table.rows.device)
-        self._movable: Tensor | None = self._none
-        self.copies: list[tuple[Tensor, dict[str, Tensor]]] = []
-
-    def cover(self) -> None:
-        """Copy the rows that may change now and were not copied before."""
-        table = self.table
-        if table.movable is self._movable:
-            return
-        self._movable = table.movable
-        ids = table.movable
-        if ids is None:
-            ids = torch.arange(len(table), device=self._none.device)
-            if not self.copies:  # all of them, which is quicker than one by one
-                self.copies.append((ids, table.read(None, state=self._state)))
-                return
-        if self.copies:
-            ids = ids[~torch.isin(ids, torch.cat([copied for copied, _ in self.copies]))]
-        self.copies.append((ids, table.read(ids, state=self._state)))
-
-    def retake(self) -> None:
-        """Forget the copies and copy the rows that may change as they are now."""
-        self._movable, self.copies = self._none, []
-        self.cover()
-
-    def restore(self) -> None:
-        """Put every copied row back."""
-        for ids, values in self.copies:
-            self.table.write(ids, values)
-
-
-class _Gather(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, _anchor: Tensor, table: Table, ids: Tensor) -> Tensor:
-        ctx.table = table
-        ctx.save_for_backward(ids)
-        return table.rows[ids]
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None]:
-        (ids,) = ctx.saved_tensors
-        ctx.table.accumulate(ids, gradient)
-        return None, None, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,16 @@ import numpy.typing as npt
 from dicgrl.errors import UserError
 from dicgrl.graph import Graph, KnowledgeStream, Part, Stream
 from dicgrl.graph.holdout import NOTHING, HoldOut, check_shares
-from dicgrl.readers import knowledge, network  # they register their layouts, in this order
+from dicgrl.readers import (  # they register their layouts, in this order
+    knowledge,
+    network,
+    network_edges,
+)
 from dicgrl.readers.facts import NetworkFacts
-from dicgrl.readers.layouts import Layout, find_layout, list_layouts, register_layout
+from dicgrl.readers.layouts import Layout, Source, find_layout, list_layouts, register_layout
 from dicgrl.readers.names_file import names_beside, read_names_file
-from dicgrl.readers.reading import Reading
+from dicgrl.readers.reading import Reading, as_lines
+from dicgrl.readers.remote import is_url, remote_file
 from dicgrl.readers.sources import ARCHIVE_ENDINGS, SourceFile, open_file, open_folder
 from dicgrl.readers.triples import read_timed_triples
 from dicgrl.readers.writer import write_stream
@@ -28,6 +34,7 @@ __all__ = [
     "Reading",
     "knowledge",
     "network",
+    "network_edges",
     "read_part",
     "read_stream",
     "read_timed",
@@ -66,14 +73,14 @@ def read_stream(
     if labels is not None and not Path(labels).is_file():
         raise UserError(f"{labels}: no such file of readable names")
     if isinstance(path, str | Path):
-        paths = [Path(path)]
-        stream, layout = _read_path(paths[0], name, hold_out, reading=reading)
+        paths = [] if is_url(path) else [Path(path)]
+        stream, layout = _read_path(path, name, hold_out, reading=reading)
     else:
         paths = [Path(p) for p in path]
         stream, layout = _read_list(paths, name, hold_out, reading)
     if labels is not None:
         return replace(stream, names=read_names_file(SourceFile.on_disk(Path(labels))))
-    return replace(stream, names=layout.names_beside(paths, stream))
+    return replace(stream, names=layout.names_beside(paths, stream)) if paths else stream
 
 
 def read_part(
@@ -94,10 +101,11 @@ def read_part(
         DataError: As of `read_stream`; or a node is listed that the network knows.
         UserError: As of `read_stream`; or there is more than one part.
     """
-    stream, layout = _read_path(Path(path), graph=graph, reading=reading)
+    stream, layout = _read_path(path, graph=graph, reading=as_lines(path, reading))
     if len(stream) != 1:
         raise UserError(f"{path}: {len(stream)} parts; learn takes one at a time")
-    return stream[0], layout.names_beside([Path(path)], stream)
+    beside = stream.names if is_url(path) else layout.names_beside([Path(path)], stream)
+    return stream[0], beside
 
 
 def _read_list(
@@ -115,12 +123,19 @@ def _read_list(
 
 
 def _read_path(
-    path: Path,
+    place: str | Path,
     name: str | None = None,
     hold_out: HoldOut = NOTHING,
     graph: Graph | None = None,
     reading: Reading | None = None,
 ) -> tuple[Stream, Layout]:
+    if is_url(place):
+        source: Source = remote_file(str(place), reading)
+        layout = find_layout(source, graph)
+        assert layout is not None  # it says what it is
+        host = re.sub(r"[^A-Za-z0-9.-]+", "-", str(place).split("://", 1)[1].split("@")[-1])
+        return layout.read(source, name or host.strip("-"), hold_out, graph), layout
+    path = Path(place)
     packed = path.is_dir() or path.name.lower().endswith(ARCHIVE_ENDINGS)
     there = str(path) == "-" or (path.exists() and not packed)
     source = open_file(path, reading) if there else open_folder(path, reading)

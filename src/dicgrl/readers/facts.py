@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from dicgrl.errors import DataError, UserError, shown
 from dicgrl.graph import SPLITS, NetworkGraph, NetworkPart, Vocabulary
 from dicgrl.graph.arrays import FloatArray, IntArray
 from dicgrl.graph.change import REVISE, Change
-from dicgrl.graph.labels import as_label, check_labels
+from dicgrl.graph.labels import as_label, check_labels, frame_rows
 from dicgrl.readers.network_table import Positions, checked_table, refuse_duplicates
 from dicgrl.readers.npz import as_features, edges_by_label
 
@@ -140,6 +141,28 @@ class NetworkFacts:
         if features.shape == (0,):
             features = np.empty((0, 0), dtype=np.float32)
         return as_features(f"{_NAME}.features", features)
+
+
+def edges_of(given: Any) -> Any:
+    """The facts that pairs of labels are: edges. Anything else as it is.
+
+    Args:
+        given: A list, an iterator, an array, or a data frame with two columns.
+
+    Example:
+        >>> edges_of([("Alien", "Aliens")]).edges
+        [('Alien', 'Aliens')]
+    """
+    if hasattr(given, "columns") or hasattr(given, "column_names"):
+        with contextlib.suppress(UserError):  # then they are no edges
+            given = list(frame_rows(given, 2))
+    if isinstance(given, Iterator):
+        given = list(given)
+    if isinstance(given, list | tuple | np.ndarray) and len(given):
+        sized = (isinstance(row, Sized) and not isinstance(row, str | bytes) for row in given)
+        if all(sized) and all(len(row) == 2 for row in given):
+            return NetworkFacts(edges=list(map(tuple, given)))
+    return given
 
 
 def pairs_known_in(

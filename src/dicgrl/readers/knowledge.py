@@ -31,7 +31,7 @@ from dicgrl.graph import (
 )
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.holdout import HoldOut
-from dicgrl.readers.formats import Format
+from dicgrl.readers.formats import Format, has_format
 from dicgrl.readers.formats.columnar import partitioned_rows
 from dicgrl.readers.layouts import FolderLayout, Layout, Source, register_layout
 from dicgrl.readers.names_file import NAMES_FILE, names_beside, read_names
@@ -97,7 +97,7 @@ class NumberedFiles(FolderLayout):
         children = numbered(folder, part_files(folder), "file")
         warn_of_strays(folder, strays_beside_parts(folder, [*children, *_names_beside(folder)]))
         files = [file for child in children if (file := folder.file(child))]
-        stream = read_files(files, name, hold_out)
+        stream = read_files(files, name, hold_out, graph)
         return replace(stream, names={**stream.names, **read_names(folder)})
 
 
@@ -159,17 +159,15 @@ class TripleFiles(Layout):
 
     @override
     def reads(self, source: Source, graph: Graph | None = None) -> bool:
-        return isinstance(source, tuple) or (
-            isinstance(source, SourceFile)
-            and (bool(source.reading.format) or source.ending in Format.registry)
-        )
+        return isinstance(source, tuple) or (isinstance(source, SourceFile) and has_format(source))
 
     @override
     def read(
         self, source: Source, name: str, hold_out: HoldOut, graph: Graph | None = None
     ) -> KnowledgeStream:
         assert isinstance(source, tuple | SourceFile)
-        return read_files(source if isinstance(source, tuple) else (source,), name, hold_out)
+        files = source if isinstance(source, tuple) else (source,)
+        return read_files(files, name, hold_out, graph)
 
     @override
     def names_beside(self, paths: Sequence[Path], stream: Stream) -> Mapping[str, str]:
@@ -189,11 +187,13 @@ def _read_parts(
     return builder.build(read_names(folder, strip=not any(part.exact for part in parts)))
 
 
-def read_files(files: Sequence[SourceFile], name: str, hold_out: HoldOut) -> KnowledgeStream:
-    """A stream from files of triples, one part each."""
+def read_files(
+    files: Sequence[SourceFile], name: str, hold_out: HoldOut, graph: Graph | None = None
+) -> KnowledgeStream:
+    """A stream from files of triples, one part each; `graph` is the one that they arrive in."""
     builder = KnowledgeStreamBuilder(name)
     for file in files:
-        rows = read_triples(file, builder)
+        rows = read_triples(file, builder, graph=graph)
         builder.add_held_out(rows, hold_out.valid, hold_out.test, hold_out.generator(len(builder)))
     return builder.build()
 

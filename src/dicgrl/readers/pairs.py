@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from dicgrl.errors import UserError, shown
-from dicgrl.graph.labels import as_label
-from dicgrl.readers.reading import Reading
-from dicgrl.readers.sources import SourceFile
+from dicgrl.graph.labels import as_label, frame_rows
+from dicgrl.readers.formats import has_format
+from dicgrl.readers.reading import Reading, as_lines
+from dicgrl.readers.remote import is_url, remote_file
+from dicgrl.readers.sources import SourceFile, open_file
 from dicgrl.readers.text import read_rows
-
-_ENDINGS = (".tsv", ".txt", ".csv")
+from dicgrl.readers.triples import triple_rows
 
 
 def read_pairs(file: SourceFile) -> list[tuple[str, str]]:
@@ -26,16 +27,24 @@ def read_pairs(file: SourceFile) -> list[tuple[str, str]]:
 
 
 def as_pairs(given: Any, reading: Reading | None = None) -> list[tuple[str, str]] | None:
-    """Pairs of labels from a list, an array or a text file; None where it is something else.
+    """Pairs of labels from a list, an array, a frame or a file; None where it is something else.
+
+    A path is of one file that is no `.npz`: folders and arrays are read by their layouts.
 
     Example:
         >>> as_pairs([("Alien", 1979)])
         [('Alien', '1979')]
     """
     if isinstance(given, str | Path):
+        if is_url(given):
+            return _pairs(remote_file(str(given), reading))
         path = Path(given)
-        is_text = path.is_file() and path.suffix.lower() in _ENDINGS
-        return read_pairs(SourceFile.on_disk(path, reading)) if is_text else None
+        if not (str(path) == "-" or path.is_file()):
+            return None
+        if not has_format(SourceFile.on_disk(path, as_lines(path, reading))):
+            return None
+        return _pairs(open_file(path, as_lines(path, reading)))
+    given = frame_rows(given, 2)
     if not isinstance(given, list | tuple | np.ndarray):
         return None
     found = []
@@ -45,3 +54,7 @@ def as_pairs(given: Any, reading: Reading | None = None) -> list[tuple[str, str]
             raise UserError(f"facts[{number}]: expected two labels, found {shown(str(pair))}")
         found.append((labels[0], labels[1]))
     return found
+
+
+def _pairs(file: SourceFile) -> list[tuple[str, str]]:
+    return [pair for rows in triple_rows(file, 2) for pair in zip(*rows.columns, strict=True)]

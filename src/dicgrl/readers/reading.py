@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from dicgrl.errors import DataError, UserError, shown, unknown_name
 from dicgrl.graph.labels import named_columns
@@ -12,6 +11,10 @@ from dicgrl.readers.times import TIME_WORDS
 
 ROLES = ("head", "relation", "tail", "time", "weight")
 LITERALS = ("drop", "keep")
+_WHICH = (
+    "expected those of head, relation and tail, and then of time and weight where there are any; "
+    "of edges, the two ends"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,8 @@ class Reading:
 
     Attributes:
         columns: Names or numbers (from 1) of the columns that hold head, relation and tail, and
-            then, where there are any, time and weight; a list, or text with commas. The words
+            then, where there are any, time and weight; of edges of a network, the two that hold
+            their ends; a list, or text with commas. The words
             head, relation, tail, time and weight themselves say, of a table without a header, what
             its columns are, in their order. Unless given, a header tells.
         sep: What separates the fields of text files; a TAB, and in `.csv` files a comma, unless
@@ -55,11 +59,8 @@ class Reading:
             raise UserError(f"columns={self.columns!r}: expected names or numbers of columns")
         given = self.columns.split(",") if isinstance(self.columns, str) else self.columns
         columns = tuple(str(name).strip() for name in given) if self.columns else ()
-        if columns and not 3 <= len(columns) <= len(ROLES):
-            raise UserError(
-                f"columns {','.join(columns)}: expected those of head, relation and tail, and then "
-                "of time and weight where there are any"
-            )
+        if columns and not 2 <= len(columns) <= len(ROLES):
+            raise UserError(f"columns {','.join(columns)}: {_WHICH}")
         if "" in columns or len(set(columns)) < len(columns):
             raise UserError(f"columns {','.join(columns)}: each is to be named, and once")
         object.__setattr__(self, "columns", columns)
@@ -83,16 +84,11 @@ class Reading:
         return bool(self.named) and set(self.named) <= set(ROLES)
 
 
-class Columns(NamedTuple):
-    """Where the columns of facts stand in a table.
-
-    Attributes:
-        positions: Of head, relation, tail and, where it is asked for, time.
-        names: Those of the header; empty where there is none.
-    """
-
-    positions: list[int]
-    names: list[str]
+def as_lines(path: object, reading: Reading | None) -> Reading | None:
+    """How facts at a path are read: standard input, `-`, as text unless a format is told."""
+    if str(path) != "-" or (reading and reading.format):
+        return reading
+    return replace(reading or Reading(), format="tsv")
 
 
 def find_columns(label: str, names: Sequence[str], reading: Reading, width: int) -> list[int]:
@@ -104,29 +100,41 @@ def find_columns(label: str, names: Sequence[str], reading: Reading, width: int)
         label: How messages call the table.
         names: The names of its columns.
         reading: What the user says.
-        width: 3, or 4 with the time.
+        width: 3, or 4 with the time; 2 for the ends of an edge.
 
     Raises:
         DataError: A column that was asked for is not there, or the names do not tell which is what.
     """
     there = f"the columns are {', '.join(map(shown, names))}"
     if reading.named:
-        wanted = reading.named[:width]
-        if len(wanted) < width:
-            raise DataError(label, "name the column of times, too, as the fourth of --columns")
-        return [_find(label, names, name, there) for name in wanted]
-    order = named_columns(names)
+        check_number(label, reading, width)
+        return [_find(label, names, name, there) for name in reading.named[:width]]
+    order = named_columns(names, width)
     if order is None:
-        raise DataError(
-            label, f"{there}; say which hold head, relation and tail, as in --columns a,b,c"
-        )
-    if width == 3:
+        which = "the ends of edges" if width == 2 else "head, relation and tail"
+        letters = "a,b" if width == 2 else "a,b,c"
+        raise DataError(label, f"{there}; say which hold {which}, as in --columns {letters}")
+    if width < 4:
         return order
     times = [i for i, name in enumerate(names) if name.strip().lower() in TIME_WORDS]
     times = [i for i in times if i not in order]
     if len(times) != 1:
         raise DataError(label, f"{there}; name the one of times, as the fourth of --columns")
     return [*order, times[0]]
+
+
+def check_number(label: str, reading: Reading, width: int) -> None:
+    """Refuse columns that are too few, or those of facts where there are edges.
+
+    Raises:
+        DataError: They are.
+    """
+    named = reading.named
+    if width == 4 and len(named) == 3:
+        raise DataError(label, "name the column of times, too, as the fourth of --columns")
+    if len(named) < width or (width == 2 and len(named) > 2):
+        expected = "those of the two ends of an edge" if width == 2 else _WHICH
+        raise DataError(label, f"--columns {','.join(named)}: {expected}")
 
 
 def _find(label: str, names: Sequence[str], wanted: str, there: str) -> int:

@@ -47,11 +47,13 @@ class SourceFile:
         label: How messages call it.
         opener: Opens it for reading as it is stored.
         reading: How it is to be read, where it does not say so itself.
+        reader: The format that reads it, where it is no file.
     """
 
     label: str
     opener: Callable[[], BinaryIO]
     reading: Reading = field(default_factory=Reading)
+    reader: object = None
 
     @classmethod
     def on_disk(cls, path: Path, reading: Reading | None = None) -> SourceFile:

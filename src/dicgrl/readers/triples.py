@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dicgrl.errors import DataError, shown
-from dicgrl.graph import KnowledgeStream, KnowledgeStreamBuilder
+from dicgrl.graph import Graph, KnowledgeStream, KnowledgeStreamBuilder
 from dicgrl.graph.arrays import IntArray
 from dicgrl.readers.formats import columnar, delimited, format_of, jsonlines, rdf, sql
 from dicgrl.readers.sources import SourceFile
@@ -24,16 +24,23 @@ def read_triples(
     builder: KnowledgeStreamBuilder,
     times: list[str] | None = None,
     exact: bool = False,
+    graph: Graph | None = None,
 ) -> IntArray:
     """Triples of a file as ids, [n, 3]; unseen labels and names are added to the builder.
 
     With `times` given, the file has a column of times, which is appended to that list; for `exact`
-    see `triple_rows`.
+    see `triple_rows`. The `graph` in which they arrive, if there is one, helps to tell a header
+    from a fact.
     """
     blocks = []
+    told = [builder.entities, builder.relations]
+    told += [] if graph is None else graph.vocabularies().values()
+    hides = format_of(file).may_hide_a_header and not exact and not file.reading.named
     for rows in triple_rows(file, 3 if times is None else 4, exact):
-        if rows.first_line == 1 and not exact and not file.reading.named:  # it was no header
-            delimited.refuse_header(file, rows.columns[:3])
+        if rows.first_line == 1 and hides:  # it was no header in the usual words
+            delimited.refuse_header(
+                file, rows.columns[:3], lambda label: any(label in labels for labels in told)
+            )
         blocks.append(builder.rows(*rows.columns[:3]))
         builder.names.update(rows.names)
         if times is not None:

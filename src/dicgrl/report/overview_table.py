@@ -14,8 +14,10 @@ from dicgrl.report.results_text import (
     positives_text,
     sample_text,
 )
+from dicgrl.report.sparkline import sparkline
 from dicgrl.report.terminal import titled
 
+_FEW = 3  # values, or there is no trend
 _COUNTS = {"new_examples": "examples", "replayed_examples": "replayed"}
 
 
@@ -39,7 +41,7 @@ def overview_table(found: dict[str, Any]) -> Group:
         table.add_column(heading, justify="right")
     for part in parts:
         table.add_row(
-            str(part["part"]),
+            _part(part),
             *(_shown(part.get(key), ",") for key in counts),
             positives_text([part]),
             _shown(part.get("learn_seconds"), ".1f"),
@@ -62,7 +64,25 @@ def overview_table(found: dict[str, Any]) -> Group:
     measured = [part["whole"] for part in parts if part.get("whole")]
     if measured and (others := others_text(measured[-1])):
         caption += f"; at the end {others}"
-    return titled(_title(found), table, caption)
+    return titled(_title(found), table, "\n".join([caption, *_trends(parts, metrics)]))
+
+
+def _trends(parts: list[dict[str, Any]], metrics: list[str]) -> list[str]:
+    """Small pictures of what was measured after each part, where there are enough of them."""
+    series = {f"{SHOWN[name]} whole": [part.get("whole", {}).get(name) for part in parts]
+              for name in metrics}  # fmt: skip
+    series["retention"] = [part.get("retention") for part in parts]
+    return [
+        f"{title}: {sparkline(values)}"
+        for title, values in series.items()
+        if sum(value is not None for value in values) >= _FEW
+    ]
+
+
+def _part(part: dict[str, Any]) -> str:
+    """The number of a part, and what was done after it where it was no part that arrived."""
+    kind = part.get("kind", "learn")
+    return str(part["part"]) if kind == "learn" else f"{part['part']} {kind}"
 
 
 def _title(found: dict[str, Any]) -> str:

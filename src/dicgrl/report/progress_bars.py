@@ -1,4 +1,4 @@
-"""Progress bars of training and of many runs; quiet when nobody looks."""
+"""Progress bars of training and of many runs; lines of the log where nobody looks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from dicgrl.report.progress_lines import Tell, is_quiet, progress_lines
 from dicgrl.report.terminal import is_terminal
 from dicgrl.tasks import Task
 from dicgrl.training import EpochReport
@@ -33,8 +34,12 @@ def _bar(*columns: ProgressColumn) -> Progress:
         *columns,
         TextColumn("{task.fields[status]}"),
         console=Console(stderr=True),
-        disable=not is_terminal(sys.stderr),
+        disable=not is_terminal(sys.stderr) or is_quiet(),
     )
+
+
+def _lines(title: str) -> contextlib.AbstractContextManager[Tell]:
+    return progress_lines(title, wanted=not is_terminal(sys.stderr))
 
 
 @contextlib.contextmanager
@@ -49,7 +54,7 @@ def training_bar(
         metric: Name of the validation metric.
         unit: What is counted per second.
     """
-    with _bar(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
+    with _bar(MofNCompleteColumn(), TimeRemainingColumn()) as bar, _lines(title) as tell:
         task = bar.add_task(title, total=epochs, status="")
         best: list[float] = []
 
@@ -60,6 +65,7 @@ def training_bar(
             if best:
                 status += f"  best valid {metric} {best[0]:.4f}"
             bar.update(task, completed=report.epoch, status=status)
+            tell(f"epoch {report.epoch} of {epochs}  {status}")
 
         yield update
 
@@ -81,7 +87,7 @@ def parts_bar(title: str, parts: int, metric: str, unit: str) -> Iterator[tuple[
     Yields:
         What to tell about every epoch, and a context in which the bar is out of the way.
     """
-    with _bar() as bar:
+    with _bar() as bar, _lines(title) as tell:
         task = bar.add_task(title, total=parts, status="")
 
         def update(part: int, report: EpochReport) -> None:
@@ -90,6 +96,7 @@ def parts_bar(title: str, parts: int, metric: str, unit: str) -> Iterator[tuple[
             if report.validation is not None:
                 status += f"  valid {metric} {report.validation:.4f}"
             bar.update(task, completed=part, status=status)
+            tell(status)
 
         @contextlib.contextmanager
         def pause() -> Iterator[None]:
@@ -113,16 +120,21 @@ def runs_bar(total: int) -> Iterator[tuple[Hear, Hear]]:
     Yields:
         What to tell when a run begins, and when it ends.
     """
-    with _bar(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
+    with _bar(MofNCompleteColumn(), TimeRemainingColumn()) as bar, _lines("runs") as tell:
         task = bar.add_task("runs", total=total, status="")
         active: list[str] = []
+        finished = 0
 
         def begin(run: object) -> None:
             active.append(str(run))
             bar.update(task, status="; ".join(active))
+            tell(f"{finished} of {total} finished, at work: {'; '.join(active)}")
 
         def end(run: object) -> None:
+            nonlocal finished
             active.remove(str(run))
+            finished += 1
             bar.update(task, advance=1, status="; ".join(active))
+            tell(f"{finished} of {total} finished, at work: {'; '.join(active)}")
 
         yield begin, end

@@ -56,7 +56,10 @@ ADDED = {
         "number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, facts TEXT NOT NULL"
     ),
     "maps": "version INTEGER PRIMARY KEY, about TEXT NOT NULL, data BLOB NOT NULL",
-    "nights": "version INTEGER PRIMARY KEY, time TEXT NOT NULL, report TEXT NOT NULL",
+    "nights": (
+        "number INTEGER PRIMARY KEY, version INTEGER NOT NULL, time TEXT NOT NULL, "
+        "report TEXT NOT NULL"
+    ),
 }
 """Tables that came later: a store may lack them, and is then read as if they were empty."""
 

@@ -25,6 +25,7 @@ class RunPlace:
         self._database = self.path / "store.sqlite"
         self._results = self.path / "results.json"
         self._trace = self.path / "trace.jsonl"
+        self._nights = self.path / "nights"
 
     @property
     def curves_file(self) -> Path:

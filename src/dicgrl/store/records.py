@@ -88,23 +88,24 @@ class StoredRun:
         A version knows the checksum of all that it brought: those of the rows need not be looked
         at.
         """
-        blobs: dict[int, dict[str, list[bytes]]] = {version.number: {} for version in versions}
+        blobs: dict[int, dict[str, bytearray]] = {version.number: {} for version in versions}
         first, last = (versions[0].number, versions[-1].number) if versions else (0, 0)
         query = (
             "SELECT version, name, piece, data FROM arrays WHERE version BETWEEN ? AND ? "
             "ORDER BY version, name, piece"
         )
+        following = 0  # the piece that comes next
         for number, name, piece, data in self.database.connection.execute(query, (first, last)):
             if number not in blobs:
                 continue
-            pieces = blobs[number].setdefault(name, [])
-            if piece != len(pieces) or not isinstance(data, bytes):
+            following = following if name in blobs[number] else 0
+            if piece != following or not isinstance(data, bytes):
                 raise self.database.damaged(f"an array of version {number} has a gap")
-            pieces.append(data)
+            blobs[number].setdefault(name, bytearray()).extend(data)  # one copy, however many
+            following += 1
         return [self._content(version, blobs[version.number]) for version in versions]
 
-    def _content(self, version: Version, blobs: dict[str, list[bytes]]) -> Content:
-        joined = {n: p[0] if len(p) == 1 else b"".join(p) for n, p in blobs.items()}
+    def _content(self, version: Version, joined: dict[str, bytearray]) -> Content:
         if _digest(joined) != version.data:
             raise self.database.damaged(f"version {version.number} has another checksum")
         try:
@@ -267,8 +268,8 @@ def _version(row: dict[str, Any]) -> Version:
         raise ValueError(f"version {row.get('number')}: {error}") from error
 
 
-def _array(about: Any, data: bytes) -> Tensor:
+def _array(about: Any, data: bytearray) -> Tensor:
     dtype, shape = about
     if dtype not in _DTYPES or math.prod(shape) * np.dtype(dtype).itemsize != len(data):
         raise ValueError(f"an array of {shape} {dtype} where there are {len(data)} bytes")
-    return torch.from_numpy(np.frombuffer(bytearray(data), dtype).reshape(shape))
+    return torch.from_numpy(np.frombuffer(data, dtype).reshape(shape))

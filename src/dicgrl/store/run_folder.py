@@ -4,6 +4,7 @@
     tensors/      the models: a base, and deltas of changed rows
     results.json  what was measured after each part       (made from the store)
     trace.jsonl   a line per epoch                        (made from the store)
+    nights/       a JSON and a page for each night        (made from the store)
     curves.png    the learning curves                     (written by the command line)
     reliability.png  how reliable probabilities are       (likewise)
 
@@ -40,8 +41,8 @@ from dicgrl.store.content import changes_of
 from dicgrl.store.convert import convert, remove_released
 from dicgrl.store.database import create, opened
 from dicgrl.store.manage import compact, log, restore, tag, untag
+from dicgrl.store.nights import NightsPlace
 from dicgrl.store.overview import overview
-from dicgrl.store.place import RunPlace
 from dicgrl.store.reading import read_state
 from dicgrl.store.records import StoredRun
 from dicgrl.store.released import ReleasedRun, is_released
@@ -64,7 +65,7 @@ from dicgrl.tasks import task_of_model
 _TRIES = 20
 
 
-class RunFolder(RunPlace):
+class RunFolder(NightsPlace):
     """The folder of a run, or a place for one.
 
     Args:
@@ -250,6 +251,7 @@ class RunFolder(RunPlace):
                 shutil.copytree(self.path, temporary, dirs_exist_ok=True)
         copy = RunFolder(target)
         copy._derive(Commit(results={}), Known(changes=copy.num_parts()))
+        copy.take_night_pages(self)
         return number
 
     def is_measured(self) -> bool:
@@ -347,6 +349,7 @@ class RunFolder(RunPlace):
 
     def _derive(self, commit: Commit, known: Known) -> None:
         """Write what people and scripts read beside the store."""
+        self.write_nights()
         if commit.results is None:
             return
         write_results(self._results, commit.results or results_of(self.line()))
@@ -362,6 +365,7 @@ class RunFolder(RunPlace):
         if os.path.lexists(self._database):
             with self.writing():
                 pass
+            self.write_nights()
             found = results_of(self.line())
             if found and not is_written(self._results, found):
                 self._derive(Commit(results={}), Known(changes=self.num_parts()))

@@ -21,6 +21,7 @@ from dicgrl.graph.change import Change
 from dicgrl.store.checkpoint import model_tensors
 from dicgrl.store.content import change_content
 from dicgrl.store.database import Database, as_text
+from dicgrl.store.nights import insert_night
 from dicgrl.store.records import (
     StoredRun,
     chain_of,
@@ -63,6 +64,7 @@ class Commit:
         message: What its author says of the version.
         results: What results.json says; None where nothing was measured.
         trace: What was noted of each epoch of the newest change.
+        night: What a nightly job found that made the version.
         known: What the learner knows of the folder; that is not looked at again.
     """
 
@@ -71,6 +73,7 @@ class Commit:
     message: str = ""
     results: Mapping[str, Any] | None = None
     trace: Sequence[Mapping[str, Any]] = ()
+    night: Mapping[str, Any] | None = None
     known: Known = field(default_factory=Known)
 
 
@@ -140,6 +143,8 @@ def append(run: StoredRun, state: LearnerState, commit: Commit) -> Known:
             insert_model(database, last, last, state.model.configuration(), files)
             if commit.trace:
                 database.insert("trace", version=last, epochs=as_text(list(commit.trace)))
+            if commit.night is not None:
+                insert_night(database, commit.night, last)
             database.set_config({**run.config, "versions": last})
         if newest and stored == len(state.history) - len(new):  # it may be measured since
             _update_report(StoredRun(database), state, stored - 1, newest)

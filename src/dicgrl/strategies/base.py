@@ -221,6 +221,20 @@ class Strategy:
         trainer.reseed()  # the same numbers whether or not the part was learned in this process
         self.remember(trainer)
 
+    def retrain(self, trainer: Trainer, monitor: Monitor | None = None) -> Learned:
+        """Let a new model learn everything so far, as the first part was learned."""
+        trainer.rebuild()
+        self.restore({})
+        everything = self.everything(trainer)
+        fit = self.fit(trainer, everything, monitor, trainer.schedule, from_scratch=True)
+        trainer.reseed()
+        self.retrained(trainer)
+        return Learned([fit], replayed=trainer.count("train"))
+
+    def retrained(self, trainer: Trainer) -> None:
+        """Keep what the next part will need, after all parts were learned anew."""
+        self.remember(trainer)
+
     def repair(self, trainer: Trainer, monitor: Monitor | None = None) -> Learned:
         """Make good what the newest change left: facts that are gone, ids that are one now."""
         done = repair(trainer, monitor)

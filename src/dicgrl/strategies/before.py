@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
-from dicgrl.models.table import RowCopies
+from dicgrl.models.copies import RowCopies
 from dicgrl.trainers import Trainer
 
 
@@ -38,7 +38,7 @@ class Before:
         """Pull rows back that moved farther than a share of their length."""
         for rows, ids, before, change in self._moved():
             far = change.norm(dim=1) / (most * before.norm(dim=1)).clamp(min=1e-12)
-            rows.table.rows[ids] = before + change / far.clamp(min=1)[:, None]
+            rows.table.put(ids, before + change / far.clamp(min=1)[:, None])
 
     @torch.no_grad()
     def drift(self) -> dict[str, float]:

@@ -42,7 +42,15 @@ class EffortSettings(Section):
 def usual_positives(trainer: Trainer, changed: int) -> int:
     """Examples that a change of so many may process, unless one asks for another effort."""
     known = trainer.count("train")
-    times = _TIMES.get(trainer.device.type, _TIMES["cpu"])
-    times += _LARGE * (changed / max(known, 1)) ** 2
-    retraining = trainer.schedule.epochs * known
-    return min(examples_within(SHARE, retraining, changed), round(times * changed))
+    return usual_of(trainer.device.type, changed, known, trainer.schedule.epochs)
+
+
+def usual_of(device: str, changed: int, known: int, epochs: int) -> int:
+    """Examples that a change of so many may process on a kind of device.
+
+    Example:
+        >>> usual_of("cpu", 10_000, 10_000_000, 16)
+        120200
+    """
+    times = _TIMES.get(device, _TIMES["cpu"]) + _LARGE * (changed / max(known, 1)) ** 2
+    return min(examples_within(SHARE, epochs * known, changed), round(times * changed))

@@ -56,7 +56,7 @@ class Penalty(Ingredient):
                 continue
             moved = table.rows[ids] - table.state("anchor")[ids]
             held = self.settings.strength * table.state("fisher")[ids] * moved
-            table.gradient[ids] = table.gradient[ids] + held
+            table.add_gradient(ids, held)
         for name, parameter in model.named_parameters():
             if parameter.grad is not None:
                 fisher, anchor = self._of(name, parameter)
@@ -64,8 +64,14 @@ class Penalty(Ingredient):
 
     @override
     def remember(self, trainer: Trainer) -> None:
+        self._measure(trainer, trainer.examples("train", trainer.newest))
+
+    @override
+    def retrained(self, trainer: Trainer) -> None:
+        self._measure(trainer, trainer.examples("train"))
+
+    def _measure(self, trainer: Trainer, examples: Tensor) -> None:
         model = trainer.model
-        examples = trainer.examples("train", trainer.newest)
         objective = trainer.objective(examples)
         model.train(False)
         self._measured = len(examples)
@@ -96,7 +102,7 @@ class Penalty(Ingredient):
             ids = _touched(table)
             if ids is not None:
                 fisher = table.state("fisher")
-                fisher[ids] = fisher[ids] + scale * table.gradient[ids] ** 2
+                fisher[ids] = fisher[ids] + scale * table.gradient_of(ids) ** 2
             table.clear()
         for name, parameter in model.named_parameters():
             if parameter.grad is not None:

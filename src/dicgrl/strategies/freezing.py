@@ -11,15 +11,21 @@ from torch import Tensor
 from dicgrl.graph.arrays import ids_in
 from dicgrl.trainers import Trainer
 
-_PACE = 0.4  # a change of 0.6 % moves old rows at 0.13 of the rate, one of a fifth at 0.5
 _LEARNED = 100  # epochs after which old rows have found their place; until then they are faster
 
 
-def pace_of(trainer: Trainer, changed: int) -> float:
-    """How fast old rows learn when so many examples change, as a multiple of the usual rate."""
-    share = changed / max(trainer.count("train"), 1)
+def pace_of(trainer: Trainer, changed: int, full: float = 1.0, power: float = 0.4) -> float:
+    """How fast old rows learn when so many examples change, as a multiple of the usual rate.
+
+    Args:
+        trainer: Knows how many examples there are.
+        changed: Examples that changed.
+        full: The share of all from which on they learn as fast as new ones.
+        power: How steeply they are slower below it.
+    """
+    share = changed / max(trainer.count("train"), 1) / full
     faster = math.sqrt(max(_LEARNED / trainer.schedule.epochs, 1.0))
-    return min(float(share**_PACE) * faster, 1.0)
+    return min(float(share**power) * faster, 1.0)
 
 
 def freeze_old(trainer: Trainer) -> None:
@@ -52,17 +58,20 @@ def slow_old(trainer: Trainer, pace: float) -> None:
         table.slow(paces)
 
 
-def rest_old(trainer: Trainer, pace: float, examples: Tensor) -> None:
+def rest_old(trainer: Trainer, pace: float, examples: Tensor, idle: float = 0.0) -> None:
     """Let what examples speak of change; older rows at a multiple of the others' rate, when woken.
 
     A row that is only compared with has next to no gradient, and Adam, which divides by its size,
-    would move it as far as any other. Where a trainer does not know which rows these are, all old
-    rows learn slowly.
+    would move it as far as any other; without moving at all it makes room for nobody. Rows that
+    none of the examples speaks of keep their bits. Where a trainer does not know which rows these
+    are, all old rows learn slowly.
 
     Args:
         trainer: Has taken in the newest part.
         pace: The multiple.
         examples: All that will be learned, on the model's device.
+        idle: How fast old rows move all the same where they are only compared with, as a share of
+            their pace.
     """
     spoken, tables = trainer.rows_in(examples), trainer.model.tables()
     if not spoken:
@@ -75,7 +84,7 @@ def rest_old(trainer: Trainer, pace: float, examples: Tensor) -> None:
         paces = torch.ones(len(old) + len(new), device=old.device)
         paces[: len(old)] = pace
         tables[name].restrict(torch.cat([old, new]), paces)
-        tables[name].rest(old)
+        tables[name].rest(old, idle)
 
 
 def wake(trainer: Trainer, examples: Tensor) -> None:

@@ -67,6 +67,10 @@ class Ingredient:
     def remember(self, trainer: Trainer) -> None:
         """Keep what the next part will need, after a part was learned."""
 
+    def retrained(self, trainer: Trainer) -> None:
+        """The same after all parts were learned anew."""
+        self.remember(trainer)
+
     def repaired(self, trainer: Trainer) -> None:
         """Adapt what `remember` kept to a model that was repaired."""
 
@@ -150,6 +154,11 @@ class Composed(Strategy):
     def remember(self, trainer: Trainer) -> None:
         for part in self.parts:
             part.remember(trainer)
+
+    @override
+    def retrained(self, trainer: Trainer) -> None:
+        for part in self.parts:
+            part.retrained(trainer)
 
     @override
     def repaired(self, trainer: Trainer) -> None:

@@ -166,4 +166,4 @@ class _Means:
         said = torch.cat(self._values)
         total = said.new_zeros(len(ids), said.shape[1]).index_add_(0, group, said)
         mean = total / torch.bincount(group, minlength=len(ids))[:, None]
-        self._table.rows[ids] = mean if self._settle is None else self._settle(mean)
+        self._table.put(ids, mean if self._settle is None else self._settle(mean))

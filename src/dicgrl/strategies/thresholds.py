@@ -48,7 +48,7 @@ def rank_thresholds(
         rank: From 1; the last one where fewer entities than that do not answer.
         generator: Source of randomness, on the device of the triples.
     """
-    found = triples.new_empty(len(triples), 2, dtype=model.entities.rows.dtype)
+    found = triples.new_empty(len(triples), 2, dtype=model.entities.learned)
     with evaluating(model):
         for column, asked in enumerate((HEAD, TAIL)):
             asking, question = _questions(triples, asked, model.num_entities)

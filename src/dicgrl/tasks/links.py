@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from dicgrl.ask.names import Names
     from dicgrl.common.options import Section, Sections
     from dicgrl.models import KnowledgeModel
-    from dicgrl.readers.sources import SourceFile
     from dicgrl.trainers import LinkTrainer, Trainer
 
 
@@ -61,7 +60,7 @@ class LinkPrediction(Task, name="link-prediction"):
     @override
     def check(self, settings: Sections) -> None:
         from dicgrl.models.division import VectorSettings
-        from dicgrl.models.knowledge import check_multiple
+        from dicgrl.models.scorer import check_multiple
 
         vectors = settings.of(VectorSettings)
         used = settings.top if settings.components else 1
@@ -86,12 +85,6 @@ class LinkPrediction(Task, name="link-prediction"):
         if isinstance(given, NetworkFacts):  # the trainer will say that it is none of its own
             return given.part(None)
         return KnowledgeStream.from_labels("learned", [given])[0]
-
-    @override
-    def lines(self, file: SourceFile) -> list[tuple[str, ...]]:
-        from dicgrl.readers.triples import triple_rows
-
-        return [line for rows in triple_rows(file) for line in zip(*rows.columns, strict=True)]
 
     @override
     def empty_model(

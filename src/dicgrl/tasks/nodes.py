@@ -12,6 +12,7 @@ from dicgrl.graph import Graph, KnowledgeStream, NetworkGraph, NetworkPart, Part
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.change import Change
 from dicgrl.readers import NetworkFacts, Reading
+from dicgrl.readers.facts import edges_of
 from dicgrl.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from dicgrl.ask.nodes import NodeAsking
     from dicgrl.common.options import Section
     from dicgrl.models import NetworkModel
-    from dicgrl.readers.sources import SourceFile
     from dicgrl.trainers import NodeTrainer, Trainer
 
 
@@ -66,18 +66,11 @@ class NodeClassification(Task, name="node-classification"):
 
     @override
     def facts(self, given: Any, graph: Graph | None) -> Part:
-        if isinstance(given, list) and given and all(len(pair) == 2 for pair in given):
-            given = NetworkFacts(edges=given)
+        given = edges_of(given)
         if not isinstance(given, NetworkFacts):  # the trainer will say that it is none of its own
             return KnowledgeStream.from_labels("learned", [given])[0]
         assert graph is None or isinstance(graph, NetworkGraph)
         return given.part(graph)
-
-    @override
-    def lines(self, file: SourceFile) -> list[tuple[str, str]]:
-        from dicgrl.readers.pairs import read_pairs
-
-        return read_pairs(file)
 
     @override
     def known_facts(

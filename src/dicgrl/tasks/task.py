@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dicgrl.ask.names import Names
     from dicgrl.common.options import Section, Sections
     from dicgrl.readers import Reading
-    from dicgrl.readers.sources import SourceFile
     from dicgrl.trainers import Trainer
 
 DEFAULT_STRATEGY = "fresh"
@@ -110,10 +109,6 @@ class Task(ABC):
         Raises:
             UserError: It is nothing that this task learns.
         """
-
-    def lines(self, file: SourceFile) -> Any:
-        """Facts that stand in the lines of a text, by their labels, as `facts` takes them."""
-        raise UserError(f"{file.label}: facts of a {self.graph_is} are read from files")
 
     def known_facts(
         self, given: Any, graph: Graph, reading: Reading | None = None

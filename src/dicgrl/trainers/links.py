@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from dicgrl.common.memory import Need
 from dicgrl.common.options import Sections
 from dicgrl.errors import UserError
 from dicgrl.evaluation import Ranker, ranking_metrics
@@ -24,7 +25,8 @@ from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
 from dicgrl.models.scorer import ScorerSettings
 from dicgrl.trainers.blending import blend_rows
-from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
+from dicgrl.trainers.sizes import needs
+from dicgrl.trainers.trainer import Trainer
 from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
 from dicgrl.training.known import HEAD, RELATION, TAIL, times_asked
 from dicgrl.training.losses import LossSettings
@@ -35,7 +37,6 @@ from dicgrl.training.unlearning import UnlearnedLinks
 TOP = 10  # an answer counts as found when it is among so many
 _SORTED_AT_ONCE = 1 << 20  # triples that a GPU sorts before a host would have chosen among them
 _SHARE = 8  # triples of a step that may be compared with the same entities
-_NEGATIVE_BYTES = 20  # at least: its id twice, its score
 
 
 class LinkTrainer(Trainer):
@@ -83,6 +84,7 @@ class LinkTrainer(Trainer):
             own.as_dict(),
             self.seed + self.num_parts,
             self.device,
+            vectors.precision,
         )
 
     @property
@@ -94,29 +96,13 @@ class LinkTrainer(Trainer):
         return self.settings.of(LinkSchedule).fitted(triples)
 
     @override
-    def _needs(self, part: Part) -> list[tuple[int, str]]:
+    def _needs(self, part: Part) -> list[Need]:
         rows = 0
         if isinstance(part, KnowledgePart):
             ids = self.graph.entities.found(part.entities, ids_in(part.new_entities))
             rows = int((ids < 0).sum())
-        table = self.model.entities
-        gained = table.gains(rows * self.model.count)
-        # On a GPU kernels may need no more than ids and scores.
-        each = _NEGATIVE_BYTES if self.device.type == "cuda" else self.model.link_bytes()
         schedule = self._fitted(self.count("train") + len(part.train))
-        batch, negatives = schedule.batch, self.training.negatives
-        dim = self.settings.of(VectorSettings).dim
-        whole = "" if self.model.length == dim else f" (vectors of {self.model.length:,} numbers)"
-        return [
-            (
-                gained * table.width * TRAINED_BYTES,
-                f"dim={dim}{whole} for {rows:,} new entities",
-            ),
-            (
-                min(batch, len(part.train)) * negatives * each,
-                f"batch={batch} and negatives={negatives}",
-            ),
-        ]
+        return needs(self.model, self.settings, schedule, rows, len(part.train))
 
     @override
     def _add(self, part: Part) -> KnowledgePart:
@@ -213,8 +199,10 @@ class LinkTrainer(Trainer):
         The rows of negatives rest, so that a triple notices it no more than that others do.
         """
         del batch
-        share = _SHARE if self.model.shares_negatives else 1
-        return self.objective_against(range(self.model.num_entities), examples, share=share)
+        gains = self.model.shares_negatives and self.device.type == "cpu"
+        return self.objective_against(
+            range(self.model.num_entities), examples, share=_SHARE if gains else 1
+        )
 
     def objective_against(
         self,
@@ -230,7 +218,7 @@ class LinkTrainer(Trainer):
             entities: Where negatives come from; none of them makes a known training triple.
             examples: All triples that will be asked for.
             attention: What attention is made from instead of the model's own; it does not learn.
-            share: How many triples of a batch have the same negatives.
+            share: How many triples of a batch have the same negatives, where no setting says.
         """
         model, known = self.model, self.same_questions(examples)
         objective = self.link_objective(entities, known, share)
@@ -247,7 +235,9 @@ class LinkTrainer(Trainer):
         sampler = NegativeSampler(
             known, entities, self.model.num_relations, self.generator, self.retired
         )
-        return LinkObjective(sampler, loss, self.training.negatives, self.training.beta, share)
+        training = self.training
+        share = training.share or share
+        return LinkObjective(sampler, loss, training.negatives, training.beta, share)
 
     @override
     def around(self, change: Change) -> IntArray:
@@ -341,28 +331,27 @@ class LinkTrainer(Trainer):
         }
         return {name: found[name] for name in self.model.tables()}
 
-    def ranks(self, triples: Tensor, besides: Tensor | None = None) -> Ranks:
-        """Ranks of triples among all entities so far, filtered by all that is known.
+    def ranks(
+        self, triples: Tensor, besides: Tensor | None = None, among: range | None = None
+    ) -> Ranks:
+        """Ranks of triples among all entities so far, or some, filtered by all that is known.
 
         Args:
             triples: The triples.
             besides: Further true triples, which count as known.
+            among: The entities.
         """
         ranker = self._ranker
         if ranker is None or besides is not None:
-            known = [self.examples(split) for split in SPLITS]
-            known += [] if besides is None else [besides]
+            known = [*map(self.examples, SPLITS), *([] if besides is None else [besides])]
             ranker = Ranker(torch.cat(known), self.model.num_relations, retired=self.retired)
             if besides is None:
                 self._ranker = ranker
-        return ranker.rank(self.model, triples, range(self.model.num_entities))
+        return ranker.rank(self.model, triples, among or range(self.model.num_entities))
 
     @override
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
-        """An answer is found when it is among the first ten.
-
-        The entities' vectors are gathered once for all of them.
-        """
+        """An answer is found when it is among the first ten; vectors are gathered only once."""
         every = self.ranks(torch.cat(list(sets))).split([len(triples) for triples in sets])
         return [
             (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -57,7 +58,12 @@ class Measured:
 
 
 def measure_tests(
-    trainer: Trainer, at_most: int = 0, *, newest_only: bool = False
+    trainer: Trainer,
+    at_most: int = 0,
+    *,
+    newest_only: bool = False,
+    split: str = "test",
+    sizes: Sequence[int] | None = None,
 ) -> list[Measured]:
     """Measure a model on the test sets of all parts so far; those without one are left out.
 
@@ -66,15 +72,19 @@ def measure_tests(
         at_most: Examples of all parts together, where measuring takes the longer the more there
             are; 0 for all.
         newest_only: Measure what would be measured of the newest part, and no more.
+        split: Which sets: those for testing, or for validation (`valid`).
+        sizes: Examples of each part to measure, at most; what `at_most` says unless given.
     """
-    counts = [trainer.count("test", part, part + 1) for part in range(trainer.num_parts)]
+    counts = [trainer.count(split, part, part + 1) for part in range(trainer.num_parts)]
     asked = sample_sizes(counts, at_most if trainer.asks_one_by_one else 0)
+    if sizes is not None and trainer.asks_one_by_one:
+        asked = [min(pair) for pair in zip(counts, sizes, strict=False)]
     parts = [part for part, count in enumerate(counts) if count]
     if newest_only:
         parts = [part for part in parts if part == trainer.newest]
     sets = []
     for part in parts:
-        examples = trainer.examples("test", part, part + 1)
+        examples = trainer.examples(split, part, part + 1)
         if asked[part] < counts[part]:
             chosen = torch.from_numpy(sample_of(part, counts[part], asked[part]))
             examples = examples[chosen.to(examples.device)]

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from typing_extensions import override
 
 from dicgrl.common.growing import GrowingTensor
+from dicgrl.common.memory import Need
 from dicgrl.common.options import Sections
 from dicgrl.errors import UserError
 from dicgrl.evaluation import accuracy_metrics
@@ -112,17 +113,16 @@ class NodeTrainer(Trainer):
         )
 
     @override
-    def _needs(self, part: Part) -> list[tuple[int, str]]:
-        features = 0
-        if isinstance(part, NetworkPart) and not self.num_parts:
-            features = part.features.shape[1]
+    def _needs(self, part: Part) -> list[Need]:
+        first = None if self.num_parts else part
+        features = first.features.shape[1] if isinstance(first, NetworkPart) else 0
         made = self.encoder
         width = made.hidden * (made.components or made.heads)
         # The layers of a plain model see all of a vector, those of a divided one a component.
         between = width * (made.hidden if made.components else width) * (made.layers - 1)
         heads = "" if made.components else f", heads={made.heads}"
         called = f"hidden={made.hidden}{heads} and layers={made.layers} for {features:,} features"
-        return [((features * width + between if features else 0) * TRAINED_BYTES, called)]
+        return [Need((features * width + between if features else 0) * TRAINED_BYTES, called)]
 
     @override
     def _add(self, part: Part) -> NetworkPart:

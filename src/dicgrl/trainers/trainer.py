@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from dicgrl.common.devices import check_memory
+from dicgrl.common.memory import Need
 from dicgrl.common.options import Sections
 from dicgrl.graph import Part
 from dicgrl.graph.arrays import IntArray
@@ -104,8 +105,9 @@ class Trainer(ABC):
         Raises:
             UserError: As of `take`.
         """
-        for needed, setting in self._needs(change.part) if change.part is not None else ():
-            check_memory(needed, self.device, f"{self.model_name} with {setting}")
+        for need in self._needs(change.part) if change.part is not None else ():
+            what = f"{self.model_name} with {need.setting}"
+            check_memory(need.bytes, self.device, what, need.instead)
         self.reseed()
         applied = self._apply(change)
         self.history.append(applied)
@@ -186,8 +188,8 @@ class Trainer(ABC):
         return bool(self.model.tables())
 
     @abstractmethod
-    def _needs(self, part: Part) -> list[tuple[int, str]]:
-        """Bytes that the part will take, at least, and the settings that say so."""
+    def _needs(self, part: Part) -> list[Need]:
+        """Memory that the part will take."""
 
     @abstractmethod
     def _add(self, part: Part) -> Part:

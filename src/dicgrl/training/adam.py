@@ -1,4 +1,4 @@
-"""Adam that updates only the rows that a step has touched.
+"""Adam that updates only the rows that a step has touched, with a state of rows or of numbers.
 
 Each row of a table counts its own steps, so that a row that is always touched moves exactly as
 under dense Adam, and a new row starts like one in a new model. Moments of rows that were not
@@ -8,6 +8,11 @@ always touched.
 That is `adam=rows`. With `dense` every row that may change is touched in every step, by a gradient
 of zero where it has none: its momentum and the weight decay move it on, as in PyTorch's Adam over a
 whole embedding matrix.
+
+Adam keeps two moments of every number, three times the memory of the rows. `rowwise` keeps one
+number of a row instead, the running mean of its squared gradients, and no first moment: in a large
+table a row is touched so rarely that there is little to smooth. Steps are as long as Adam's, so
+that a learning rate means the same.
 """
 
 from __future__ import annotations
@@ -17,10 +22,15 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from dicgrl.common.rounding import stochastic
 from dicgrl.kernels import available
 from dicgrl.models.table import Table
 
 _BLOCK = 1 << 17  # numbers of a buffer that are worked on at a time on a CPU
+_LARGE = 4 << 30  # bytes of a table from which on `auto` keeps one number for each row
+
+#: How much state there is beside the longest table; other tables are small and have all of it.
+RULES = ("auto", "adam", "rowwise")
 
 
 class RowAdam:
@@ -37,6 +47,8 @@ class RowAdam:
         dense_rate: Learning rate of the dense parameters as a multiple of `lr`.
         every_row: Whether rows without a gradient move on, too.
         anew: Whether rows forget the moments that earlier training left.
+        rule: What there is of state beside the longest table: two numbers for each of its own
+            (`adam`), one for each row (`rowwise`), or what fits its size (`auto`).
     """
 
     def __init__(
@@ -51,8 +63,11 @@ class RowAdam:
         dense_rate: float = 1.0,
         every_row: bool = False,
         anew: bool = False,
+        rule: str = "adam",
     ) -> None:
         self.tables = list(tables)
+        longest = max(self.tables, key=len, default=None)
+        self._rowwise = [t is longest and is_rowwise(t, rule) for t in self.tables]
         self.parameters = list(parameters)
         self._rates: dict[torch.device, Tensor] = {}
         self.betas = betas
@@ -63,8 +78,8 @@ class RowAdam:
         self.every_row = every_row
         if anew:
             for table in self.tables:
-                for name, width in (("moment1", None), ("moment2", None), ("steps", 1)):
-                    table.state(name, width).zero_()
+                for name in ("moment1", "moment2", "square", "steps"):
+                    table.drop(name)
         self._dense: torch.optim.Adam | None = None
         if self.parameters:
             device = self.parameters[0].device
@@ -86,16 +101,18 @@ class RowAdam:
         """Update what has a gradient, then clear the gradients."""
         if self.clip:
             self._clip()
-        for table in self.tables:
+        for table, rowwise in zip(self.tables, self._rowwise, strict=True):
             if self.every_row:
-                table.touch(torch.arange(len(table), device=table.rows.device))
+                _touch_all(table)
             ids = table.touched()
             if ids is None:
                 continue
-            if available(table.rows):
-                self._launch(table, ids)
+            state = _state(table, rowwise)
+            if available(table.gradient):
+                self._launch(table, ids, state)
             else:
-                self._step_table(table, ids)
+                for some in _movable_blocks(table, ids):
+                    self._step_rows(table, some, state)
                 table.clear()
         if self._dense is not None:
             self._dense.step()
@@ -106,7 +123,7 @@ class RowAdam:
         gradients = [p.grad for p in self.parameters if p.grad is not None]
         squares = [gradient.square().sum() for gradient in gradients]
         for table in self.tables:
-            pace = table.pace()
+            pace = None if table.sparse else table.pace()  # there frozen rows count as well
             of_row = table.gradient.square().sum(1, keepdim=True)
             squares.append((of_row if pace is None else of_row * (pace > 0)).sum())
             gradients.append(table.gradient)
@@ -139,14 +156,13 @@ class RowAdam:
             self._rates[device] = torch.tensor(self._lr, device=device)
         return self._rates[device]
 
-    def _launch(self, table: Table, ids: Tensor) -> None:
+    def _launch(self, table: Table, ids: Tensor, state: tuple[Tensor, ...]) -> None:
         from dicgrl.kernels.adam import adam  # needs Triton
 
         adam(
             table.rows,
             table.gradient,
-            (table.state("moment1"), table.state("moment2")),
-            table.state("steps", width=1),
+            state,
             table.pace(),
             table.claims(),
             ids,
@@ -154,36 +170,79 @@ class RowAdam:
             self.betas,
             self.eps,
             self.weight_decay,
+            sparse=table.sparse,
         )
         table.forget()
 
-    def _step_table(self, table: Table, ids: Tensor) -> None:
-        for some in _movable_blocks(table, ids):
-            self._step_rows(table, some)
-
-    def _step_rows(self, table: Table, ids: Tensor) -> None:
+    def _step_rows(self, table: Table, ids: Tensor, state: tuple[Tensor, ...]) -> None:
         # On a GPU an id may be repeated: it computes and writes the same values again.
-        buffers = (
-            table.rows, table.state("moment1"), table.state("moment2"), table.state("steps", 1)
-        )  # fmt: skip
-        rows, first, second, steps = moved = [buffer.index_select(0, ids) for buffer in buffers]
-        gradient, pace = table.gradient.index_select(0, ids), table.pace(ids)
+        *moments, steps = moved = [buffer.index_select(0, ids) for buffer in state]
+        rows = table.rows.index_select(0, ids).to(table.learned)
+        gradient, pace = table.gradient_of(ids), table.pace(ids)
         if self.weight_decay:
             gradient.add_(rows, alpha=self.weight_decay)
         beta1, beta2 = self.betas
         steps.add_(1)
-        first.lerp_(gradient, 1 - beta1)
-        second.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        # In float32 the difference to 1 would lose half its digits in the first steps.
         count = steps.double()
+        # In float32 the difference to 1 would lose half its digits in the first steps.
         bias1, bias2 = ((1 - beta**count).to(rows.dtype) for beta in self.betas)
-        change = (first / bias1).div_((second / bias2).sqrt_().add_(self.eps))
+        if len(moments) == 1:
+            (second,) = moments
+            second.mul_(beta2).add_((gradient * gradient).mean(1, keepdim=True), alpha=1 - beta2)
+            change = gradient
+        else:
+            first, second = moments
+            first.lerp_(gradient, 1 - beta1)
+            second.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+            change = first / bias1
+        change.div_((second / bias2).sqrt_().add_(self.eps))
         rate = self._rate_on(rows.device) if rows.is_cuda else self.lr
         rows.sub_(change.mul_(rate if pace is None else rate * pace))
-        for buffer, new in zip(buffers, moved, strict=True):
+        if table.rows.dtype != rows.dtype:
+            rows = stochastic(rows, ids, steps)
+        for buffer, new in zip((table.rows, *state), (rows, *moved), strict=True):
             if pace is not None and ids.is_cuda:  # frozen rows may be among them
                 new = torch.where(pace > 0, new, buffer[ids])
             buffer.index_copy_(0, ids, new)
+
+
+def is_rowwise(table: Table, rule: str, rows: int = 0) -> bool:
+    """Whether a table has one number of state for each row, once so many rows are appended."""
+    if rule == "auto":
+        return (len(table) + rows) * table.width * 4 >= _LARGE
+    return rule == "rowwise"
+
+
+def state_bytes(table: Table, rule: str, precision: str, rows: int) -> float:
+    """Bytes for each number of a table, with its gradient and state, once so many rows are new.
+
+    Gradients are counted where every row has one.
+    """
+    number = 2 if precision == "bfloat16" else 4
+    moments = 8 / table.width if is_rowwise(table, rule, rows) else 8 + 4 / table.width
+    large = (len(table) + rows) * table.width * number > table.dense_bytes
+    gradients = 4 / table.width if number == 2 or large else 4
+    return number + moments + gradients
+
+
+def _touch_all(table: Table) -> None:
+    """Give every row a gradient, of zero where it has none."""
+    every = torch.arange(len(table), device=table.gradient.device)
+    if table.sparse:
+        table.accumulate(every, table.gradient.new_zeros(len(table), table.width))
+    else:
+        table.touch(every)
+
+
+def _state(table: Table, rowwise: bool) -> tuple[Tensor, ...]:
+    """The buffers of a table's moments, and of its steps; those of the other rule are dropped."""
+    adam, single = ["moment1", "moment2"], ["square"]
+    mine, others = (single, adam) if rowwise else (adam, single)
+    if any(table.has(name) for name in others):
+        for name in (*others, "steps"):
+            table.drop(name)
+    width = 1 if rowwise else None
+    return (*(table.state(name, width) for name in mine), table.state("steps", 1))
 
 
 def _movable_blocks(table: Table, ids: Tensor) -> tuple[Tensor, ...]:
@@ -193,7 +252,11 @@ def _movable_blocks(table: Table, ids: Tensor) -> tuple[Tensor, ...]:
     """
     if ids.is_cuda:
         return (ids,)
-    if 16 * len(ids) < len(table):  # sorting costs less than a look at every row
+    if table.sparse:  # of the mentions of a row, one has kept its place
+        ids = ids[table.claims()[ids] == torch.arange(1, len(ids) + 1)]
+        pace = table.pace(ids)
+        ids = ids if pace is None else ids[pace[:, 0] > 0]
+    elif 16 * len(ids) < len(table):  # sorting costs less than a look at every row
         ids = torch.unique(ids)
         pace = table.pace(ids)
         ids = ids if pace is None else ids[pace[:, 0] > 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from dicgrl.errors import UserError
 from dicgrl.training.loop import Trainable
 
 Gradients = dict[str, Tensor]
@@ -14,6 +15,11 @@ def take_gradients(model: Trainable) -> Gradients:
     """Copy the gradients of tables and dense parameters, then set them to zero."""
     taken: Gradients = {}
     for name, table in model.tables().items():
+        if table.sparse:
+            raise UserError(
+                "gem compares the gradients of whole tables: it needs precision=float32 and fewer "
+                "entities; fresh, dicgrl and emr learn large tables"
+            )
         taken[f"table/{name}"] = table.gradient.clone()
         table.clear()
     for name, parameter in model.named_parameters():

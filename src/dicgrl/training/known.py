@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 HEAD, RELATION, TAIL = 0, 1, 2
+_LARGEST = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,17 @@ class KnownAnswers:
             ([1, 2, 2], [0, 2, 3])
         """
         keys, answers = _keys(triples, asked, num_relations), triples[:, asked]
-        # Question and answer as one number: a graph's ids take at most 24 + 15 + 24 bits.
-        span = answers.max() + 1 if len(answers) else 1
-        pairs = torch.unique_consecutive((keys * span + answers).sort().values)
-        questions, counts = torch.unique_consecutive(pairs // span, return_counts=True)
+        # Question and answer as one number: those of a graph of ours take 24 + 15 + 24 bits.
+        span = int(answers.max()) + 1 if len(answers) else 1
+        if len(answers) and (int(keys.max()) + 1) * span > _LARGEST:
+            keys, answers = _sorted_apart(keys, answers)
+        else:
+            pairs = torch.unique_consecutive((keys * span + answers).sort().values)
+            keys, answers = pairs // span, pairs % span
+        questions, counts = torch.unique_consecutive(keys, return_counts=True)
         start = torch.zeros(len(counts) + 1, dtype=torch.long, device=triples.device)
         torch.cumsum(counts, 0, out=start[1:])
-        return cls(asked, num_relations, questions, start, pairs % span)
+        return cls(asked, num_relations, questions, start, answers)
 
     def find(self, triples: Tensor) -> tuple[Tensor, Tensor]:
         """The range [first, last) of `answers` for the question of each triple, [n] each."""
@@ -68,6 +73,17 @@ class KnownAnswers:
         offset = counts.cumsum(0) - counts
         position = torch.arange(len(row), device=row.device) - offset[row] + first[row]
         return row, self.answers[position]
+
+
+def _sorted_apart(keys: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
+    """Questions and answers by question, then by answer, each pair once; for two large numbers."""
+    order = answers.argsort()
+    keys, answers = keys[order], answers[order]
+    order = keys.argsort(stable=True)
+    keys, answers = keys[order], answers[order]
+    first = torch.ones(len(keys), dtype=torch.bool, device=keys.device)
+    first[1:] = (keys[1:] != keys[:-1]) | (answers[1:] != answers[:-1])
+    return keys[first], answers[first]
 
 
 def _keys(triples: Tensor, asked: int, num_relations: int) -> Tensor:

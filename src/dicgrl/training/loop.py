@@ -21,7 +21,7 @@ from dicgrl.common.options import Section, option
 from dicgrl.common.seeding import seeded
 from dicgrl.errors import FailureError, UserError
 from dicgrl.models.table import Table
-from dicgrl.training.adam import RowAdam
+from dicgrl.training.adam import RULES, RowAdam
 from dicgrl.training.positives import Positives
 from dicgrl.training.snapshot import Snapshot
 from dicgrl.training.stepper import Objective, Stepper
@@ -142,6 +142,14 @@ class Schedule(Section):
         least=0,
         needs="rows",
     )
+    optimizer: str = option(
+        "auto",
+        "What Adam keeps beside a table of rows: adam (two moments of every number), rowwise (one "
+        "number for each row of the largest table, and no first moment) or auto (rowwise where "
+        "these rows take 4 GiB or more).",
+        choices=RULES,
+        needs="rows",
+    )
     validate_every: int = option(5, "Epochs between two validations.", least=1)
     patience: int = option(
         5, "Validations without progress after which training stops; 0 for never.", least=0
@@ -216,22 +224,23 @@ class FitReport:
 class DivergedError(FailureError):
     """The loss or a weight is not finite, or a weight far too large.
 
-    The model is back at its last good state.
+    The model is back at its last good state, if there was memory for a copy of it.
 
     Args:
         epoch: The epoch, counted from 1.
         step: The step, counted from 1, at which the loss was first not finite, or before which a
             weight went wrong.
         what: What is wrong.
+        kept: Whether the last good state was kept.
     """
 
-    def __init__(self, epoch: int, step: int, what: str) -> None:
+    def __init__(self, epoch: int, step: int, what: str, *, kept: bool = True) -> None:
         self.epoch = epoch
         self.step = step
+        good = "the last good weights are kept" if kept else "there was no memory for a copy"
         super().__init__(
-            f"training diverged: {what} at step {step} (epoch {epoch}); the last "
-            "good weights are kept. A smaller learning rate (lr) or gradient clipping (clip) may "
-            "help"
+            f"training diverged: {what} at step {step} (epoch {epoch}); {good}. A smaller "
+            "learning rate (lr) or gradient clipping (clip) may help"
         )
 
 
@@ -286,6 +295,7 @@ def _fit(
         dense_rate=schedule.dense_rate if tables else 1.0,  # else there are no rows beside
         every_row=schedule.adam == "dense",
         anew=schedule.moments == "new",
+        rule=schedule.optimizer,
     )
     good = Snapshot(tables, parameters)
     recorded_by = generator if training_set.capturable else None
@@ -310,7 +320,7 @@ def _fit(
         report.positives += Positives(taken - old, old)
         if bad:
             good.restore()
-            raise DivergedError(epoch, step + bad, "the loss is not finite")
+            raise DivergedError(epoch, step + bad, "the loss is not finite", kept=good.kept)
         step += len(losses)
         entry = EpochReport(epoch, mean, taken / max(seconds, 1e-9))
         report.history.append(entry)
@@ -318,7 +328,7 @@ def _fit(
         if validate is not None and (epoch % schedule.validate_every == 0 or last):
             if wrong := _unsound(tables, parameters):
                 good.restore()
-                raise DivergedError(epoch, step, wrong)
+                raise DivergedError(epoch, step, wrong, kept=good.kept)
             started = time.perf_counter()
             entry.validation = validate()
             report.validate_seconds += time.perf_counter() - started
@@ -342,9 +352,11 @@ def _fit(
         report.best_epoch = report.epochs
         if wrong := _unsound(tables, parameters):
             good.restore()
-            raise DivergedError(report.epochs, step, wrong)
-    elif report.best_epoch != report.epochs:
+            raise DivergedError(report.epochs, step, wrong, kept=good.kept)
+    elif report.best_epoch != report.epochs and good.kept:
         good.restore()
+    else:
+        report.best_epoch = report.epochs
     return report
 
 

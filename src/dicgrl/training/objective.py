@@ -60,9 +60,10 @@ class LinkObjective:
             thresholds: Scores that other heads and other tails should stay below, [b, 2]; those of
                 the loss unless given.
         """
-        other_heads, other_tails, mask = self._negatives(triples)
+        share = min(self.share, len(triples))
+        other_heads, other_tails, mask = self._negatives(triples, share)
         positive, negative, route = model.score_links(
-            triples, other_heads, other_tails, share=self.share
+            triples, other_heads, other_tails, share=share
         )
         if thresholds is not None:
             of_head, of_tail = torch.split(thresholds, 1, 1)
@@ -81,10 +82,10 @@ class LinkObjective:
         extra = model.regularisation(triples, route)
         return total if extra is None else total + weighted_mean(extra, weight)
 
-    def _negatives(self, triples: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _negatives(self, triples: Tensor, share: int) -> tuple[Tensor, Tensor, Tensor | None]:
         """Other heads, other tails, and which of them exist, [b, m]; None for all."""
-        if self.share > 1:
-            return self.sampler.shared(triples, self.negatives, self.share)
+        if share > 1:
+            return self.sampler.shared(triples, self.negatives, share)
         other_heads, other_tails = self.sampler.corrupt(triples, self.negatives)
         if not self.sampler.saturated:
             return other_heads, other_tails, None

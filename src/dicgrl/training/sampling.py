@@ -8,6 +8,8 @@ binary search.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import torch
 from torch import Tensor
 
@@ -110,12 +112,23 @@ class _Side:
         counts = known.start[1:] - known.start[:-1]
         self.longest = int(counts.max()) if len(counts) else 0
         self.saturated = self.longest >= len(entities)
-        # a_i - i, made unique to its question so that one search serves all questions.
-        group = torch.repeat_interleave(counts)
+
+    @cached_property
+    def _group(self) -> Tensor:
+        """The question of each answer, [m]; made where it is asked for, as what follows."""
+        return torch.repeat_interleave(self.known.start.diff())
+
+    @cached_property
+    def _shifted(self) -> Tensor:
+        """a_i - i, made unique to its question so that one search serves all questions, [m]."""
+        group, known = self._group, self.known
         rank = torch.arange(len(group), device=group.device) - known.start[:-1][group]
-        self.shifted = group * len(entities) + (known.answers - rank)
-        self._group = group
-        self._pairs: Tensor | None = None  # question and answer as one number, where asked for
+        return group * len(self.entities) + (known.answers - rank)
+
+    @cached_property
+    def _pairs(self) -> Tensor:
+        """Question and answer as one number, [m]."""
+        return self._group * len(self.entities) + self.known.answers
 
     def draw(self, triples: Tensor, count: int, generator: torch.Generator) -> Tensor:
         shape = (len(triples), count)
@@ -125,11 +138,9 @@ class _Side:
 
     def answered(self, triples: Tensor, entities: Tensor) -> Tensor:
         """Whether entities [n, m] are known answers to the questions of triples, [n, m]."""
-        if not len(self.shifted):
+        if not len(self.known.answers):
             return torch.zeros_like(entities, dtype=torch.bool)
         first, last = self.known.find(triples)
-        if self._pairs is None:
-            self._pairs = self._group * len(self.entities) + self.known.answers
         group = torch.searchsorted(self.known.start, first, right=True) - 1
         pairs = group[:, None] * len(self.entities) + (entities - self.entities.start)
         at = torch.searchsorted(self._pairs, pairs).clamp_(max=len(self._pairs) - 1)
@@ -139,10 +150,10 @@ class _Side:
         first, last = self.known.find(triples)
         free = len(self.entities) - (last - first)
         number = raw % free.clamp(min=1)[:, None]
-        if len(self.shifted):
+        if len(self.known.answers):
             group = torch.searchsorted(self.known.start, first, right=True) - 1
             key = group[:, None] * len(self.entities) + number
-            below = torch.searchsorted(self.shifted, key, right=True) - first[:, None]
+            below = torch.searchsorted(self._shifted, key, right=True) - first[:, None]
             number = torch.where((last > first)[:, None], number + below, number)
         number = number + self.entities.start
         if self.saturated:

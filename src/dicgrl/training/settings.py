@@ -23,6 +23,12 @@ class LinkTraining(Section):
         "selfadversarial", "selfadversarial, softmargin, margin or softmax.", choices=tuple(LOSSES)
     )
     negatives: int = option(64, "Negatives per triple.", least=1)
+    share: int = option(
+        0,
+        "Triples, one after the other, that have the same negatives: products of vectors can then "
+        "have thousands (share=1024). 0: 8 in later parts where that saves a CPU time, else 1.",
+        least=0,
+    )
     weighting: str = option(
         "even",
         "What triples count where a model learns them: even (all alike), frequency (the less, the "

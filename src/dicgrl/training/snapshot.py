@@ -1,19 +1,22 @@
-"""The last good state of a model while it is trained."""
+"""The weights that training goes back to."""
 
 from __future__ import annotations
 
 import torch
 from torch import nn
 
-from dicgrl.models.table import RowCopies, Table
+from dicgrl.models.copies import RowCopies
+from dicgrl.models.table import Table
 
 
 class Snapshot:
     """The last good state of what may change: open rows of tables, and dense parameters.
 
+    Of a table so large that there is no memory for a copy, nothing is kept.
+
     Args:
-        tables: Tables of rows.
-        parameters: Dense parameters.
+        tables: The tables.
+        parameters: The dense parameters.
     """
 
     def __init__(self, tables: list[Table], parameters: list[nn.Parameter]) -> None:
@@ -21,8 +24,13 @@ class Snapshot:
         self._parameters = parameters
         self.take()
 
+    @property
+    def kept(self) -> bool:
+        """Whether all of it is kept."""
+        return all(rows.complete for rows in self._rows)
+
     def take(self) -> None:
-        """Forget the copies and take new ones."""
+        """Copy what may change as it is now."""
         for rows in self._rows:
             rows.retake()
         self._dense = [parameter.detach().clone() for parameter in self._parameters]
@@ -34,7 +42,7 @@ class Snapshot:
 
     @torch.no_grad()
     def restore(self) -> None:
-        """Put back what was copied."""
+        """Put back what was kept."""
         for rows in self._rows:
             rows.restore()
         for parameter, values in zip(self._parameters, self._dense, strict=True):

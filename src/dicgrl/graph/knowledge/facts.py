@@ -139,7 +139,7 @@ class Facts:
         """
         self._clear()
         for name in SETS:
-            self._rows[name].replace(rows[name])
+            self._rows[name].replace(rows[name], copy=False)
             self._starts[name] = list(starts[name])
         self._index(self.rows("train"), 0, np.diff(self._starts["train"]))
         self._hold_out(rows)

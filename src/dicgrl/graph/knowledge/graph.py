@@ -23,7 +23,7 @@ from dicgrl.graph.change import MERGE, RENAME, Change
 from dicgrl.graph.growing import Graph
 from dicgrl.graph.knowledge.facts import AGAIN, Facts
 from dicgrl.graph.knowledge.keys import MAX_ENTITIES, MAX_RELATIONS, question_keys, triple_keys
-from dicgrl.graph.knowledge.part import KnowledgePart
+from dicgrl.graph.knowledge.part import KnowledgePart, translated
 from dicgrl.graph.knowledge.replay import Replay
 from dicgrl.graph.part import SPLITS, Part
 from dicgrl.graph.vocabulary import Vocabulary
@@ -78,19 +78,18 @@ class KnowledgeGraph(Graph[KnowledgePart]):
         part = self.check(part)
         known_entities, known_relations = len(self.entities), len(self.relations)
         given = [part.train, part.valid, part.test]
-        every = np.concatenate(given)
-        entity = self.entities.adopt(
-            part.entities, np.concatenate([ids_in(part.new_entities), every[:, 0], every[:, 2]])
-        )
-        relation = self.relations.adopt(
-            part.relations, np.concatenate([ids_in(part.new_relations), every[:, 1]])
-        )
+        ends = [r[:, column] for r in given for column in (0, 2)]
+        entity = self.entities.adopt(part.entities, ids_in(part.new_entities), *ends)
+        kinds = [r[:, 1] for r in given]
+        relation = self.relations.adopt(part.relations, ids_in(part.new_relations), *kinds)
         rows = {
-            split: np.stack([entity(r[:, 0]), relation(r[:, 1]), entity(r[:, 2])], axis=1)
+            split: translated(r, (entity, relation, entity))
             for split, r in zip(SPLITS, given, strict=True)
         }
         rows["train"] = self._unseen(rows["train"])
         self._facts.append(rows)
+        newest = self.num_parts - 1
+        rows = {split: self.rows(split, newest) for split in SPLITS}  # held once
         self._revive("entities", entity.ours)
         self._revive("relations", relation.ours)
         return KnowledgePart(
@@ -397,4 +396,5 @@ class KnowledgeGraph(Graph[KnowledgePart]):
 
     def _unseen(self, triples: IntArray) -> IntArray:
         keys = triple_keys(triples)
-        return triples[is_first(keys) & ~self._facts.by_triple.contains(keys)]
+        new = is_first(keys) & ~self._facts.by_triple.contains(keys)
+        return triples if new.all() else triples[new]

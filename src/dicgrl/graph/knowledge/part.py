@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+import numpy as np
 from typing_extensions import override
 
 from dicgrl.graph.arrays import IntArray, as_triples, ids_in
 from dicgrl.graph.checks import check_ids
 from dicgrl.graph.part import SPLITS, Part
-from dicgrl.graph.vocabulary import Vocabulary
+from dicgrl.graph.vocabulary import Translation, Vocabulary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,3 +71,11 @@ class KnowledgePart(Part):
             f"KnowledgePart({self.index}: {len(self.new_entities):,} new entities, "
             f"{len(self.train):,} train, {len(self.valid):,} valid, {len(self.test):,} test)"
         )
+
+
+def translated(triples: IntArray, columns: Sequence[Translation]) -> IntArray:
+    """Triples in other ids; the same array where these are the same."""
+    ours = [of(triples[:, at]) for at, of in enumerate(columns)]
+    if all(np.shares_memory(mine, triples) for mine in ours):
+        return triples
+    return np.stack(ours, axis=1)

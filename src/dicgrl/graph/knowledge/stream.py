@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
+from dicgrl.graph.coded import coded_numbers
 from dicgrl.graph.knowledge.builder import KnowledgeParts
 from dicgrl.graph.knowledge.part import KnowledgePart
 from dicgrl.graph.knowledge.split import split_knowledge
@@ -62,9 +63,10 @@ class KnowledgeStream(Stream[KnowledgePart]):
         """
         builder = KnowledgeStreamBuilder(name)
         for part in parts:
-            triples = as_labels(part)
-            heads, relations, tails = zip(*triples, strict=True) if triples else ((), (), ())
-            rows = builder.rows(heads, relations, tails)
+            columns: Sequence[Sequence[str]] | None = coded_numbers(part)
+            if columns is None:
+                columns = list(zip(*as_labels(part), strict=True)) or [(), (), ()]
+            rows = builder.rows(*columns)
             builder.add_held_out(rows, valid, test, np.random.default_rng((seed, len(builder))))
         return builder.build()
 

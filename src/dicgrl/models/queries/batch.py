@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from dicgrl.kernels.batch import Batch
 from dicgrl.models.fast import FastBatch, Side
-from dicgrl.models.queries import comparison
+from dicgrl.models.queries import comparison, products
 from dicgrl.models.queries.likeness import Likeness, by_part
 
 
@@ -61,19 +61,27 @@ class QueryBatch(FastBatch):
     @property
     @override
     def shares(self) -> bool:
-        """Distances gain by it; of products, half of the time goes elsewhere."""
-        return self.blocks and not self.kernels and self.scorer.likeness.compare in ("l1", "l2")
+        """Products become those of matrices, on any device; on a CPU distances gain by it, too."""
+        compare = self.scorer.likeness.compare
+        return compare == "dot" or (self.blocks and not self.kernels and compare in ("l1", "l2"))
+
+    def _by_matrices(self, batch: Batch) -> bool:
+        return batch.share > 1 and self.scorer.likeness.compare == "dot"
 
     @override
     def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         likeness, asked = self.scorer.likeness, _Asked.of(batch)
         queries = asked.queries(self.scorer)
-        if self.kernels:
+        shared = self._by_matrices(batch)
+        if self.kernels and not shared:
             from dicgrl.kernels import query_batch  # needs Triton
 
             assert likeness.compare is not None
             return query_batch.scores(batch, torch.stack(queries), likeness.compare)
-        negative = comparison.scores(batch, likeness, queries)
+        if shared:
+            negative = products.scores(batch, queries)
+        else:
+            negative = comparison.scores(batch, likeness, queries)
         return likeness.block_(asked.tails[:, None].clone(), queries[1])[:, 0], negative
 
     @override
@@ -88,13 +96,18 @@ class QueryBatch(FastBatch):
         asked = _Asked.of(batch)
         queries = asked.queries(self.scorer)
         parts = (1 if batch.chosen is None else batch.chosen.shape[1]) if gated else 0
-        if self.kernels:
+        shared = self._by_matrices(batch)
+        if self.kernels and not shared:
             return self._add_by_kernels(batch, asked, queries, upstream, into, parts)
         scorer, likeness = self.scorer, self.scorer.likeness
         pulls = [likeness.pull(*each) for each in zip(scores, upstream, strict=True)]
-        d_queries, d_gate = comparison.add_gradients(
-            batch, likeness, queries, pulls[1], into[0], parts
-        )
+        d_gate: Tensor | None = None
+        if shared:
+            d_queries = products.add_gradients(batch, queries, pulls[1], into[0])
+        else:
+            d_queries, d_gate = comparison.add_gradients(
+                batch, likeness, queries, pulls[1], into[0], parts
+            )
         # The triple itself: its tail takes the place of a replaced one.
         own = likeness.slopes_(asked.tails[:, None].clone(), queries[1], pulls[0][:, None], parts)
         assert own.queries is not None

@@ -74,7 +74,7 @@ def add_gradients(
                 if slopes.queries is not None:
                     d_queries[number][here] = slopes.queries
                 gradient = slopes.candidates.view(-1, d_entities.shape[1])
-                _add_rows(d_entities, rows, gradient, batch.pace)
+                add_rows(d_entities, rows, gradient, batch.pace)
     return d_queries, d_gate
 
 
@@ -165,7 +165,7 @@ def _asked(b: Batch, pace: Pace, end: int) -> Tensor:
     return fastest > 0
 
 
-def _add_rows(into: Tensor, rows: Tensor, values: Tensor, pace: Pace | None) -> None:
+def add_rows(into: Tensor, rows: Tensor, values: Tensor, pace: Pace | None) -> None:
     """Add values [k, l] to rows, to those that may change where that is known."""
     if pace is not None and not rows.is_cuda:
         moves = (pace.entities.view(-1)[rows] > 0).nonzero()[:, 0]

@@ -37,23 +37,25 @@ class QueryCounts(FastCounts):
     query: Callable[[Tensor, Tensor, Side], Tensor]
     compare: Compare
 
+    reads_short: ClassVar[bool] = True
+
     @override
     def count(
         self, questions: Questions, candidates: Sequence[range]
     ) -> tuple[Tensor, Tensor, Tensor]:
         from dicgrl.kernels import query_ranks, ranking  # need Triton
 
-        entities, answers, chosen = questions.entities, questions.answers, questions.chosen
+        answers, chosen = questions.answers, questions.chosen
         queries = self.query(questions.given, questions.relations, questions.side).contiguous()
         routed = (chosen, questions.size)
-        threshold = query_ranks.truth(queries, entities, answers, *routed, self.compare)
+        threshold = self._truth(queries, questions, answers)
         num_relations = 0 if chosen is None else questions.num_relations
         tiles = ranking.tiles(questions.relation_ids, num_relations, query_ranks.QUERIES)
         counts = torch.zeros(3, len(answers), dtype=torch.int32, device=answers.device)
         for some in candidates:
             bits, known = ranking.mask(*questions.known, answers, some)
             counts[2] += known
-            vectors = entities[some.start : some.stop]
+            vectors = questions.vectors(slice(some.start, some.stop))
             query_ranks.count(
                 queries, vectors, threshold, bits, *routed, tiles, counts[0], counts[1],
                 self.compare,
@@ -63,12 +65,20 @@ class QueryCounts(FastCounts):
 
     @override
     def scores(self, questions: Questions, entities: Tensor) -> Tensor:
+        queries = self.query(questions.given, questions.relations, questions.side).contiguous()
+        return torch.stack([self._truth(queries, questions, some) for some in entities]).neg_()
+
+    def _truth(self, queries: Tensor, questions: Questions, answers: Tensor) -> Tensor:
         from dicgrl.kernels import query_ranks  # needs Triton
 
-        queries = self.query(questions.given, questions.relations, questions.side).contiguous()
-        of = (questions.chosen, questions.size, self.compare)
-        each = [query_ranks.truth(queries, questions.entities, some, *of) for some in entities]
-        return torch.stack(each).neg_()
+        entities = questions.entities
+        if entities.dtype != queries.dtype:  # those that are asked for, converted
+            entities, answers = (
+                questions.vectors(answers),
+                torch.arange(len(answers), device=answers.device),
+            )
+        routed = (questions.chosen, questions.size)
+        return query_ranks.truth(queries, entities, answers, *routed, self.compare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +97,7 @@ class MatrixCounts(FastCounts):
     likeness: Likeness
 
     pair_bits: ClassVar[int] = 8 * 6  # a score and two masks
+    reads_short: ClassVar[bool] = True
 
     @override
     def count(
@@ -118,7 +129,7 @@ class MatrixCounts(FastCounts):
     @override
     def scores(self, questions: Questions, entities: Tensor) -> Tensor:
         queries = self.query(questions.given, questions.relations, questions.side)
-        vectors = questions.entities[entities]  # [m, q, d]
+        vectors = questions.vectors(entities)  # [m, q, d]
         if questions.chosen is not None:
             parts = vectors.view(*entities.shape, -1, questions.size)
             chosen = questions.chosen[None, ..., None].expand(len(parts), -1, -1, questions.size)
@@ -177,7 +188,7 @@ def _blocks(group: range, on_gpu: bool) -> Iterator[slice]:
 
 def _vectors(questions: Questions, entities: slice | Tensor, question: int) -> Tensor:
     """What a question looks at of entities, [c, l]."""
-    vectors = questions.entities[entities]
+    vectors = questions.vectors(entities)
     if questions.chosen is None:
         return vectors
     parts = vectors.view(len(vectors), -1, questions.size)

@@ -23,10 +23,12 @@ class Format(ABC):
 
     Attributes:
         endings: Endings of such files; the first is the format's name as well.
+        may_hide_a_header: Whether a first line may be a header that is not recognised.
     """
 
     registry: ClassVar[dict[str, Format]] = {}
     endings: ClassVar[tuple[str, ...]]
+    may_hide_a_header: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -39,7 +41,7 @@ class Format(ABC):
 
         Args:
             file: The file; `file.reading` is what the user says of it.
-            width: 3, or 4 with the time.
+            width: 3, or 4 with the time; 2 for head and tail, the ends of an edge.
             exact: Whether labels count as they are written, and a text has no header.
 
         Raises:
@@ -58,9 +60,17 @@ def format_of(file: SourceFile) -> Format:
     Raises:
         UserError: There is no such format.
     """
+    if isinstance(file.reader, Format):
+        return file.reader
     if file.reading.format:
         return format_named(file.reading.format)
     return Format.registry.get(file.ending, Format.registry[".tsv"])
+
+
+def has_format(file: SourceFile) -> bool:
+    """Whether a file is of a known format, as the user or its ending says."""
+    told = file.reader is not None or bool(file.reading.format)
+    return told or file.ending in Format.registry
 
 
 def format_named(name: str) -> Format:

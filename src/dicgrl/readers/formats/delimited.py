@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,7 +16,7 @@ from typing_extensions import override
 from dicgrl.errors import DataError, DataWarning, shown
 from dicgrl.graph.labels import header_words, named_columns
 from dicgrl.readers.formats import Format, Triple
-from dicgrl.readers.reading import ROLES, Reading, find_columns
+from dicgrl.readers.reading import ROLES, Reading, check_number, find_columns
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows, first_fields, read_rows
 from dicgrl.readers.times import TIME_WORDS, is_time
@@ -22,6 +24,8 @@ from dicgrl.readers.times import TIME_WORDS, is_time
 _TIME_HINT = "; `dicgrl datasets split FILE --by time` reads a fourth column, of times"
 #: Words that name a column and hardly anything else.
 _SURE = re.compile(r"(?:head|relation|tail|subject|predicate|object)(?:_.*)?")
+#: What a column may be called: a word or some, and no number, IRI or code.
+_WORD = re.compile(r"[^\W\d_][\w -]{1,30}")
 _SIGNS = ";,|"  # that may separate fields where no TAB does
 
 
@@ -29,6 +33,7 @@ class Delimited(Format):
     """Tables of text. A first line that names the columns is a header, and others may be there."""
 
     endings: ClassVar = (".tsv", ".txt", ".csv")
+    may_hide_a_header: ClassVar = True
 
     @override
     def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:
@@ -85,7 +90,8 @@ def _as_asked(
     known = {field.lower() for field in fields}
     numbers = all(name.isdecimal() for name in reading.named)
     named = all(name.lower() in known for name in reading.named)
-    if reading.says_roles and not named:
+    check_number(file.label, reading, width)
+    if reading.says_roles and not named and width > 2:
         if missing := [role for role in ROLES[:width] if role not in reading.named]:
             raise DataError(file.label, f"--columns does not say which is the {missing[0]}")
         if len(fields) < len(reading.named):
@@ -93,14 +99,14 @@ def _as_asked(
                 file.label, f"expected {len(reading.named)} fields, found {len(fields)}", 1
             )
         return len(fields), [reading.named.index(role) for role in ROLES[:width]], 0
-    header = not numbers or named_columns(fields) is not None
+    header = not numbers or named_columns(fields, width) is not None
     return len(fields), find_columns(file.label, fields, reading, width), int(header)
 
 
 def _header(fields: list[str], width: int) -> list[int] | None:
     """Where head, relation, tail and, of four, the time stand; None if the line is no header."""
-    order = named_columns(fields)
-    if order is None or width == 3:
+    order = named_columns(fields, width)
+    if order is None or width < 4:
         return order
     rest = [i for i in range(len(fields)) if i not in order]
     times = [i for i in rest if fields[i].strip().lower() in TIME_WORDS]
@@ -117,28 +123,61 @@ def _separates(line: str, width: int) -> str:
     return next((sign for sign in _SIGNS if line.count(sign) == width - 1), "")
 
 
-def refuse_header(file: SourceFile, columns: Sequence[Sequence[str]]) -> None:
+def refuse_header(
+    file: SourceFile, columns: Sequence[Sequence[str]], known: Callable[[str], bool]
+) -> None:
     """Refuse a first line that would be learned as a fact, but is a header in other words.
 
-    A word such as `type` may well be a relation: it counts for little, and for nothing where it
-    stands in other lines as well.
+    It is one where it has words for columns of triples; a word such as `type` may well be a
+    relation: it counts for little, and for nothing where it stands in other lines as well. It is
+    one, too, where it alone says nothing of anything: its three words stand in no other line and
+    are not known, and every other line has one that does, or is.
+
+    Args:
+        file: The file.
+        columns: Heads, relations and tails of its first lines.
+        known: Whether a label was there before this file.
+
+    Raises:
+        DataError: It is a header.
     """
     if len(columns[0]) == 1:
         return
     fields = [column[0] for column in columns]
     words = [fields[i] for i in header_words(fields) if list(columns[i]).count(fields[i]) == 1]
-    if max(map(len, words), default=0) < 2:  # a letter may be anything
-        return
+    sure = len(words) > 1 or (words and _SURE.fullmatch(words[0].strip().lower()))
+    long = max(map(len, words), default=0) > 1  # a letter may be anything
     line = shown(" ".join(fields))
-    if len(words) > 1 or _SURE.fullmatch(words[0].strip().lower()):
+    if (sure and long) or _is_apart(fields, columns, known):
         raise DataError(
             file.label,
             f"{line} looks like a header; say which columns hold head, relation and tail, as in "
             f"--columns {','.join(fields)}, or --columns 1,2,3 where it is a fact",
             1,
         )
-    said = f"{line} is taken for a fact; if it is a header, name the columns head, relation, tail"
-    warnings.warn(DataWarning(file.label, said, 1), stacklevel=2)
+    if long:
+        said = (
+            f"{line} is taken for a fact; if it is a header, name the columns head, relation, tail"
+        )
+        warnings.warn(DataWarning(file.label, said, 1), stacklevel=2)
+
+
+def _is_apart(
+    fields: list[str], columns: Sequence[Sequence[str]], known: Callable[[str], bool]
+) -> bool:
+    """Whether the first line alone has no label that is known, or stands in another line."""
+    if not all(map(_WORD.fullmatch, fields)) or any(map(known, fields)):
+        return False
+    if any(field in column[1:] for field in fields for column in columns):
+        return False
+    ends, relations = Counter(chain(columns[0], columns[2])), Counter(columns[1])
+    return all(
+        ends[head] > 1
+        or relations[relation] > 1
+        or ends[tail] > 1
+        or any(map(known, (head, relation, tail)))
+        for head, relation, tail in islice(zip(*columns, strict=True), 1, None)
+    )
 
 
 def _other_columns(fields: list[str]) -> str:

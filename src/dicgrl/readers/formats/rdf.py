@@ -17,7 +17,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 from typing_extensions import override
 
@@ -40,6 +40,10 @@ _OURS = "urn:dicgrl:n"  # IRIs of labels that are none, as we write them
 _ESCAPE = re.compile(r"[^A-Za-z0-9]")
 _ESCAPED = re.compile(r"_([0-9a-f]+)_")
 _BLANK = re.compile(r"_:[A-Za-z0-9]+")
+_ENDS = 1 << 14  # bytes of a file's beginning and end that are looked at
+_TAG = re.compile(rb"<([^\s?!<>/]+)")
+_CLOSED = re.compile(rb"</([^\s<>/]+)\s*>\s*$")
+_REMARKS = re.compile(rb"<!--.*?-->|<\?.*?\?>", re.DOTALL)
 _NAMED = re.compile(r"[/#:][A-Za-z_][A-Za-z0-9_.-]*$")
 _FORMATS = {
     ".nt": "N_TRIPLES",
@@ -62,10 +66,11 @@ class Rdf(Format):
     def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:
         rdf = _library()
         if width != 3:
-            raise DataError(file.label, "RDF has no column of times")
+            raise DataError(file.label, f"RDF has {'no times' if width > 3 else 'relations'}")
         terms = _Terms(rdf, file)
         kind = getattr(rdf.RdfFormat, _FORMATS[_ending(file)])
-        with file.open() as stream:
+        with file.open() as opened:
+            stream = _Ends(opened)
             statements = _parse(file, lambda: rdf.parse(stream, kind))
             for block in _blocks(statements, file):
                 found = [triple for triple in map(terms.triple, block) if triple is not None]
@@ -73,6 +78,8 @@ class Rdf(Format):
                     yield Rows(terms.first, [list(column) for column in zip(*found, strict=True)])
                     terms.first += len(found)
             names = terms.all_names(statements.prefixes)
+        if kind == rdf.RdfFormat.RDF_XML and not stream.closes_root():
+            raise DataError(file.label, "the file breaks off: its first tag is not closed")
         if terms.first == 1:
             raise DataError(file.label, f"the file holds no facts{terms.dropped_note()}")
         yield Rows(terms.first, [[], [], []], names)
@@ -92,6 +99,27 @@ class Rdf(Format):
                 file,
                 kind,
             )
+
+
+class _Ends:
+    """A stream of which the beginning and the end are kept: a parser of XML lets it break off."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._first = self._last = b""
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._stream.read(size)
+        if len(self._first) < _ENDS:
+            self._first += block[:_ENDS]
+        self._last = (self._last + block)[-_ENDS:]
+        return block
+
+    def closes_root(self) -> bool:
+        """Whether the last tag closes the first one, as far as these can be seen."""
+        root = _TAG.search(self._first)
+        closed = _CLOSED.search(_REMARKS.sub(b"", self._last))
+        return root is None or (closed is not None and closed[1] == root[1])
 
 
 class QueryResults(Format):
@@ -202,7 +230,7 @@ def _answer(terms: _Terms, solution: Any, chosen: list[int]) -> list[str] | None
     values = [solution[at] for at in chosen]
     if None in values:
         raise DataError(terms._file.label, f"an answer lacks a value: {shown(str(solution))}")
-    if terms.literal_is_dropped(values[2]):
+    if terms.literal_is_dropped(values[min(2, len(values) - 1)]):  # the tail
         return None
     return [terms.label(value) for value in values]
 

@@ -38,7 +38,7 @@ class Sqlite(Format):
                 chosen = find_columns(file.label, names, file.reading, width)
                 while rows := answers.fetchmany(_BATCH):
                     columns = [[row[at] for row in rows] for at in chosen]
-                    yield Rows(first, [_labels(file, column, first) for column in columns])
+                    yield Rows(first, [as_column(file, column, first) for column in columns])
                     first += len(rows)
             except (sqlite3.Error, sqlite3.Warning) as error:
                 raise DataError(file.label, f"{error}; the query was {shown(query)}") from error
@@ -81,7 +81,12 @@ def _only_table(file: SourceFile, database: sqlite3.Connection) -> str:
     )
 
 
-def _labels(file: SourceFile, values: list[Any], first: int) -> list[str]:
+def as_column(file: SourceFile, values: list[Any], first: int) -> list[str]:
+    """A column of answers as labels.
+
+    Raises:
+        DataError: A value is none; `first` is the number of the first row.
+    """
     for row, value in enumerate(values, start=first):
         if value is None or value == "":
             raise DataError(file.label, "a value is empty", row)

@@ -1,0 +1,97 @@
+"""Formats of vectors: each writes what is taken out of a learner to files of a folder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from dicgrl.ask.exports.takeout import Takeout
+from dicgrl.common.atomic import check_place, new_folder
+from dicgrl.common.registry import register
+from dicgrl.errors import UserError, unknown_name
+
+DEFAULT = "arrays"
+
+
+class VectorFormat(ABC):
+    """One way in which vectors and labels are written; a subclass under a name is found by it.
+
+    Example:
+        `class Glove(VectorFormat, name="glove")` with a `write`; see `ask/exports/tables.py`.
+    """
+
+    registry: ClassVar[dict[str, type[VectorFormat]]] = {}
+
+    def __init_subclass__(cls, name: str) -> None:
+        super().__init_subclass__()
+        register(VectorFormat.registry, "format of vectors", name, cls)
+
+    @abstractmethod
+    def write(self, takeout: Takeout, folder: Path) -> None:
+        """Write to a folder in which other formats may have written their files."""
+
+
+def chosen_formats(given: str | Sequence[str]) -> list[str]:
+    """Names of formats from a list, or a text with commas.
+
+    Raises:
+        UserError: One is unknown, or there is none.
+
+    Example:
+        >>> chosen_formats("parquet, npy")
+        ['parquet', 'npy']
+    """
+    names = given.split(",") if isinstance(given, str) else list(given)
+    names = list(dict.fromkeys(name.strip().lower() for name in names))
+    for name in names:
+        if name not in VectorFormat.registry:
+            raise unknown_name("format of vectors", name, VectorFormat.registry)
+    if not names:
+        raise UserError(f"no format: expected one of {', '.join(VectorFormat.registry)}")
+    return names
+
+
+def write_takeout(
+    takeout: Takeout, folder: Path, formats: str | Sequence[str] = DEFAULT
+) -> list[str]:
+    """Write what is taken out of a learner to a new folder, which appears whole or not at all.
+
+    Args:
+        takeout: What is taken out.
+        folder: Where to; there must be nothing yet.
+        formats: Names of formats.
+
+    Returns:
+        Names of the files.
+
+    Raises:
+        UserError: The folder is there, cannot be made, or a format is unknown.
+    """
+    chosen = chosen_formats(formats)
+    with new_place(folder) as temporary:
+        for name in chosen:
+            VectorFormat.registry[name]().write(takeout, temporary)
+        return sorted(path.name for path in temporary.iterdir())
+
+
+@contextmanager
+def new_place(folder: Path) -> Iterator[Path]:
+    """Where to write what becomes a folder once all of it is there.
+
+    Raises:
+        UserError: It is there already, or cannot be made.
+    """
+    check_place(folder.parent)
+    if folder.exists():
+        raise UserError(f"{folder}: is there already; choose another folder")
+    with new_folder(folder) as temporary:
+        yield temporary
+
+
+def write_lines(path: Path, rows: Iterable[Sequence[str]]) -> None:
+    """Write lines of fields with TAB between them."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines("\t".join(row) + "\n" for row in rows)

@@ -1,0 +1,262 @@
+"""What a graph of some size takes: memory, time and devices, before anything is built.
+
+Memory is counted from the settings. Times are those of short measurements on this machine, scaled
+by the number of positives, triples or entities; nothing is said of machines that were not measured.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from dicgrl.common.devices import device_name, free_memory
+from dicgrl.common.memory import free_on_host
+from dicgrl.errors import UserError
+from dicgrl.evaluation import Ranker
+from dicgrl.graph import KnowledgeGraph, KnowledgePart, Vocabulary
+from dicgrl.graph.knowledge.keys import MAX_ENTITIES
+from dicgrl.models import KnowledgeModel
+from dicgrl.models.division import VectorSettings
+from dicgrl.models.scorer import ScorerSettings
+from dicgrl.settings import Settings
+from dicgrl.strategies.effort import usual_of
+from dicgrl.training import LOSSES, LinkObjective, NegativeSampler, Schedule, TrainingSet, fit
+from dicgrl.training.adam import is_rowwise, state_bytes
+from dicgrl.training.losses import LossSettings
+from dicgrl.training.settings import LinkSchedule, LinkTraining
+
+# Bytes on the host, by `benchmarks/intake.py`: what is held, and what besides while it is taken in.
+_TRIPLE, _ENTITY, _ARRIVING = 150, 250, 120
+# Bytes on the device of a triple that is learned: itself, its weight, a shuffle, and its place
+# among the known answers to its two questions. Sorting these takes some more, for a while.
+_LEARNED, _SORTED = 24 + 4 + 8 + 2 * 24, 40
+_RELATIONS = 1000
+_TESTED = 1000
+_LARGEST_PROBE = 1 << 28  # bytes of rows that speed is measured with, on a CPU
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A graph to plan for.
+
+    Attributes:
+        entities: How many entities it has.
+        triples: How many training triples.
+        part: How many triples an update brings.
+    """
+
+    entities: int
+    triples: int
+    part: int
+
+    def __post_init__(self) -> None:
+        if min(self.entities, self.triples, self.part) < 1:
+            raise UserError("entities, triples and part: expected at least 1 of each")
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What this machine did in short measurements.
+
+    Attributes:
+        positives: Positives per second of training.
+        indexed: Triples per second that a graph takes in.
+        ranked: Pairs of a question and a candidate per second.
+        rows: Entities of the model that it was measured with.
+    """
+
+    positives: float
+    indexed: float
+    ranked: float
+    rows: int
+
+
+def plan_capacity(
+    size: Size, settings: Settings, device: torch.device, *, measured: bool = True
+) -> dict[str, Any]:
+    """What the graph takes on a device; times only where speed is measured.
+
+    Args:
+        size: How large it is.
+        settings: Of link prediction.
+        device: Where it would be learned.
+        measured: Whether to measure how fast that is.
+    """
+    on_device, on_host = memory_of(size, settings, device)
+    free = free_memory(device)
+    needed = sum(on_device.values()) + (sum(on_host.values()) if device.type == "cpu" else 0)
+    devices = None if not free else math.ceil(needed / free)
+    rates = measure_rates(size, settings, device) if measured else None
+    return {
+        **asdict(size),
+        "model": settings.model,
+        "dim": settings.of(VectorSettings).dim,
+        "device": device_name(device),
+        "memory": {"device": on_device, "host": on_host},
+        "needed_bytes": needed,
+        "free_bytes": free,
+        "host_free_bytes": free_on_host(),
+        "fits": free is None or needed <= free,
+        "devices": devices,
+        "store_bytes": _stored(size, settings),
+        "rates": None if rates is None else asdict(rates),
+        "seconds": None if rates is None else seconds_of(size, settings, device, rates),
+        "advice": advice(size, settings, device, needed, free),
+    }
+
+
+def memory_of(
+    size: Size, settings: Settings, device: torch.device
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Bytes on the device, and on the host, by what they are for."""
+    vectors, schedule = settings.of(VectorSettings), settings.of(LinkSchedule)
+    table = _model(settings, device).entities
+    rows = size.entities * vectors.length // table.width
+    number = 2 if vectors.precision == "bfloat16" else 4
+    every = state_bytes(table, schedule.optimizer, vectors.precision, rows)
+    fitted = schedule.fitted(size.triples)
+    batch = min(fitted.batch, size.triples)
+    mentions = batch * (settings.of(LinkTraining).negatives + 2)
+    on_device = {
+        "rows": rows * table.width * number,
+        "gradients and optimizer": round(rows * table.width * (every - number)),
+        "a step": mentions * (2 * 4 * vectors.length + 20),
+        "triples and known answers": size.triples * (_LEARNED + _SORTED),
+    }
+    on_host = {
+        "history and index": size.triples * _TRIPLE,
+        "labels": size.entities * _ENTITY,
+        "while they are taken in": size.triples * _ARRIVING,
+    }
+    return on_device, on_host
+
+
+def _stored(size: Size, settings: Settings) -> int:
+    """Bytes of a run folder with one version: rows, state, triples and labels."""
+    vectors = settings.of(VectorSettings)
+    rule = settings.of(LinkSchedule).optimizer
+    table = _model(settings, torch.device("cpu")).entities
+    rows = size.entities * vectors.length // table.width
+    number = 2 if vectors.precision == "bfloat16" else 4
+    state = 8 / table.width if is_rowwise(table, rule, rows) else 8 + 4 / table.width
+    return round(rows * table.width * (number + state)) + 24 * size.triples + 12 * size.entities
+
+
+def seconds_of(
+    size: Size, settings: Settings, device: torch.device, rates: Rates
+) -> dict[str, float]:
+    """How long it takes, by what was measured."""
+    schedule = settings.of(LinkSchedule).fitted(size.triples)
+    epoch = size.triples / rates.positives
+    update = usual_of(device.type, size.part, size.triples, schedule.epochs)
+    return {
+        "taken in": size.triples / rates.indexed,
+        "epoch": epoch,
+        "epochs": schedule.epochs,
+        "training": epoch * schedule.epochs,
+        "update": update / rates.positives + size.part / rates.indexed,
+        f"ranking of {_TESTED:,} triples": 2 * _TESTED * size.entities / rates.ranked,
+    }
+
+
+def advice(
+    size: Size, settings: Settings, device: torch.device, needed: int, free: int | None
+) -> list[str]:
+    """What to do, in sentences; nothing where all is well."""
+    found = []
+    if size.entities > MAX_ENTITIES:
+        found.append(
+            f"a graph holds at most {MAX_ENTITIES:,} entities: beyond that tables, training and "
+            "ranking work (benchmarks/scale.py), but not the graph with its labels"
+        )
+    if free is None or needed <= free:
+        return found
+    for changes in (
+        {"optimizer": "rowwise"},
+        {"optimizer": "rowwise", "precision": "bfloat16"},
+    ):
+        on_device, on_host = memory_of(size, settings.changed(changes), device)
+        less = sum(on_device.values()) + (sum(on_host.values()) if device.type == "cpu" else 0)
+        if less < needed:
+            said = " ".join(f"--set {name}={value}" for name, value in changes.items())
+            fits = "which fits" if less <= free else "which does not fit either"
+            found.append(f"{said} takes {less / 1e9:,.1f} GB, {fits}")
+        if less <= free:
+            return found
+    rest = less - on_device["rows"]
+    dim = int(settings.of(VectorSettings).dim * (free - rest) / max(on_device["rows"], 1)) // 4 * 4
+    found.append(
+        f"with these, --set dim={dim} fits"
+        if dim >= 4
+        else "the triples alone do not fit: learn them in parts on a machine with more memory"
+    )
+    return found
+
+
+def measure_rates(size: Size, settings: Settings, device: torch.device) -> Rates:
+    """Short measurements with a random graph, as large as a few seconds and the memory allow."""
+    model = _model(settings, device)
+    free = free_memory(device)
+    most = _LARGEST_PROBE if device.type == "cpu" else 1 << 34
+    most = min(most, most if free is None else free // 8)
+    rows = max(min(size.entities, most // (4 * model.length)), 2)
+    few = min(max(size.triples // max(size.entities // rows, 1), 16), 200_000)
+    random = np.random.default_rng(0)
+    triples = np.stack([random.integers(0, most, few) for most in (rows, 100, rows)], axis=1)
+    model.grow(rows, 100)
+    known = torch.from_numpy(triples).to(device)
+    pairs = min(few, 64)
+    ranker = Ranker(known, 100)
+    ranker.rank(model, known[:1], range(rows))
+    started = time.perf_counter()
+    ranker.rank(model, known[:pairs], range(rows)).realistic.sum().item()
+    ranked = 2 * pairs * rows / (time.perf_counter() - started)
+    return Rates(_positives(settings, model, known), _indexed(triples, rows), ranked, rows)
+
+
+def _positives(settings: Settings, model: KnowledgeModel, known: torch.Tensor) -> float:
+    """Positives per second of the best of some short epochs."""
+    device, seconds = known.device, 0.0
+    generator = torch.Generator(device).manual_seed(0)
+    training = settings.of(LinkTraining)
+    loss = LOSSES[training.loss](**settings.of(LossSettings).as_dict())
+    sampler = NegativeSampler(known, model.num_entities, model.num_relations, generator)
+    objective = LinkObjective(sampler, loss, training.negatives, training.beta)
+    batch = settings.of(LinkSchedule).fitted(len(known)).batch
+    some = known[: (64 if device.type == "cuda" else 2) * batch]
+    lesson = TrainingSet(lambda rows, weight: objective(model, rows, weight), some)
+    best = 0.0
+    while seconds < 1.5:
+        schedule = Schedule(epochs=3, batch=batch, optimizer=settings.of(LinkSchedule).optimizer)
+        report = fit(model, lesson, schedule, generator)
+        seconds += report.seconds
+        best = max([best, *(epoch.rate for epoch in report.history[1:])])
+    return best
+
+
+def _indexed(triples: np.ndarray[Any, Any], entities: int) -> float:
+    """Triples per second that a graph takes in."""
+    labels, kinds = (Vocabulary(map(str, range(count))) for count in (entities, 100))
+    none = triples[:0]
+    part = KnowledgePart(0, labels, kinds, range(entities), range(100), triples, none, none)
+    started = time.perf_counter()
+    KnowledgeGraph().add(part)
+    return len(triples) / (time.perf_counter() - started)
+
+
+def _model(settings: Settings, device: torch.device) -> KnowledgeModel:
+    """An empty model of these settings."""
+    vectors, own = settings.of(VectorSettings), settings.of(ScorerSettings)
+    return KnowledgeModel(
+        settings.model,
+        vectors.length,
+        vectors.division(),
+        own.as_dict(),
+        device=device,
+        precision=vectors.precision,
+    )

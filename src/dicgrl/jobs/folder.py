@@ -1,0 +1,320 @@
+"""A run in a folder, with a method for every command about runs: the same names and options.
+
+Each method gives what its command prints with `--json`, as values; what learns and answers does so
+with a learner that is loaded then, and what changes the run writes a version, as the command does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from dicgrl.ask.explain import Explanation
+from dicgrl.ask.exports import DEFAULT
+from dicgrl.ask.given import Answers, ManyAnswers
+from dicgrl.ask.lines import answered, choosing_among, read_lines
+from dicgrl.common.html import html_table
+from dicgrl.errors import UserError
+from dicgrl.graph.labels import Triples
+from dicgrl.intake import Facts
+from dicgrl.jobs.change import (
+    ChangeOptions,
+    forget_facts,
+    merge_labels,
+    pairs_in,
+    rename_labels,
+    replace_facts,
+)
+from dicgrl.jobs.export import export_run
+from dicgrl.jobs.learn import learn_facts
+from dicgrl.jobs.versions import difference, verified
+from dicgrl.learner import Learner
+from dicgrl.readers import Reading
+from dicgrl.relabel import Pair
+from dicgrl.store.run_folder import RunFolder
+
+Version = int | str
+
+
+class Run:
+    """A run in a folder.
+
+    Args:
+        folder: Where it is.
+        device: auto, cpu or cuda.
+
+    Example:
+        >>> import tempfile
+        >>> place = tempfile.mkdtemp() + "/run"
+        >>> learner = Learner("transe", "lower", dim=8, epochs=2, device="cpu")
+        >>> _ = learner.learn([("Alien", "genre", "horror"), ("Brazil", "genre", "satire")])
+        >>> learner.save(place)
+        >>> run = Run(place, device="cpu")
+        >>> run.learn([("Aliens", "genre", "horror")])["parts"][-1]["arrived"]["entities"]
+        1
+        >>> [version["version"] for version in run.log()]
+        [1, 2]
+    """
+
+    def __init__(self, folder: str | Path, *, device: str = "auto") -> None:
+        self.folder = Path(folder)
+        self.device = device
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r})"
+
+    def learner(self, at: Version | None = None) -> Learner:
+        """The learner of a version, the newest unless given."""
+        return Learner.load(self.folder, at=at, device=self.device)
+
+    def learn(
+        self,
+        facts: Facts,
+        *,
+        evaluate: str = "sample",
+        message: str = "",
+        reading: Reading | None = None,
+        keep: str | None = None,
+        wait: float = 0.0,
+    ) -> dict[str, Any]:
+        """Learn facts in any form as the next part; gives the results."""
+        outcome = learn_facts(
+            self.folder,
+            facts,
+            device=self.device,
+            keep=keep,
+            evaluate=evaluate,
+            message=message,
+            wait=wait,
+            reading=reading,
+        )
+        return outcome.results
+
+    def forget(
+        self,
+        facts: Facts,
+        *,
+        evaluate: str = "sample",
+        message: str = "",
+        reading: Reading | None = None,
+        keep: str | None = None,
+        wait: float = 0.0,
+    ) -> dict[str, Any]:
+        """Take facts back; gives the results."""
+        options = ChangeOptions(self.device, keep, evaluate, message, wait, reading)
+        return forget_facts(self.folder, facts, options).results
+
+    def replace(
+        self,
+        old: Facts,
+        new: Facts,
+        *,
+        evaluate: str = "sample",
+        message: str = "",
+        reading: Reading | None = None,
+        keep: str | None = None,
+        wait: float = 0.0,
+    ) -> dict[str, Any]:
+        """Take facts back and learn others in their place; gives the results."""
+        options = ChangeOptions(self.device, keep, evaluate, message, wait, reading)
+        return replace_facts(self.folder, old, new, options).results
+
+    def rename(
+        self,
+        old: str | None = None,
+        new: str | None = None,
+        *,
+        file: str | Path | Iterable[Pair] | None = None,
+        of: str | None = None,
+        message: str = "",
+        keep: str | None = None,
+        wait: float = 0.0,
+    ) -> dict[str, Any]:
+        """Give a label, or those of pairs in a file or a list, another one; gives the results."""
+        options = ChangeOptions(self.device, keep, "none", message, wait)
+        return rename_labels(self.folder, _pairs(old, new, file), of, options).results
+
+    def merge(
+        self,
+        kept: str | None = None,
+        gone: str | None = None,
+        *,
+        file: str | Path | Iterable[Pair] | None = None,
+        of: str | None = None,
+        evaluate: str = "sample",
+        message: str = "",
+        keep: str | None = None,
+        wait: float = 0.0,
+    ) -> dict[str, Any]:
+        """Make two one, or those of each pair in a file or a list; gives the results."""
+        options = ChangeOptions(self.device, keep, evaluate, message, wait)
+        return merge_labels(self.folder, _pairs(kept, gone, file), of, options).results
+
+    def predict(
+        self,
+        *given: str | None,
+        k: int = 10,
+        new: bool = False,
+        among: str | Sequence[str] | None = None,
+        file: str | Path | None = None,
+        skip_unknown: bool = False,
+        at: Version | None = None,
+        **about: str | None,
+    ) -> Answers | ManyAnswers:
+        """Answer a question, as `Learner.predict`, or those of a file."""
+        learner = self.learner(at)
+        if file is None:
+            return learner.predict(*given, k=k, new=new, among=among, **about)
+        if given or about:
+            raise UserError("file holds the questions; leave out the others")
+        asking = learner.ask
+        skip = (lambda: None) if skip_unknown else None
+        if among is not None:
+            chosen = asking.for_links("among")
+            asking = (
+                choosing_among(chosen, among, skip)
+                if isinstance(among, str)
+                else chosen.among(among)
+            )
+        told = answered(asking, Path(file), k, new=new, on_unknown=skip)
+        return ManyAnswers(
+            Answers(
+                {
+                    name: None if text == "?" else text
+                    for name, text in zip(asking.fields, question, strict=True)
+                },
+                answers,
+            )
+            for question, answers in told
+        )
+
+    def similar(
+        self,
+        entity: str,
+        *,
+        k: int = 10,
+        component: int | None = None,
+        at: Version | None = None,
+    ) -> Answers:
+        """What has a similar vector."""
+        return self.learner(at).similar(entity, k=k, component=component)
+
+    def score(
+        self,
+        file: str | Path | Triples,
+        *,
+        probability: bool = False,
+        reading: Reading | None = None,
+        skip_unknown: bool = False,
+        at: Version | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """Score triples of a file, a list or a frame: head, relation, tail, score, probability."""
+        asking = self.learner(at).ask.for_links("score")
+        lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
+        told = [asking.score_rows(lines.ids)]
+        told += [asking.probability_rows(lines.ids)] if probability else []
+        return [(*row, *values) for row, *values in zip(lines.fields, *told, strict=True)]
+
+    def evaluate(
+        self,
+        file: str | Path | Triples,
+        *,
+        by_relation: bool = False,
+        reading: Reading | None = None,
+        skip_unknown: bool = False,
+        at: Version | None = None,
+    ) -> dict[str, Any]:
+        """Measure how well the answers of triples are found, of a file, a list or a frame."""
+        asking = self.learner(at).ask.for_links("evaluate")
+        lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
+        found: dict[str, Any] = asking.measure_rows(lines.ids, by_relation=by_relation)
+        return found | {"unknown": lines.unknown}
+
+    def export(
+        self,
+        to: str | Path,
+        *,
+        format: str | Sequence[str] = DEFAULT,  # noqa: A002
+        index: str | None = None,
+        since: Version | None = None,
+        neighbours: int | None = None,
+        license: str = "",  # noqa: A002
+        at: Version | None = None,
+    ) -> list[str]:
+        """Write vectors and labels, or a vector index; see `dicgrl.jobs.export.export_run`."""
+        return export_run(
+            self.folder,
+            Path(to),
+            format=format,
+            index=index,
+            since=since,
+            at=at,
+            neighbours=neighbours,
+            license=license,
+        )
+
+    def explain(
+        self, triple: tuple[str, str, str], *, k: int = 10, at: Version | None = None
+    ) -> Explanation:
+        """Why a triple is likely."""
+        return self.learner(at).explain(*triple, k=k)
+
+    def info(self, *, at: Version | None = None) -> dict[str, Any]:
+        """What the run is, and what each of its parts brought, cost and led to."""
+        return self._store.overview(at)
+
+    def log(self) -> list[dict[str, Any]]:
+        """The versions, the newest last."""
+        return self._store.log()
+
+    def diff(self, before: Version, after: Version, *, k: int = 10) -> dict[str, Any]:
+        """What changed between two versions."""
+        return difference(self.folder, before, after, k=k)
+
+    def tag(
+        self,
+        name: str,
+        *,
+        at: Version | None = None,
+        delete: bool = False,
+        wait: float = 0.0,
+    ) -> int:
+        """Name a version, or take a name away; gives the version's number."""
+        if delete and at is not None:
+            raise UserError("delete takes a tag away, wherever it is; leave out at")
+        return self._store.untag(name, wait) if delete else self._store.tag(name, at, wait)
+
+    def restore(self, version: Version, *, message: str = "", wait: float = 0.0) -> int:
+        """Make a new version of an earlier one; gives its number."""
+        return self._store.restore(version, message, wait)
+
+    def verify(self) -> dict[str, Any]:
+        """Check everything; gives what was found."""
+        return verified(self.folder).as_dict()
+
+    def compact(self, *, keep: str | None = None, wait: float = 0.0) -> None:
+        """Write the newest model as one file, and forget models that need not stay."""
+        self._store.compact(keep, wait)
+
+    def backup(self, to: str | Path) -> int:
+        """Copy the run to a new folder; gives the newest version of the copy."""
+        return self._store.backup(Path(to))
+
+    @property
+    def _store(self) -> RunFolder:
+        return RunFolder(self.folder)
+
+    def _repr_html_(self) -> str:
+        told = [(each["version"], each["kind"], each.get("message", "")) for each in self.log()]
+        return html_table(str(self.folder), ("version", "", "message"), told)
+
+
+def _pairs(
+    first: str | None, second: str | None, file: str | Path | Iterable[Pair] | None
+) -> Iterable[Pair]:
+    if file is not None and first is None and second is None:
+        return pairs_in(Path(file)) if isinstance(file, str | Path) else file
+    if file is not None or first is None or second is None:
+        raise UserError("give two labels, or file with pairs of them")
+    return [(first, second)]

@@ -1,0 +1,92 @@
+"""Gradients of the rows that a step touched, each in a place of its own; other rows have none.
+
+A buffer of gradients as large as a table costs as much memory as the table, and its parts are far
+from each other. A step touches some ten thousand rows whatever the table's size, and so many places
+are enough: they stay in a cache. A row gets its place without a sort and without waiting for the
+device: every mention of it writes its own place into one number per row (`claims`), one of them
+stays, and all read that one back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class TouchedGradients:
+    """Places for the gradients of a step, all zero when nothing is claimed.
+
+    Args:
+        width: Length of a row.
+        device: Where the rows live.
+
+    Example:
+        >>> gradients, claims = TouchedGradients(1, torch.device("cpu")), torch.zeros(9).int()
+        >>> places = gradients.claim(torch.tensor([7, 2, 7]), claims)
+        >>> gradients.rows.index_add_(0, places, torch.ones(3, 1))[claims[[2, 7]] - 1].tolist()
+        [[1.0], [2.0]]
+    """
+
+    def __init__(self, width: int, device: torch.device) -> None:
+        self._rows = torch.zeros(0, width, device=device)
+        self._outgrown: list[Tensor] = []
+        self.taken = 0
+
+    @property
+    def rows(self) -> Tensor:
+        """Gradients by place, [taken, width]; of places that no row kept, zero."""
+        return self._rows[: self.taken]
+
+    def claim(self, ids: Tensor, claims: Tensor) -> Tensor:
+        """Places of rows [m], with repeats: those that they have, or new ones.
+
+        Args:
+            ids: The rows.
+            claims: For each row of the table its place and 1, or 0; int32.
+        """
+        first, self.taken = self.taken, self.taken + len(ids)
+        if self.taken > len(self._rows):
+            self._reserve(self.taken)
+        places = torch.arange(first + 1, self.taken + 1, device=ids.device, dtype=torch.int32)
+        if first:
+            held = claims.index_select(0, ids)
+            places = torch.where(held > 0, held, places)
+        claims.index_copy_(0, ids, places)
+        return claims.index_select(0, ids).long().sub_(1)
+
+    def clear(self) -> None:
+        """Set all gradients to zero and take their places back."""
+        self.rows.zero_()
+        self.taken = 0
+
+    def forget(self) -> None:
+        """Take the places back; the gradients were set to zero already."""
+        self.taken = 0
+
+    def _reserve(self, places: int) -> None:
+        larger = self._rows.new_zeros(places, self._rows.shape[1])
+        larger[: len(self._rows)] = self._rows
+        if self._rows.is_cuda:  # a recorded step goes on with the one that it knows
+            self._outgrown.append(self._rows)
+        self._rows = larger
+
+
+class Gather(torch.autograd.Function):
+    """Rows of a table, whose gradients the table gathers."""
+
+    @staticmethod
+    def forward(ctx: Any, _anchor: Tensor, table: Any, ids: Tensor) -> Tensor:
+        """Rows of a `Table`, [*ids.shape, width], in the type that they are learned in."""
+        ctx.table = table
+        ctx.save_for_backward(ids)
+        rows: Tensor = table.rows[ids].to(table.learned)
+        return rows
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None]:
+        """Add their gradients to the table's."""
+        (ids,) = ctx.saved_tensors
+        ctx.table.accumulate(ids, gradient)
+        return None, None, None

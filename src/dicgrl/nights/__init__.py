@@ -1,0 +1,1 @@
+"""Nightly work: facts are tested, learned, checked against gates, committed and reported."""

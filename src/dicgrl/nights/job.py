@@ -1,0 +1,265 @@
+"""The nightly job: test, learn, check, commit, report.
+
+Tonight's facts are asked of last night's model first, then learned as one part. What is held out
+shows what the night changed, gates may refuse it, and only then is it written, as one version with
+its report. A night that is refused leaves a report, and the run at last night's version.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dicgrl.common.devices import device_name
+from dicgrl.evaluation.continual import Tested
+from dicgrl.evaluation.part_report import PartReport
+from dicgrl.intake import Facts, Intake
+from dicgrl.jobs.learn import about_stored, most_measured
+from dicgrl.jobs.results import results_of
+from dicgrl.jobs.stream import OnEpoch
+from dicgrl.learner import Learner
+from dicgrl.nights.gates import DOUBTS, Gate, failed, judged
+from dicgrl.nights.held_out import after, before, in_common, metrics_of, pooled, split_of
+from dicgrl.nights.history import History
+from dicgrl.nights.holding import held_back
+from dicgrl.nights.retraining import Evidence, learned_before, metric_of, retraining
+from dicgrl.readers import Reading
+from dicgrl.report.night_page import night_page
+from dicgrl.store.nights import Night
+from dicgrl.store.run_folder import RunFolder
+from dicgrl.store.writer import check_keep, now
+from dicgrl.training import EpochReport
+
+__all__ = ["NightOptions", "NightOutcome", "nightly"]
+
+
+@dataclass(frozen=True, slots=True)
+class NightOptions:
+    """How a night is done.
+
+    Attributes:
+        fail_if: Gates (`dicgrl.nights.gates`); where one fails, the run stays as it was.
+        keep_anyway: Keep the night nonetheless.
+        test: Share of tonight's facts to hold out for testing, where they bring no such set.
+        device: auto, cpu or cuda.
+        keep: As for `run_stream`.
+        evaluate: As for `learn_facts`.
+        message: What to say of the version.
+        wait: Seconds to wait for another process that is writing to the run.
+        reading: How files are to be read, where they do not say it themselves.
+        on_epoch: Told the part and the report of every epoch.
+    """
+
+    fail_if: Sequence[str] = ()
+    keep_anyway: bool = False
+    test: float = 0.0
+    device: str = "auto"
+    keep: str | None = None
+    evaluate: str = "sample"
+    message: str = ""
+    wait: float = 0.0
+    reading: Reading | None = None
+    on_epoch: OnEpoch | None = None
+
+
+USUAL = NightOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class NightOutcome:
+    """What became of a night.
+
+    Attributes:
+        night: The report, as it is in the store and in the JSON of the night.
+        page: Where its page is.
+        results: The results of the run, as written to `results.json`.
+    """
+
+    night: Night
+    page: Path
+    results: dict[str, Any] = field(repr=False)
+
+    @property
+    def failed(self) -> list[str]:
+        """The gates that failed, as they were given."""
+        return failed(self.night["gates"])
+
+    @property
+    def kept(self) -> bool:
+        """Whether the run is at tonight's version."""
+        return bool(self.night["kept"])
+
+
+def nightly(out: str | Path, facts: Facts, options: NightOptions = USUAL) -> NightOutcome:
+    """Let a run test, learn and check what arrived, and report; as `dicgrl nightly` does.
+
+    Args:
+        out: The run folder.
+        facts: What arrived: a file or folder, `-` for standard input, or facts as
+            `Learner.learn` takes them.
+        options: How.
+
+    Raises:
+        BusyError: Another process is writing to the run folder.
+        UserError: There is a mistake in what is asked for; the run is as it was.
+
+    Example:
+        >>> import tempfile
+        >>> from dicgrl import Learner
+        >>> place = tempfile.mkdtemp()
+        >>> learner = Learner("transe", dim=8, epochs=20, lr=0.1, device="cpu")
+        >>> report = learner.learn([("Alien", "genre", "horror"), ("Brazil", "genre", "satire")])
+        >>> learner.save(place)
+        >>> tonight = [("Alien", "genre", "satire"), ("Aliens", "genre", "horror")]
+        >>> night = nightly(place, tonight, NightOptions(device="cpu")).night
+        >>> night["night"], night["version"], night["facts"]["newcomers"]
+        (1, 2, 1)
+    """
+    folder = RunFolder(out)
+    config = folder.config()
+    check_keep(options.keep)
+    at_most = most_measured(options.evaluate)
+    gates = [Gate.of(text) for text in options.fail_if]
+    with folder.locked(options.wait):
+        learner = Learner.load(out, device=options.device)
+        learner.check_learned()
+        for gate in gates:
+            gate.check(metrics_of(learner), at_most is not None and bool(split_of(learner)))
+        folder.clear_up()
+        intake = learner.intake(facts, reading=options.reading)
+        intake = held_back(intake, learner, options.test)
+        work = _Work(folder, config, learner, intake, options, at_most, gates, facts)
+        night, results = work.nothing() if work.is_idle else work.done()
+        for each in folder.nights_without_page():
+            folder.write_night_page(each["night"], night_page(folder.nights(), each["night"]))
+    return NightOutcome(night, folder.night_file(night["night"], "html"), results)
+
+
+@dataclass(slots=True)
+class _Work:
+    """One night, under the lock of its folder."""
+
+    folder: RunFolder
+    config: dict[str, Any]
+    learner: Learner
+    intake: Intake
+    options: NightOptions
+    at_most: int | None
+    gates: Sequence[Gate]
+    source: Facts
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def is_idle(self) -> bool:
+        return self.intake.is_empty and not self.learner.trainer.weighs_repeats
+
+    def nothing(self) -> tuple[Night, dict[str, Any]]:
+        """A night whose facts are all known."""
+        learner = self.learner
+        results = results_of(learner, about_stored(self.config, learner, self.folder.path))
+        if self.intake.names.items() - learner.names.items():
+            learner.learn(self.intake)  # it takes the names
+            learner.save(self.folder.path, keep=self.options.keep)
+        look = History.of(learner, self.folder).look(self._report(), [], [])
+        gates = [judged(gate, look, []) for gate in self.gates]
+        report = self._report() | {"kept": True, "gates": gates}
+        return self.folder.note_night(report), results
+
+    def done(self) -> tuple[Night, dict[str, Any]]:
+        """A night with something to learn."""
+        learner, options, measures = self.learner, self.options, self.at_most is not None
+        history = History.of(learner, self.folder)
+        trace: list[EpochReport] = []
+        number = learner.num_parts
+
+        def watch(epoch: EpochReport) -> None:
+            trace.append(epoch)
+            if options.on_epoch:
+                options.on_epoch(number, epoch)
+
+        arriving = len(getattr(self.intake.part, split_of(learner) or "test"))
+        then = before(learner, arriving, self.at_most) if self.at_most is not None else []
+        learned_then = learned_before(learner, history) if measures else 0.0
+        bound = self.at_most or 0
+        took = learner.learn(
+            self.intake, probe=measures, probe_at_most=bound, foretell=True, monitor=watch
+        )
+        found = after(learner, self.at_most) if self.at_most is not None else []
+        results = results_of(learner, about_stored(self.config, learner, self.folder.path))
+        night = self._report(took) | self._checked(took, found, then)
+        if measures:
+            evidence = Evidence.of(learner, found, history, learned_then)
+            night["retraining"] = retraining(evidence, metric_of(learner))
+        look = history.look(night, found, then)
+        night["gates"] = [judged(gate, look, night[DOUBTS]) for gate in self.gates]
+        night["kept"] = not failed(night["gates"]) or options.keep_anyway
+        night["seconds"]["all"] = time.perf_counter() - self.started
+        if not night["kept"]:
+            return self.folder.note_night(night), results
+        learner.save(
+            self.folder.path,
+            keep=options.keep,
+            message=options.message,
+            results=results,
+            trace=[asdict(epoch) for epoch in trace],
+            night=night,
+        )
+        return self.folder.night(), results
+
+    def _report(self, took: PartReport | None = None) -> Night:
+        """What a night always says."""
+        intake, part = self.intake, self.intake.part
+        details = took.details if took else {}
+        foretold = details.get("foretold", {})
+        taught = took.new_examples if took else 0
+        new = taught + (len(part.valid) + len(part.test) if took else 0)
+        newcomers = foretold.get("facts", 0) - foretold.get("answerable", 0)
+        source = self.source
+        return {
+            "time": now(),
+            "dataset": self.config.get("dataset", self.folder.path.resolve().name),
+            "source": str(source) if isinstance(source, str | Path) else "facts",
+            "message": self.options.message,
+            "task": self.learner.task.name,
+            "model": self.learner.settings.model,
+            "strategy": self.learner.settings.strategy,
+            "device": device_name(self.learner.trainer.device),
+            "facts": {
+                "given": intake.given,
+                "known": intake.known,
+                "held_out": intake.held_out,
+                "new": new,
+                "learned": taught,
+                "newcomers": newcomers,
+                "arrived": details.get("arrived", {}),
+            },
+            "foretold": foretold,
+            "moved": details.get("moved", {}),
+            "doubts": list(took.warnings) if took else [],
+            "seconds": {
+                "learn": took.learn_seconds if took else 0.0,
+                "measure": took.evaluate_seconds if took else 0.0,
+            },
+        }
+
+    def _checked(self, took: PartReport, found: list[Tested], then: list[Tested]) -> dict[str, Any]:
+        """What learning took, and what is known of the facts that are held out."""
+        learner = self.learner
+        now_, before_ = in_common(found, then)
+        total = pooled(found)
+        return {
+            "learning": {"epochs": took.epochs, "positives": took.positives},
+            "held_out": {
+                "split": split_of(learner) if found else "",
+                "facts": total.facts,
+                "asked": total.asked,
+                "metrics": total.metrics,
+                "sets": found,
+                "before": {"asked": before_.asked, "metrics": before_.metrics},
+                "same": {"asked": now_.asked, "metrics": now_.metrics},
+                "retention": learner.retention[-1],
+            },
+        }

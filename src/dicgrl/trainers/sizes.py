@@ -1,0 +1,54 @@
+"""How much memory a part of a knowledge graph takes, and which settings would take less."""
+
+from __future__ import annotations
+
+from dicgrl.common.memory import Need
+from dicgrl.common.options import Sections
+from dicgrl.models import KnowledgeModel
+from dicgrl.models.division import VectorSettings
+from dicgrl.training.adam import state_bytes
+from dicgrl.training.settings import LinkSchedule, LinkTraining
+
+_NEGATIVE_BYTES = 20  # at least: its id twice, its score
+
+
+def needs(
+    model: KnowledgeModel, settings: Sections, schedule: LinkSchedule, entities: int, triples: int
+) -> list[Need]:
+    """Memory that new entities and the steps on new triples take.
+
+    Args:
+        model: What they come to.
+        settings: Its settings.
+        schedule: How it will be trained.
+        entities: How many entities are new.
+        triples: How many triples.
+    """
+    table, vectors = model.entities, settings.of(VectorSettings)
+    gained = table.gains(entities * model.count)
+    now = (schedule.optimizer, vectors.precision)
+    takes = {
+        way: round(gained * table.width * state_bytes(table, *way, gained))
+        for way in (now, ("rowwise", "float32"), ("rowwise", "bfloat16"))
+    }
+    less = [
+        f"optimizer={rule} and precision={precision} {size / 1e9:,.1f} GB"
+        for (rule, precision), size in takes.items()
+        if size < 0.9 * takes[now]
+    ]
+    # On a GPU kernels may need no more than ids and scores.
+    negative = _NEGATIVE_BYTES if model.device.type == "cuda" else model.link_bytes()
+    negatives = settings.of(LinkTraining).negatives
+    whole = "" if model.length == vectors.dim else f" (vectors of {model.length:,} numbers)"
+    return [
+        Need(
+            takes[now],
+            f"dim={vectors.dim}{whole}, optimizer={schedule.optimizer} and "
+            f"precision={vectors.precision} for {entities:,} new entities",
+            f"with {', '.join(less)}" if less else "",
+        ),
+        Need(
+            min(schedule.batch, triples) * negatives * negative,
+            f"batch={schedule.batch} and negatives={negatives}",
+        ),
+    ]

@@ -1,0 +1,141 @@
+"""Python and the command line have the same verbs with the same options, and the same answers."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import dicgrl
+from dicgrl.cli.app import app
+from dicgrl.readers import Reading
+from tests.cli.helpers import Cli, write
+
+READING = {"columns", "sep", "format", "query", "literals", "time_format"}
+PRINTED = {"json", "plugin"}  # how a command prints, and what it loads before
+OF_LEARNER = {"device"}  # an argument of Run itself
+# What is not about one run; each is a function, or is nobody's program.
+FUNCTIONS = {"run": dicgrl.run}
+ELSEWHERE = {"compare", "reproduce", "sweep"}
+
+
+def options(command: Any) -> set[str]:
+    """Names of a command's options and arguments, as they are written."""
+    found = set()
+    for each in command.params:
+        names = [name.lstrip("-") for name in each.opts if name.startswith("--")]
+        names = names or [name.lstrip("-") for name in each.opts]
+        found.add(names[0].replace("-", "_"))
+    return found - PRINTED - {"help"}
+
+
+def arguments(function: Callable[..., Any]) -> set[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return {each.name for each in parameters} - {"self"}
+
+
+COMMANDS = {
+    name: command
+    for name, command in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
+    if "RUN" in {each.metavar for each in command.params if each.metavar}
+}
+METHODS = {
+    name
+    for name, method in inspect.getmembers(dicgrl.Run, inspect.isfunction)
+    if not name.startswith("_") and name != "learner"
+}
+
+
+def test_every_command_about_a_run_is_a_method_and_the_other_way_round() -> None:
+    assert {"learn", "predict", "export", "backup"} <= set(COMMANDS)
+    assert set(COMMANDS) - METHODS - ELSEWHERE <= {"revise", "nightly", "retrain", "serve"}
+    assert set(COMMANDS) >= METHODS
+
+
+@pytest.mark.parametrize("name", sorted(METHODS & set(COMMANDS)))
+def test_it_has_the_same_options(name: str) -> None:
+    theirs = options(COMMANDS[name]) - {"folder"} - OF_LEARNER
+    mine = arguments(getattr(dicgrl.Run, name))
+    if "reading" in mine:
+        assert theirs >= READING - {"time_format"}
+        theirs = (theirs - READING) | {"reading"}
+    if name == "predict":  # the fields of a question are arguments by name
+        theirs -= {"head", "relation", "tail", "node"}
+        mine -= {"given"}
+    if name == "similar":
+        theirs -= {"label"}
+    assert mine == theirs
+
+
+def test_the_function_that_runs_has_the_options_of_its_command() -> None:
+    command = typer.main.get_command(app).commands["run"]  # type: ignore[attr-defined]
+    theirs = (options(command) - READING) | {"reading"}
+    theirs = (theirs - {"set"}) | {"settings"}
+    assert theirs <= arguments(dicgrl.run)
+    assert arguments(dicgrl.run) - theirs == {"on_part", "on_epoch"}
+
+
+def test_how_files_are_read_is_one_thing_in_both() -> None:
+    assert {each for each in arguments(Reading) if each != "self"} == READING
+
+
+def test_the_package_shows_its_public_names_alone() -> None:
+    assert dir(dicgrl) == sorted([*dicgrl.__all__, "__version__"])
+    for name in dir(dicgrl):
+        assert getattr(dicgrl, name) is not None
+
+
+@pytest.mark.usefixtures("trained_runs_here")
+def test_methods_say_what_commands_say(cli: Cli) -> None:
+    run = dicgrl.Run("divided", device="cpu")
+    facts = write("facts.tsv", "e1\tplus 1\te2", "e3\tplus 2\te5", "nobody\tplus 1\te2")
+    known = [("e1", "plus 1", "e2"), ("e3", "plus 2", "e5")]
+
+    def told(*words: str) -> Any:
+        return json.loads(cli(*words, "--json").out)
+
+    assert run.info() == told("info", "divided")
+    assert run.log() == told("log", "divided")
+    assert run.diff(1, 2, k=3) == told("diff", "divided", "1", "2", "-k", "3")
+    assert run.verify() == told("verify", "divided")
+    measured = told("evaluate", "divided", facts, "--skip-unknown", "--by-relation")
+    assert run.evaluate(facts, skip_unknown=True, by_relation=True) == measured
+    assert run.evaluate(known)["mrr"] == measured["mrr"]
+    lines = cli("score", "divided", facts, "--skip-unknown").out.splitlines()
+    found = run.score(facts, skip_unknown=True)
+    assert [f"{h}\t{r}\t{t}\t{score:.6g}" for h, r, t, score in found] == lines
+    assert run.score(known) == found == run.score(iter(known))
+    asked = told("predict", "divided", "--head", "e1", "--relation", "plus 1", "--new", "-k", "2")
+    answers = run.predict("e1", "plus 1", new=True, k=2)
+    assert [answer.label for answer in answers] == [each["label"] for each in asked]
+    questions = write("asked.tsv", "e1\tplus 1\t?", "?\tplus 2\te5")
+    many = run.predict(file=questions, k=2)
+    assert many == run.learner().predict_links(
+        [("e1", "plus 1", None), (None, "plus 2", "e5")], k=2
+    )
+    with pytest.raises(dicgrl.UserError, match="file holds the questions"):
+        run.predict("e1", file=questions)
+
+
+@pytest.mark.usefixtures("trained_runs_here")
+def test_methods_change_a_run_as_commands_do(tmp_path: Path) -> None:
+    run = dicgrl.Run(tmp_path / "run", device="cpu")
+    dicgrl.Run("plain").backup(tmp_path / "run")
+    before = len(run.log())
+    run.learn([("e1", "plus 1", "z")], message="one", evaluate="none")
+    run.rename("z", "zed")
+    run.rename(file=[("zed", "z")])
+    run.merge("e2", "z", evaluate="none")
+    run.replace([("e1", "plus 1", "e2")], iter([("e1", "plus 1", "y")]), evaluate="none")
+    run.forget([("e1", "plus 1", "y")], evaluate="none")
+    assert run.tag("here", at=before) == before and run.tag("here", delete=True) == before
+    assert run.restore(before, message="back") == len(run.log())
+    run.compact(keep="last")
+    log = run.log()
+    assert (log[before]["message"], log[-1]["message"]) == ("one", "back")
+    assert "<table>" in run._repr_html_() and repr(run) == f"Run('{tmp_path / 'run'}')"

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dicgrl.store.run_folder import RunFolder
+from tests.cli.helpers import LINKS, Cli, refused, write
+
+CPU = ("--device", "cpu")
+TONIGHT = ("e1\tlikes\te5", "e0\tplus 5\te9", "e2\tplus 1\tnewcomer")
+
+
+@pytest.fixture
+def run(cli: Cli, own_folder: Path, trained_runs: Path) -> str:
+    done = cli("run", trained_runs / "ring", *LINKS, "--out", "run", "--quiet")
+    assert (done.code, done.out) == (0, "")
+    write("tonight.tsv", *TONIGHT)
+    return "run"
+
+
+def test_a_night_is_told_kept_and_shown(cli: Cli, run: str) -> None:
+    done = cli("nightly", run, "tonight.tsv", "--fail-if", "mrr-drop 100%", *CPU)
+    assert done.code == 0, done
+    for words in ("night 1: kept as version 4", "1 of 3 facts name only", "mrr-drop 100%: passed"):
+        assert words in done.out
+    assert Path("run/nights/0001.html").exists()
+    info = cli("info", run)
+    assert "MRR, foretold" in info.out and "1 night, 0 refused" in info.out
+    found = json.loads(cli("info", run, "--json").out)["nights"]
+    assert [(each["night"], each["version"], each["facts"]) for each in found] == [(1, 4, 3.0)]
+
+
+def test_a_gate_that_fails_is_exit_code_1(cli: Cli, run: str) -> None:
+    words = ("nightly", run, "tonight.tsv", "--fail-if", "newcomers > 10%", *CPU, "--json")
+    done = cli(*words)
+    assert done.code == 1 and done.err == "error: gate failed: newcomers > 10%\n"
+    assert not json.loads(done.out)["kept"] and len(RunFolder(run).versions()) == 3
+    anyway = cli(*words, "--keep-anyway")
+    assert anyway.code == 1 and json.loads(anyway.out)["version"] == 4
+
+
+def test_mistakes_are_one_line(cli: Cli, run: str) -> None:
+    for words, mentioned in (
+        (("--fail-if", "mrr-drop"), "such as"),
+        (("--fail-if", "mrr-drop 5"), "did you mean 'mrr-drop 5%'"),
+        (("--fail-if", "accuracy < 5%"), "hits@10"),
+        (("--test", "2"), "--test 2.0"),
+        (("--evaluate", "some"), "sample"),
+        (("--quiet", "--verbose"), "--verbose"),
+        (("--log-level", "loud"), "debug"),
+    ):
+        refused(cli("nightly", run, "tonight.tsv", *words, *CPU), mentioned)
+    refused(cli("nightly", run, "nothing.tsv", *CPU), "nothing.tsv")
+    refused(cli("nightly", "nowhere", "tonight.tsv", *CPU), "nowhere")
+    assert not RunFolder(run).nights()
+
+
+def test_a_run_is_retrained_in_place(cli: Cli, run: str) -> None:
+    done = cli("retrain", run, "-m", "anew", *CPU)
+    assert done.code == 0, done
+    newest = RunFolder(run).log()[-1]
+    assert (newest["version"], newest["kind"], newest["message"]) == (4, "retrain", "anew")
+    assert "2 retrain" in cli("info", run).out
+    for at in ("3", "4"):
+        assert cli("predict", run, "--head", "e1", "--relation", "plus 1", "--at", at).code == 0
+    assert cli("verify", run).code == 0
+
+
+def test_lines_of_a_log_have_time_and_level(cli: Cli, run: str) -> None:
+    done = cli("learn", run, "tonight.tsv", "--log-level", "debug", "--json", *CPU)
+    assert done.code == 0 and json.loads(done.out)
+    lines = done.err.splitlines()
+    assert lines and all(" DEBUG run tonight.tsv: " in line for line in lines)
+    assert all(line[:4].isdecimal() for line in lines)
+    failed = cli("nightly", run, "tonight.tsv", "--log-level", "error", "--fail-if", "nothing")
+    assert failed.code == 2 and " ERROR no gate: 'nothing'" in failed.err
+
+
+def test_verbose_tells_of_every_epoch_and_quiet_of_none(cli: Cli, run: str) -> None:
+    told = cli("learn", run, "tonight.tsv", "-v", *CPU)
+    assert "run tonight.tsv: part 3, epoch 1  loss" in told.err
+    write("more.tsv", "e3\tlikes\te7")
+    quiet = cli("learn", run, "more.tsv", "-q", *CPU)
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")

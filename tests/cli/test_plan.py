@@ -1,0 +1,96 @@
+"""`dicgrl plan`: what a graph takes, counted and measured."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dicgrl.jobs import capacity
+from tests.cli.helpers import Cli, refused
+
+SIZE = ("plan", "--entities", "1000", "--triples", "9000", "--dim", "8", "--device", "cpu")
+
+
+def planned(cli: Cli, *more: str) -> dict:  # type: ignore[type-arg]
+    done = cli(*SIZE, *more, "--json")
+    assert done.code == 0, done.err
+    return dict(json.loads(done.out))
+
+
+def test_memory_is_what_the_settings_ask_for(cli: Cli) -> None:
+    adam = planned(cli, "--no-measure")["memory"]["device"]
+    assert adam["rows"] == 1000 * 8 * 4
+    assert adam["gradients and optimizer"] == 1000 * (8 * 12 + 4)  # two moments, steps, a gradient
+    short = planned(
+        cli, "--no-measure", "--set", "optimizer=rowwise", "--set", "precision=bfloat16"
+    )
+    assert short["memory"]["device"]["rows"] == 1000 * 8 * 2
+    assert short["memory"]["device"]["gradients and optimizer"] == 1000 * 12
+    assert short["seconds"] is None and short["rates"] is None and short["fits"]
+
+
+def test_vectors_of_components_are_counted_whole(cli: Cli) -> None:
+    divided = planned(cli, "--no-measure", "--set", "components=4", "--set", "top=2")
+    assert divided["memory"]["device"]["rows"] == 1000 * 16 * 4
+
+
+def test_times_follow_the_size(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = capacity.Rates(positives=1000.0, indexed=500.0, ranked=1e6, rows=10)
+    monkeypatch.setattr(capacity, "measure_rates", lambda *_: rates)
+    seconds = planned(cli)["seconds"]
+    assert seconds["epoch"] == 9.0 and seconds["taken in"] == 18.0
+    assert seconds["training"] == 9.0 * seconds["epochs"]
+    assert seconds["ranking of 1,000 triples"] == 2.0
+
+
+def test_this_machine_is_measured(cli: Cli) -> None:
+    found = planned(cli, "--set", "negatives=2", "--set", "batch=64")
+    assert all(rate > 0 for rate in found["rates"].values()) and found["seconds"]["update"] > 0
+    shown = cli(*SIZE, "--set", "negatives=2", "--set", "batch=64").out
+    assert "it fits" in shown and "positives/s" in shown
+
+
+def test_what_does_not_fit_comes_with_advice(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = planned(cli, "--no-measure")
+    rowwise = planned(cli, "--no-measure", "--set", "optimizer=rowwise")
+    for free, said in (
+        (rowwise["needed_bytes"], "optimizer=rowwise takes"),
+        (1000, "triples alone do not fit"),
+    ):
+        monkeypatch.setattr(capacity, "free_memory", lambda _, free=free: free)
+        found = planned(cli, "--no-measure")
+        assert not found["fits"] and found["devices"] == -(-whole["needed_bytes"] // free)
+        assert any(said in line for line in found["advice"])
+    assert "such devices have free" in cli(*SIZE, "--no-measure").out
+
+
+def test_the_dim_that_is_advised_fits(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = ("--entities", "9000000", "--triples", "100", "--device", "cpu", "--no-measure")
+    monkeypatch.setattr(capacity, "free_memory", lambda _: 4_000_000_000)
+    last = json.loads(cli("plan", *size, "--json").out)["advice"][-1]
+    dim = last.removeprefix("with these, --set dim=").removesuffix(" fits")
+    less = ("--dim", dim, "--set", "optimizer=rowwise", "--set", "precision=bfloat16")
+    assert json.loads(cli("plan", *size, *less, "--json").out)["fits"]
+
+
+def test_more_entities_than_a_graph_holds_are_said(cli: Cli) -> None:
+    big = ("plan", "--entities", "86054151", "--triples", "338586276", "--no-measure")
+    assert "a graph holds at most 16,777,216 entities" in cli(*big, "--device", "cpu").out
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("--model", "gat"), "gat"),
+        (("--set", "dims=3"), "did you mean 'dim'?"),
+        (("--set", "precision=int8"), "int8"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cli: Cli, wrong: tuple[str, ...], said: str) -> None:
+    refused(cli(*SIZE, "--no-measure", *wrong), said)
+
+
+def test_a_size_is_needed(cli: Cli) -> None:
+    assert cli("plan", "--entities", "0", "--triples", "9").code == 2
+    assert cli("plan", "--entities", "7").code == 2
