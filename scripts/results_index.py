@@ -255,7 +255,9 @@ def _seconds(report: Report) -> list[Claim]:
 def _case(report: Report) -> list[Claim]:
     first = report["tables"][0]["rows"][0]
     number = f"{first['activated']['1']} of {first['neighbours']} old neighbours activated"
-    return [("What a newcomer activates follows what its relations are about", number)]
+    return [
+        ("What the published rule would activate for a newcomer, with 2 of 8 components", number)
+    ]
 
 
 def _films(report: Report) -> list[Claim]:

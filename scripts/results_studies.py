@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from results_text import all_of, filled, spread, table
@@ -12,6 +14,7 @@ ASPECTS = "aspects.json"
 ACTIVATION = "activation.json"
 ASPECT_TITLE = "Does disentangling mean something?"
 ACTIVATION_TITLE = "How much of the history does a part activate?"
+TRIALS_TITLE = "Trials of settings"
 Result = dict[str, Any]
 
 
@@ -84,3 +87,67 @@ docs/results/{ACTIVATION}`."""
         cheap ([beyond.md](beyond.md)).""")
     header = list(rows[0])
     return "\n\n".join([text, table(header, [list(row.values()) for row in rows]), words])
+
+
+def trial_sections(folder: Path) -> list[str]:
+    """The trials of settings that every strategy had on validation data, a section per file.
+
+    Args:
+        folder: The folder with the files that benchmarks/trials.py wrote.
+    """
+    found = sorted(folder.glob("trials-*.json"))
+    return [trial_section(json.loads(path.read_text(encoding="utf-8")), path) for path in found]
+
+
+def trial_section(file: Result, path: Path) -> str:
+    """The best trial of each row beside the recipe, and how many there were."""
+    by_row: dict[str, list[Result]] = {}
+    for each in file["trials"]:
+        by_row.setdefault(each["row"], []).append(each)
+    header = (
+        "row",
+        "active",
+        "trials",
+        "recipe: A MRR / W MRR",
+        "best: A MRR / W MRR",
+        "its settings",
+    )
+    cells = []
+    for row, trials in by_row.items():
+        best = max(trials, key=lambda each: each["average"]["mrr"])
+        changes = " ".join(f"{key}={value}" for key, value in best["values"].items())
+        cells.append(
+            (
+                row,
+                str(trials[0]["active"]),
+                str(len(trials)),
+                _pair(next(each for each in trials if not each["values"])),
+                _pair(best),
+                changes or "the recipe's",
+            )
+        )
+    words = filled(f"""
+        What each row reached in trials that are drawn alike from a grid of its own, on validation
+        triples of seed {file["seed"]}: per cent after the last part. `frozen` has no more than
+        three. Vectors have about the same active size, the budget is the same, and the start from
+        neighbours is open to every row. A setting with an x is a multiple of the recipe's.
+        `{file["command"]} --json docs/results/{path.name}`; a file that is there is gone on with.
+        All trials: [results/{path.name}](results/{path.name}).""")
+    title = f"## {TRIALS_TITLE}: {file['dataset']}, {file['model']}"
+    return "\n\n".join([title, words, table(header, cells)])
+
+
+def trial_claim(file: Result) -> tuple[str, str]:
+    """What equal trials say of retraining and of what updates."""
+    best: dict[str, float] = {}
+    for each in file["trials"]:
+        value = 100 * each["average"]["mrr"]
+        best[each["row"]] = max(value, best.get(each["row"], value))
+    claim = f"With equal trials on {file['dataset']}, validation: A of MRR"
+    return claim, ", ".join(
+        f"{name} {best[name]:.1f}" for name in ("fresh", "dicgrl", "emr", "upper") if name in best
+    )
+
+
+def _pair(trial: Result) -> str:
+    return " / ".join(f"{100 * trial[judged]['mrr']:.1f}" for judged in ("average", "whole"))

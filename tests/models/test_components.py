@@ -71,6 +71,24 @@ def test_even_weights_lack_the_share_of_the_others() -> None:
     assert Components(8, 2).route(torch.zeros(8)).concentration_loss().item() == pytest.approx(0.75)
 
 
+@given(
+    st.lists(st.lists(st.integers(-2, 2), min_size=6, max_size=6), min_size=1, max_size=5),
+    st.integers(1, 6),
+)
+def test_ties_are_decided_by_what_relu_was_given_and_then_by_number(
+    rows: list[list[int]], top: int
+) -> None:
+    """Many of these are equal: `topk` may take any of them, and another one in another shape."""
+    logits = torch.tensor(rows, dtype=torch.float32)
+    expected = [sorted(range(6), key=lambda k: -row[k])[:top] for row in rows]
+    division = Components(6, top, "nodes", order="weight")
+    assert division.route(logits.relu(), before=logits).chosen.tolist() == expected
+    masks = [[k in chosen for k in range(6)] for chosen in expected]
+    assert division.mask(logits).tolist() == masks
+    alone = [division.mask(row).tolist() for row in logits]  # whatever stands beside it
+    assert alone == masks
+
+
 def test_a_dominant_logit_is_stable() -> None:
     route = Components(3, 1).route(torch.tensor([-1e4, 1e4, 0.0]))
     assert route.chosen.tolist() == [1] and route.alpha.tolist() == [1.0]

@@ -174,3 +174,13 @@ def test_convkb_with_few_filters_starts_as_transe(monkeypatch: pytest.MonkeyPatc
     made.initialise(torch.Generator())
     h, r, t = (vectors(4, seed=seed).float() for seed in (1, 2, 3))
     torch.testing.assert_close(made.score(h, r, t), TransE(DIM, p=1).score(h, r, t))
+
+
+def test_convkb_starts_at_random_where_asked() -> None:
+    made = ConvKB(dim=64, filters=32, filters_start="random")
+    made.initialise(torch.Generator().manual_seed(0))
+    for weight in (made.kernel, made.weight):
+        assert weight.mean().abs() < 0.1 * weight.std()
+        assert len(torch.unique(weight)) == weight.numel()
+    with pytest.raises(UserError, match="filters_start"):
+        ConvKB(dim=4, filters_start="nowhere")

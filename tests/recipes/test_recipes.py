@@ -59,13 +59,17 @@ VECTORS: dict[str, dict[str | None, tuple[int, int, int]]] = {
     "wn18rr.convkb.best": {None: (3, 4, 133), "dicgrl": (3, 4, 133)},
     # The paper's d, the length of a whole vector, is 200.
     "fb15k-237.transe.paper": {None: (4, 8, 25), "dicgrl": (4, 8, 25)},
+    "fb15k-237.transe.released": {None: (4, 8, 25), "dicgrl": (4, 8, 25)},
     "fb15k-237.convkb.paper": {None: (4, 8, 25), "dicgrl": (4, 8, 25)},
+    "fb15k-237.convkb.released": {None: (4, 8, 25), "dicgrl": (4, 8, 25)},
     "wn18rr.transe.paper": {None: (2, 4, 50), "dicgrl": (2, 4, 50)},
+    "wn18rr.transe.released": {None: (2, 4, 50), "dicgrl": (2, 4, 50)},
     "wn18rr.convkb.paper": {None: (2, 4, 50), "dicgrl": (2, 4, 50)},
     **{
         f"{name}.transe.published": {None: (3, 4, 68), "dicgrl": (3, 4, 68)}
         for name in ("entity", "relation", "fact", "hybrid")
     },
+    "wn18rr.convkb.released": {None: (2, 4, 50), "dicgrl": (2, 4, 50)},
     "a stranger's.transe.best": {None: (3, 4, 68), "dicgrl": (3, 4, 68), "fresh": (3, 4, 68)},
 }
 

@@ -9,7 +9,8 @@ import pytest
 
 from dicgrl.cli import main
 from dicgrl.research import targets as paper
-from dicgrl.research.kinds import PartsTable, strategy_cells
+from dicgrl.research.kinds import PartsTable
+from dicgrl.research.rows import strategy_cells
 
 
 def command(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
@@ -36,7 +37,7 @@ def test_a_target(
 ) -> None:
     assert command(monkeypatch, *tiny) == 0
     shown = capsys.readouterr()
-    assert "Ring: H@10 in per cent" in shown.out and "upper" in shown.out and shown.err == ""
+    assert "Ring: per cent, W whole" in shown.out and "upper" in shown.out and shown.err == ""
     assert Path("reproduced/reproduce-tiny-best.md").is_file()
 
 

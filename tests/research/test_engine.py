@@ -71,6 +71,14 @@ def test_a_failing_cell_fails_alone(tmp_path: Path) -> None:
     assert next(iter(outcome.failed)).seed == 90
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_when_the_time_is_up_no_further_cell_begins(tmp_path: Path, jobs: int) -> None:
+    outcome = run_cells(seeds(0, 1), tmp_path, device="cpu", jobs=jobs, minutes=0, run=record)
+    assert not outcome.ran and [cell.seed for cell in outcome.left] == [0, 1]
+    outcome = run_cells(seeds(0, 1), tmp_path, device="cpu", minutes=9, run=record)
+    assert not outcome.left and [cell.seed for cell in outcome.ran] == [0, 1]
+
+
 def test_several_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Processes that start without importing PyTorch anew, as they do with "spawn".
     server = children.context()

@@ -12,7 +12,14 @@ from dicgrl.datasets.paper import PAPER_DATASETS
 from dicgrl.recipes import load_recipe
 from dicgrl.research.cells import Cell, load_cell
 from dicgrl.research.job import reproduce
-from dicgrl.research.kinds import STRATEGIES, Curves, Panel, PartsTable, WholeTable, strategy_cells
+from dicgrl.research.kinds import Curves, Panel, PartsTable, WholeTable
+from dicgrl.research.rows import (
+    STRATEGIES,
+    conditions_of,
+    fair_cells,
+    label_of,
+    strategy_cells,
+)
 from dicgrl.research.studies import CaseStudy, count_table
 from dicgrl.research.target import Options, Target
 from dicgrl.research.targets import TARGETS, targets
@@ -181,23 +188,23 @@ def test_counts_beside_the_papers() -> None:
 
 
 def test_the_papers_targets_have_what_the_paper_has() -> None:
-    options = Options("paper", 1)
+    options = Options("paper", 3)
     cells = {target.name: target.cells(options) for target in targets("all")}
     assert {name: len(found) for name, found in cells.items()} == {
-        "table1": 2 * 2 * len(STRATEGIES),
-        "table2": 3 * 2 * len(STRATEGIES),
-        "table3": 2 * 2 * 4,
-        "table4": 3 * 2,
+        "table1": 2 * (3 + 1) * len(STRATEGIES),  # three seeds, of ConvKB one
+        "table2": 3 * 2 * 3 * len(STRATEGIES),
+        "table3": 2 * (3 + 1) * 4,
+        "table4": 3 * 2 * 3,
         "stats": 0,
-        "curves": 2 * 2 * 2 * len(STRATEGIES) + 3 * 2 * len(STRATEGIES),
-        "sensitivity": 10,
-        "time": len(STRATEGIES),
+        "curves": (2 * 2 * (3 + 1) + 3 * 2 * 3) * len(STRATEGIES),
+        "sensitivity": 10 * 3,
+        "time": 3 * len(STRATEGIES),
         "case": 1,
     }
     keys = {name: {cell.key() for cell in found} for name, found in cells.items()}
     assert keys["curves"] == keys["table1"] | keys["table2"]
     assert keys["time"] < keys["table1"]
-    assert len(keys["sensitivity"]) == 9  # K = 8, n = 2 is in both series
+    assert len(keys["sensitivity"]) == 9 * 3  # K = 8, n = 2 is in both series
     for name in ("table1", "table2", "table3", "table4"):
         for cell in cells[name]:
             published = cell.settings().published
@@ -211,7 +218,7 @@ def test_the_papers_targets_have_what_the_paper_has() -> None:
         targets("tabel1")
 
 
-@pytest.mark.parametrize("recipe", ["paper", "best"])
+@pytest.mark.parametrize("recipe", ["paper", "released", "best"])
 def test_published_numbers(recipe: str) -> None:
     """Some of each table, as the paper prints them."""
     for dataset, model, strategy, whole, average in (
@@ -228,9 +235,17 @@ def test_published_numbers(recipe: str) -> None:
         assert found.published == {"whole": whole, "average": average}
     for dataset, model, attention, mrr, hits in (
         ("WN18RR", "transe", "nodes", 17.3, 40.8),
+        ("FB15k-237", "transe", None, 30.5, 48.9),  # the rows with a star: the authors' own runs
+        ("FB15k-237", "convkb", None, 22.5, 41.3),
         ("FB15k-237", "convkb", "triple", 20.7, 38.2),
     ):
-        found = load_recipe(recipe, dataset, model, disentangled=True, attention=attention)
+        found = load_recipe(
+            recipe,
+            dataset,
+            model,
+            disentangled=attention is not None,
+            attention=attention or "relation",
+        )
         assert found.published == {"mrr": mrr, "hits@10": hits}
 
 
@@ -242,3 +257,61 @@ def test_the_paper_recipe_learns_later_parts_as_the_released_code() -> None:
         for strategy in ("emr", "gem"):
             others = load_recipe("paper", dataset, model, strategy=strategy).settings
             assert (others.budget, others.validate_on) == ("10%", "seen")
+
+
+def test_the_recipe_released_is_the_papers_but_for_what_the_code_does_otherwise() -> None:
+    for dataset, model in (("FB15k-237", "transe"), ("WN18RR", "convkb"), ("pubmed", "gat")):
+        both = [
+            load_recipe(name, dataset, model, disentangled=True, strategy="dicgrl").settings
+            for name in ("paper", "released")
+        ]
+        paper, released = (settings.as_dict() for settings in both)
+        differs = {key for key in released if paper.get(key) != released[key]}
+        expected = {
+            "transe": {"loss", "margin", "lr", "halve_every", "adam", "moments"},
+            "convkb": {"lr", "halve_every", "adam", "moments"},
+            "gat": {"lr", "beta"},
+        }[model]
+        assert differs == expected
+        assert released["lr"] == (5e-3 if model == "gat" else 1e-3)
+
+
+def test_rows_besides_those_of_the_paper() -> None:
+    table = TARGETS["table1"]
+    rows = [label_of(cell) for cell in table.templates_for(Options("best"))]
+    few = [label_of(cell) for cell in table.templates_for(Options("paper"))]
+    assert len(few) == 28 and len(rows) == 28 + 4 * 2
+    assert set(rows) - set(few) == {"dicgrl, K=1", "upper, divided"}
+    found = {label_of(cell): cell for cell in fair_cells("films", "transe")}
+    sizes = {}
+    for label, cell in found.items():
+        (cell,) = Options("best", 1).cells(cell)
+        sizes[label] = conditions_of(cell.settings().settings.as_dict())["active"]
+    assert set(sizes.values()) <= {"64", "66", "68"}  # whole components, a multiple of four
+    one = found["dicgrl, K=1"].settings().settings
+    assert (one.components, one.top) == (1, 1)
+    assert found["upper, divided"].settings().settings.components > 1
+
+
+def test_a_report_keeps_what_each_run_measured(links: str, tmp_path: Path) -> None:
+    cells = strategy_cells(links, "transe", strategies=("lower",))
+    target = PartsTable("links", "Links", "", {"Graphs": cells}, "hits@10")
+    options = Options("best", 2, (*SMALL, "dim=8"))
+    _, ((report, content),) = reproduce([target], options, tmp_path / "out", device="cpu")
+    (row,) = report["tables"][0]["rows"]
+    assert content.tables[0].header[3:8] == ["active", "start", "budget", "A MRR", "W MRR"]
+    for seed, run in enumerate(report["runs"]):
+        assert set(run["matrix"]) == {"mrr", "hits@1", "hits@3", "hits@10"}
+        for name, rows in run["matrix"].items():
+            assert [len(tests) for tests in rows] == [1, 2, 3]
+            last = sum(rows[-1]) / 3
+            assert run["average"][name][-1] == pytest.approx(last, abs=2e-5)
+        assert 100 * run["average"]["mrr"][-1] == pytest.approx(
+            row["average_mrr"]["values"][seed], abs=1e-3
+        )
+        assert 100 * run["whole"]["hits@10"][-1] == pytest.approx(
+            row["whole"]["values"][seed], abs=1e-3
+        )
+        assert len(run["seconds"]) == len(run["positives"]) == 3
+    total = sum(sum(run["seconds"]) for run in report["runs"])
+    assert content.notes[0] == f"Learning took {total:,.0f} s in all these runs together."

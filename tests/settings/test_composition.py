@@ -68,7 +68,11 @@ def test_settings_follow_the_model() -> None:
     assert (changed.filters, changed.dropout) == (7, 0.5)
     assert convkb.changed({"model": "transe"}).changed({"model": "convkb"}).filters == 50
     assert set(Scorer.registry["transe"].Settings.options()) == {"p"}
-    assert set(Scorer.registry["convkb"].Settings.options()) == {"filters", "dropout"}
+    assert set(Scorer.registry["convkb"].Settings.options()) == {
+        "filters",
+        "dropout",
+        "filters_start",
+    }
     wide = Settings("gat", hidden=16, heads=2)
     assert wide.changed({"model": "sage"}) == Settings("sage", hidden=16, heads=2)
 

@@ -70,6 +70,8 @@ YOUNGER = {
     "known_negatives",
     "least_epochs",
     "adam",
+    "moments",
+    "memory_margin",
 }
 NODES: dict[str, Any] = {
     "model": "sage",

@@ -20,6 +20,7 @@ OTHER: dict[str, Any] = {  # another value for every setting that some have no u
     "validate_on": "part",
     "budget": "3",
     "strength": 1e3,
+    "memory_margin": 2.0,
     "weight1": 3.0,
     "weight2": 2.0,
     "refresh": 1,
@@ -40,7 +41,8 @@ OTHER: dict[str, Any] = {  # another value for every setting that some have no u
     "beta": 9.0,
     "orders": 1,
     "dense_rate": 0.1,
-    "adam": "new",
+    "adam": "dense",
+    "moments": "new",
     "optimizer": "rowwise",
     "idle_pace": 0.5,
     "effort": "50%",
@@ -134,7 +136,9 @@ def test_a_setting_without_use_cannot_be_asked_for(model: str) -> None:
 @pytest.mark.parametrize("model", TASKS)
 def test_of_several_strategies_one_that_uses_a_setting_is_enough(model: str) -> None:
     task = task_of_model(model)
-    check_use(USERS, task, [Form("dicgrl", True), Form("ewc", False), Form("fresh", False)])
+    check_use(
+        USERS, task, [Form(name, name == "dicgrl") for name in ("dicgrl", "ewc", "gem", "fresh")]
+    )
     check_use(["budget", "top"], task, [Form("lower", False), Form("dicgrl", True)])
     forms = [Form("lower", False), Form("upper", True), Form("lower", True)]
     with pytest.raises(UserError, match=r"^budget has no effect with strategy lower, upper; "):
@@ -144,7 +148,7 @@ def test_of_several_strategies_one_that_uses_a_setting_is_enough(model: str) -> 
 def test_what_is_refused_for_networks_has_no_effect_on_them() -> None:
     """All of it at once changes no answer and no weight; on links it does."""
     asked = {name: OTHER[name] for name in needing("rows", "gat")}
-    assert len(asked) == 11
+    assert len(asked) == 12
     for strategy in ("dicgrl", "fresh"):
         for kind in ("nodes", "links"):
             settings = learner_of(kind, strategy).settings

@@ -41,6 +41,24 @@ def test_the_projection_is_the_nearest_vector_that_agrees(seed: int, parts: int,
         assert np.allclose(found, slow.x, atol=1e-3)
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.floats(0.0, 2.0))
+def test_with_a_margin_no_memory_weighs_less(seed: int, parts: int, margin: float) -> None:
+    """Against a bounded solver, on the dual problem; where all agree nothing is projected."""
+    random = np.random.default_rng(seed)
+    gradient, memory = random.normal(size=5), random.normal(size=(parts, 5))
+    dual = project(memory @ memory.T, memory @ gradient, margin)
+    if (memory @ gradient >= 0).all():
+        assert not dual.any()
+        return
+    assert (dual >= margin - 1e-9).all()
+
+    def length(v: Any) -> float:
+        return float(((gradient + memory.T @ v) ** 2).sum())
+
+    slow = minimize(length, dual, method="L-BFGS-B", bounds=[(margin, None)] * parts)
+    assert length(dual) <= slow.fun + 1e-4
+
+
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e6])
 @pytest.mark.parametrize(
     "memory",

@@ -172,3 +172,57 @@ def test_a_table_without_a_gradient_stays() -> None:
     optimiser = RowAdam([first, second], lr=0.1, weight_decay=0.5)
     run(optimiser, ([0], made((1, WIDTH), 2)))
     assert torch.equal(second.rows, made((3, WIDTH), 1))
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+def test_with_every_row_it_is_adam_over_the_whole_matrix(decay: float) -> None:
+    rows = made((6, WIDTH), 0)
+    table, dense = table_of(rows), nn.Parameter(rows.clone())
+    optimiser = RowAdam([table], lr=0.1, weight_decay=decay, every_row=True)
+    adam = torch.optim.Adam([dense], lr=0.1, weight_decay=decay)
+    for ids, gradients in steps_of([[0, 1, 1], [2], [0], [4, 4, 4]], 1):
+        run(optimiser, (ids, gradients))
+        dense.grad = torch.zeros_like(rows).index_add(0, torch.tensor(ids), gradients)
+        adam.step()
+        assert not table.gradient.any() and table.touched() is None
+    torch.testing.assert_close(table.rows, dense.detach(), rtol=1e-12, atol=1e-13)
+
+
+def test_with_every_row_those_that_may_not_change_rest() -> None:
+    rows = made((4, WIDTH), 0)
+    table = table_of(rows)
+    table.restrict(torch.tensor([0, 2]))
+    optimiser = RowAdam([table], lr=0.1, weight_decay=0.5, every_row=True)
+    run(optimiser, ([0, 1], made((2, WIDTH), 1)))
+    changed = (table.rows != rows).any(1)
+    assert changed.tolist() == [True, False, True, False]
+
+
+def test_an_optimiser_that_begins_anew_moves_rows_as_new_ones() -> None:
+    step = ([0, 1], made((2, WIDTH), 1))
+    used, fresh = table_of(made((2, WIDTH), 0)), table_of(made((2, WIDTH), 0))
+    run(RowAdam([used], lr=0.1), step)
+    start = used.rows.clone()
+    run(RowAdam([used], lr=0.1, anew=True), step)
+    run(RowAdam([fresh], lr=0.1), step)
+    torch.testing.assert_close(used.rows - start, fresh.rows - made((2, WIDTH), 0))
+
+
+@pytest.mark.parametrize("clip", [0.5, 1e3])
+def test_the_norm_that_is_clipped_is_that_of_tables_and_dense_parameters(clip: float) -> None:
+    rows, weights = made((4, WIDTH), 0), made((5,), 1)
+    table, mine = table_of(rows), nn.Parameter(weights.clone())
+    table.restrict(torch.tensor([0, 1, 2]))  # what may not change has no say
+    theirs = [nn.Parameter(rows[:3].clone()), nn.Parameter(weights.clone())]
+    optimiser = RowAdam([table], [mine], lr=0.1, clip=clip)
+    adam = torch.optim.Adam(theirs, lr=0.1)
+    for seed in range(4):  # Adam does not see one scale, but its changes
+        gradients = made((4, WIDTH), 2 + seed) * 10.0**seed
+        mine.grad = made((5,), 9 + seed)
+        theirs[0].grad, theirs[1].grad = gradients[:3].clone(), mine.grad.clone()
+        nn.utils.clip_grad_norm_(theirs, clip)
+        adam.step()
+        run(optimiser, ([0, 1, 2, 3], gradients))
+    torch.testing.assert_close(table.rows[:3], theirs[0].detach(), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(mine.detach(), theirs[1].detach(), rtol=1e-5, atol=1e-6)
+    assert torch.equal(table.rows[3], rows[3])

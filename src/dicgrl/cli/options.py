@@ -26,8 +26,8 @@ Count = Annotated[int, typer.Option("-k", min=1, help="How many answers.")]
 RecipeName = Annotated[
     str,
     typer.Option(
-        help="Named settings: best, paper, published (what rivals of LKGE's streams have), or a "
-        "recipe file (.toml)."
+        help="Named settings: best, paper, released (as the authors' code), published (what rivals "
+        "of LKGE's streams have), or a recipe file (.toml)."
     ),
 ]
 Changes = Annotated[

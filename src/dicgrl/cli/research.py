@@ -30,6 +30,10 @@ def reproduce(
         int | None,
         typer.Option(min=1, help="Runs at a time: 1 on a CPU, 3 on a GPU.", show_default=False),
     ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=0, help="Begin no further run after so many; the same command goes on."),
+    ] = None,
     changes: Changes = None,
     only: Annotated[
         str, typer.Option(help="Run only what has this in its name, such as 'cora gat'.")
@@ -46,7 +50,14 @@ def reproduce(
     options = Options(recipe, seeds, tuple(changes or ()), protocol)
     with interruptible(lambda: f"finished runs are in {out}; the same command goes on"):
         outcome, reports = run_targets(
-            targets(target), options, out, only=only, device=device, jobs=jobs, watch=runs_bar
+            targets(target),
+            options,
+            out,
+            only=only,
+            device=device,
+            jobs=jobs,
+            minutes=minutes,
+            watch=runs_bar,
         )
     if as_json:
         show_json({"reports": [report for report, _ in reports]})
@@ -56,6 +67,8 @@ def reproduce(
         for note in content.notes:
             show(note)
         show(f"Written to {out / report['name']}.md and .json")
+    if outcome.left and not as_json:
+        show(f"{len(outcome.left)} runs are left; the same command goes on")
     if outcome.failed:
         for cell, reason in outcome.failed.items():
             complain(f"{cell}: {reason}")

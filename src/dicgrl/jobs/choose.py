@@ -60,7 +60,7 @@ def chosen_recipe(
         stream: The stream.
         source: Where it comes from; the recipe is that of the dataset of this name, if it is one.
         model: Name of the model; the task's default unless given.
-        recipe: best, paper or the path of a recipe file.
+        recipe: best, paper, released or the path of a recipe file.
         disentangled: Whether vectors are divided into components; as the strategy needs it unless
             given.
         changes: Settings that differ from the recipe.

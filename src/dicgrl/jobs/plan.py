@@ -149,7 +149,7 @@ def plan_runs(
         source: Where it comes from; the recipe is that of the dataset of this name, if it is one.
         model: Name of the model; the task's default unless given.
         strategies: How later parts are learned; fresh unless given.
-        recipe: best, paper or the path of a recipe file.
+        recipe: best, paper, released or the path of a recipe file.
         disentangled: Whether vectors are divided into components; as a strategy needs it unless
             given.
         changes: Settings that differ from the recipe, as `key=value` texts or by name.
@@ -241,7 +241,7 @@ def run(
             given.
         model: transe, rotate, complex, distmult or convkb for knowledge graphs, or auto for the
             winner of a short race (`dicgrl.jobs.race`); gat or sage for networks.
-        recipe: Named settings: best, paper, or the path of a recipe file (.toml).
+        recipe: Named settings: best, paper, released, or the path of a recipe file (.toml).
         disentangled: Divide vectors into components; as the strategy needs it unless given.
         merged: Learn all parts at once instead, without a strategy.
         out: Run folder; nothing is written without one.

@@ -243,7 +243,7 @@ def plan_sweep(
         grid: Settings and their values, as `parse_grid` takes them.
         model: Name of the model; the task's default unless given.
         strategy: How later parts are learned; fresh unless given.
-        recipe: best, paper or the path of a recipe file.
+        recipe: best, paper, released or the path of a recipe file.
         disentangled: Whether vectors are divided into components; as the strategy needs it unless
             given.
         changes: Settings that differ from the recipe.

@@ -56,14 +56,16 @@ class Messages:
 
 
 def edge_logits(block: Block, own: Tensor, other: Tensor) -> Tensor:
-    """Attention logits of a block's edges, ReLU(W2 [u^k; v^k]) of equation 4, [e, K].
+    """W2 [u^k; v^k] of a block's edges, whose ReLU are the attention logits of equation 4, [e, K].
+
+    The top n are chosen by them as they are: ReLU keeps their order, and makes many of them equal.
 
     Args:
         block: The block, of b nodes and e edges.
         own: What its nodes add as targets, [b, K].
         other: What the sources of its edges add, [e, K].
     """
-    return (own.index_select(0, block.target) + other).relu()
+    return own.index_select(0, block.target) + other
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ class MessagePass:
         *sent: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """A block's new components and lack, from what it has read."""
-        logits = edge_logits(block, own, other)
+        logits = edge_logits(block, own, other).relu()
         log_alpha = logits - logits.logsumexp(1, keepdim=True)
         missing = len(chosen) - (log_alpha.exp() * chosen.to(logits.dtype)).sum()
         gate = None

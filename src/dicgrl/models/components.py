@@ -17,7 +17,8 @@ to them with weights alpha and uses the n components with the highest weight.
 d is the whole length of a vector, l the active one: what a triple uses of it.
 
 The chosen components are concatenated in component order, which is stable while alpha moves;
-`order="weight"` concatenates them by falling weight, as the authors' code does.
+`order="weight"` concatenates them by falling weight, as the authors' code does. Where a ReLU makes
+weights equal, which happens for a fifth of Cora's edges, the n are chosen by what it was given.
 """
 
 from __future__ import annotations
@@ -81,25 +82,42 @@ class Components:
         whole, rest = divmod(active, self.top)
         return whole if not rest else 4 * (whole // 4 + 1)
 
-    def route(self, logits: Tensor) -> Route:
-        """Choose the top n of K components for attention logits [..., K]."""
+    def choose(self, logits: Tensor) -> Tensor:
+        """Numbers of the top n of K components for logits [..., K], the highest first, [..., n].
+
+        Of equal ones the first: what is chosen depends on no device and no sorting.
+
+        Example:
+            >>> Components(4, 2).choose(torch.tensor([0.0, 0.3, 0.0, 0.0]))
+            tensor([1, 0])
+        """
+        # `topk` leaves it open which of equal ones it takes.
+        return logits.sort(dim=-1, descending=True, stable=True).indices[..., : self.top]
+
+    def route(self, logits: Tensor, before: Tensor | None = None) -> Route:
+        """Choose the top n of K components for attention logits [..., K].
+
+        Args:
+            logits: The logits.
+            before: What they were before a ReLU made some of them equal, to tell these apart.
+        """
         log_alpha = logits.log_softmax(-1)
-        top, chosen = log_alpha.topk(self.top, dim=-1)
+        chosen = self.choose(logits.detach() if before is None else before.detach())
         if self.order == "component":
             chosen = chosen.sort(-1).values
-            top = log_alpha.gather(-1, chosen)
+        top = log_alpha.gather(-1, chosen)
         gate = (top - top.detach()).exp() if self.learned else None
         return Route(chosen, top.exp(), gate)
 
     def mask(self, logits: Tensor) -> Tensor:
-        """Whether each of K components is among the top n for attention logits [..., K].
+        """Whether each of K components is among the top n for logits [..., K].
 
         Example:
             >>> Components(4, 2).mask(torch.tensor([0.1, 0.3, 0.0, 0.2]))
             tensor([False,  True, False,  True])
         """
-        top = logits.topk(self.top, dim=-1, sorted=False).indices
-        return torch.zeros_like(logits, dtype=torch.bool).scatter_(-1, top, True)
+        chosen = self.choose(logits)
+        return torch.zeros_like(logits, dtype=torch.bool).scatter_(-1, chosen, True)
 
 
 @dataclass(frozen=True, slots=True)

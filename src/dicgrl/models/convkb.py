@@ -38,6 +38,7 @@ class ConvKB(Scorer, name="convkb"):
         dim: Length of the vectors.
         filters: Number of filters, M in the paper.
         dropout: Share of the filters' outputs that is dropped in training.
+        filters_start: What the filters start as: distance or random.
     """
 
     @dataclass(frozen=True)
@@ -48,11 +49,20 @@ class ConvKB(Scorer, name="convkb"):
         dropout: float = option(
             0.0, "Share of the filters' outputs dropped in training.", least=0, below=1
         )
+        filters_start: str = option(
+            "distance",
+            "What ConvKB's filters start as: distance (a translation and two others, which they "
+            "reshape) or random.",
+            choices=("distance", "random"),
+        )
 
-    def __init__(self, dim: int, filters: int = 50, dropout: float = 0.0) -> None:
+    def __init__(
+        self, dim: int, filters: int = 50, dropout: float = 0.0, filters_start: str = "distance"
+    ) -> None:
         super().__init__(dim)
-        settings = self.Settings(filters, dropout)
+        settings = self.Settings(filters, dropout, filters_start)
         self.dropout, filters = settings.dropout, settings.filters
+        self.filters_start = settings.filters_start
         size = 4 * filters * (dim + 4)
         check_memory(size, torch.device("cpu"), f"convkb with dim={dim} and filters={filters}")
         self.kernel = nn.Parameter(torch.empty(3, filters))
@@ -71,8 +81,16 @@ class ConvKB(Scorer, name="convkb"):
         are translations. The kind goes with the place in the vectors that are scored: where the
         length of components is no multiple of four, a component's coordinates are of other kinds
         for relations that have it in another place.
+
+        With `filters_start="random"` it is Glorot's, as of any layer.
         """
         dim, filters = self.weight.shape
+        if self.filters_start == "random":
+            with torch.no_grad():
+                for weight, ends in ((self.kernel, 3 + filters), (self.weight, dim * filters + 1)):
+                    bound = (6 / ends) ** 0.5
+                    weight.uniform_(-bound, bound, generator=generator)
+            return
         whole = filters >= len(_START)
         pattern = torch.tensor(_START if whole else _START[:2])
         turn = torch.arange(filters) % len(pattern)

@@ -268,7 +268,7 @@ class KnowledgeModel(nn.Module):
         if self.components.attention == "triple":
             rows = self.relations.rows.view(self.num_relations, self.relation_count, -1)
             logits = logits + rows[relations] @ torch.cat(weight[2:])
-        return self.components.route(logits.relu())
+        return self.components.route(logits.relu(), before=logits)
 
     def attention_now(self) -> Tensor | None:
         """A copy of what attention is made from, for `attending`; None for a plain model."""

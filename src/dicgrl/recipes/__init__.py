@@ -22,7 +22,7 @@ from dicgrl.settings import Settings, check_use
 from dicgrl.strategies import strategy_named
 from dicgrl.tasks import DEFAULT_STRATEGY, LinkPrediction, task_of_model
 
-NAMES = ("paper", "best", "published")
+NAMES = ("paper", "released", "best", "published")
 _LARGEST = 1 << 20  # bytes of a recipe file
 SECTIONS = ("settings", "disentangled", "continual", "strategies", "published")
 
@@ -32,8 +32,8 @@ class Recipe:
     """Settings under a name.
 
     Attributes:
-        name: paper, best, published or the path of a file; `default` where a dataset has none of
-            its own.
+        name: paper, released, best, published or the path of a file; `default` where a dataset has
+            none of its own.
         settings: All settings.
         published: The numbers that were published for them, in per cent.
     """
@@ -57,8 +57,8 @@ def load_recipe(
     So it does where a dataset's recipe has no word about strategies.
 
     Args:
-        name: paper, best, published (settings of rivals), or the path of a recipe file (ending with
-            .toml).
+        name: paper, released (the authors' code), best, published (settings of rivals), or the path
+            of a recipe file (ending with .toml).
         dataset: Name of a dataset (`dicgrl.datasets.registered`); empty for data of one's own.
         model: Name of the model.
         disentangled: Whether vectors are divided into components.

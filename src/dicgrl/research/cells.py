@@ -43,7 +43,7 @@ class Cell:
         strategy: How parts are learned; None where all parts are merged.
         form: plain or disentangled; disentangled-nodes and disentangled-triple have the attention
             of appendix A.
-        recipe: paper, best or the path of a recipe file.
+        recipe: paper, released, best or the path of a recipe file.
         seed: Seed of every random choice.
         changes: Settings that differ from the recipe's, as key=value.
         case: Further arguments of the case study; empty for all other cells.

@@ -7,8 +7,10 @@ alone. A failing cell is reported at the end and the others go on.
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -31,11 +33,13 @@ class Outcome:
         kept: Cells that were finished before.
         ran: Cells that were run now.
         failed: Cells that failed, with the reason.
+        left: Cells that the time did not allow to begin.
     """
 
     kept: list[Cell] = field(default_factory=list)
     ran: list[Cell] = field(default_factory=list)
     failed: dict[Cell, str] = field(default_factory=dict)
+    left: list[Cell] = field(default_factory=list)
 
 
 _LONGEST = 4000  # characters of a reason: a pipe takes no more than a page before it is read
@@ -49,6 +53,7 @@ def run_cells(
     *,
     device: str = "auto",
     jobs: int | None = None,
+    minutes: float | None = None,
     watch: Watch | None = None,
     run: RunCell = run_cell,
 ) -> Outcome:
@@ -59,6 +64,8 @@ def run_cells(
         folder: Where results are kept.
         device: auto, cpu or cuda.
         jobs: How many at a time; None for 3 on a GPU, which one cell does not fill, else 1.
+        minutes: After how many no further cell begins; those that have begun end. None for no
+            bound.
         watch: Given how many cells there are to run, a context with what is told about each cell
             when it begins and when it ends.
         run: What runs a cell; it must be importable by a process of its own.
@@ -73,20 +80,33 @@ def run_cells(
         check_there(dataset)
     todo = _spread(todo)
     jobs = max(1, min(jobs or (3 if place == "cuda" else 1), len(todo)))
+    allowed = _while_time_is_left(todo, minutes, outcome)
     with (watch or _quiet)(len(todo)) as (begins, ends):
         if jobs == 1:
-            ended = _in_turn(todo, folder, place, run, begins)
+            ended = _in_turn(allowed, folder, place, run, begins)
         else:
-            ended = _side_by_side(todo, folder, place, jobs, run, begins)
+            ended = _side_by_side(allowed, folder, place, jobs, run, begins)
         for cell, reason in ended:
             ends(cell)
             if reason is None:
                 outcome.ran.append(cell)
             else:
                 outcome.failed[cell] = reason
-    if not outcome.failed:
+    if not outcome.failed and not outcome.left:
         shutil.rmtree(folder / FIRST, ignore_errors=True)  # nobody needs them any more
     return outcome
+
+
+def _while_time_is_left(
+    cells: Sequence[Cell], minutes: float | None, outcome: Outcome
+) -> Iterator[Cell]:
+    """The cells, as long as there is time to begin one; the others are noted."""
+    ends = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    for cell in cells:
+        if time.monotonic() < ends:
+            yield cell
+        else:
+            outcome.left.append(cell)
 
 
 def _spread(cells: Sequence[Cell]) -> list[Cell]:
@@ -107,7 +127,7 @@ def _quiet(count: int) -> Iterator[tuple[Hear, Hear]]:
 
 
 def _in_turn(
-    cells: Sequence[Cell], folder: Path, device: str, run: RunCell, begins: Hear
+    cells: Iterable[Cell], folder: Path, device: str, run: RunCell, begins: Hear
 ) -> Iterator[tuple[Cell, str | None]]:
     for cell in cells:
         begins(cell)
@@ -126,15 +146,13 @@ def _attempt(run: RunCell, folder: Path, cell: Cell, device: str, at_once: int) 
 
 
 def _side_by_side(
-    cells: Sequence[Cell], folder: Path, device: str, jobs: int, run: RunCell, begins: Hear
+    cells: Iterator[Cell], folder: Path, device: str, jobs: int, run: RunCell, begins: Hear
 ) -> Iterator[tuple[Cell, str | None]]:
     context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
     running: dict[int, tuple[BaseProcess, Connection, Cell]] = {}
-    waiting = list(reversed(cells))
     try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                cell = waiting.pop()
+        while True:
+            while len(running) < jobs and (cell := next(cells, None)) is not None:
                 ours, theirs = context.Pipe(duplex=False)
                 arguments = (theirs, run, folder, cell, device, jobs)
                 process: BaseProcess = context.Process(target=_child, args=arguments, daemon=True)
@@ -142,6 +160,8 @@ def _side_by_side(
                 theirs.close()
                 running[process.sentinel] = (process, ours, cell)
                 begins(cell)
+            if not running:
+                return
             for sentinel in wait(list(running)):
                 assert isinstance(sentinel, int)
                 process, ours, cell = running.pop(sentinel)

@@ -23,6 +23,7 @@ def reproduce(
     only: str = "",
     device: str = "auto",
     jobs: int | None = None,
+    minutes: float | None = None,
     watch: Watch | None = None,
     run: RunCell = run_cell,
 ) -> tuple[Outcome, list[tuple[dict[str, Any], Content]]]:
@@ -35,6 +36,7 @@ def reproduce(
         only: Run only cells whose name contains this text; reports show whatever is finished.
         device: auto, cpu or cuda.
         jobs: How many cells at a time.
+        minutes: After how many no further cell begins.
         watch: See `run_cells`.
         run: What runs a cell.
 
@@ -50,7 +52,9 @@ def reproduce(
     chosen = _chosen(cells, only)
     options.check(chosen)
     with locked(folder):
-        outcome = run_cells(chosen, folder, device=device, jobs=jobs, watch=watch, run=run)
+        outcome = run_cells(
+            chosen, folder, device=device, jobs=jobs, minutes=minutes, watch=watch, run=run
+        )
         reports = [write_report(target, options, folder) for target in targets]
     return outcome, [entry for entry in reports if entry[1].tables]
 

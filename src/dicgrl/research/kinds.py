@@ -7,34 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
 from dicgrl.report.results_text import SHOWN
 from dicgrl.research.cells import Cell, Finished, Results
 from dicgrl.research.figures import CostPlot, Line, Plot, Priced, draw_costs, draw_plots
+from dicgrl.research.rows import PUBLISHED, conditions_of, is_besides, label_of
 from dicgrl.research.snapshot import snapshot_tables
 from dicgrl.research.tables import Compared, Table
 from dicgrl.research.target import Content, Found, Options, Picture, Target
 
-STRATEGIES = ("frozen", "lower", "ewc", "emr", "gem", "dicgrl", "upper")
-
-
-def strategy_cells(
-    dataset: str, model: str, *changes: str, strategies: Sequence[str] = STRATEGIES
-) -> list[Cell]:
-    """A cell for every strategy; dicgrl needs components, the others have the plain model."""
-    return [Cell(dataset, model, name, _form(name), changes=tuple(changes)) for name in strategies]
-
-
-def _form(strategy: str) -> str:
-    return "disentangled" if strategy == "dicgrl" else "plain"
+CONDITIONS = ("active", "start", "budget")
+_JUDGED = ("average", "whole")
 
 
 @dataclass(frozen=True)
 class PartsTable(Target):
     """Whole and average metric after the last part (the paper's tables 1 and 2).
+
+    MRR, where there is one, stands first: A, the paper's main metric, before W.
 
     Attributes:
         groups: Tables: title and cells.
@@ -49,35 +42,30 @@ class PartsTable(Target):
         return [cell for cells in self.groups.values() for cell in cells]
 
     @override
+    def templates_for(self, options: Options) -> list[Cell]:
+        return [cell for cell in self.templates() if _has_row(options, cell)]
+
+    @override
     def content(self, options: Options, found: Found) -> Content:
         content = Content()
         reached: list[bool] = []
         priced: dict[str, list[Priced]] = {}  # by the title of their plot
-        shown = f"{SHOWN[self.metric]} in per cent"
+        seconds = 0.0
         for title, templates in self.groups.items():
-            compared = ["paper", "difference"] if self.where else []
-            header = ["dataset", "model", "strategy", "W", *compared, "A", *compared]
-            header += ["retention", "s per later part", "replayed", "positives per later part"]
-            table = Table(f"{title}: {shown}, W whole, A average", header, labels=3)
+            table = Table(*self._heading(title), labels=3)
             for template in templates:
                 runs = [done.results for done in options.found(template, found)]
-                if not runs:
+                if not runs or not _has_row(options, template):
                     continue
-                row = after_last(runs, self.metric, options.published(template))
+                published = {} if is_besides(template) else options.published(template)
+                row = after_last(runs, self.metric, published)
                 reached += [m.difference >= 0 for m in row.values() if m.difference is not None]
-                whole, average, *others = row.values()
-                names = {
-                    "dataset": template.stream_name,
-                    "model": template.model,
-                    "strategy": str(template.strategy),
-                }
-                both = [value.cells()[: 1 + len(compared)] for value in (whole, average)]
-                cells = [*names.values(), *both[0], *both[1]]
-                cells += [value.shown() for value in others]
-                table.add(cells, names | {key: value.data() for key, value in row.items()})
+                seconds += sum(p["learn_seconds"] for run in runs for p in run["parts"])
+                label = label_of(template)
+                self._add(table, template, label, row, runs)
                 about = f"{template.stream_name}, {template.model}"
                 about += f"\n{title}" if len(self.groups) > 1 else ""
-                priced.setdefault(about, []).append(_priced(names["strategy"], row))
+                priced.setdefault(about, []).append(_priced(label, row))
             if table.cells:
                 content.tables.append(table)
             rows = [
@@ -89,10 +77,55 @@ class PartsTable(Target):
             ]
             content.tables += snapshot_tables(title, rows, options, found)
         if priced:
+            shown = f"{SHOWN[self.metric]} in per cent"
             plots = [CostPlot(about, shown, points) for about, points in priced.items()]
             content.pictures.append(_costs(plots))
+            content.notes.append(f"Learning took {seconds:,.0f} s in all these runs together.")
         content.notes += reached_note(reached)
         return content
+
+    @property
+    def _compared(self) -> list[str]:
+        return ["paper", "difference"] if self.where else []
+
+    @property
+    def _of_links(self) -> bool:
+        return self.metric != "accuracy"
+
+    def _heading(self, title: str) -> tuple[str, list[str]]:
+        name = SHOWN[self.metric]
+        header = ["dataset", "model", "strategy"]
+        header += [*CONDITIONS, "A MRR", "W MRR"] if self._of_links else []
+        header += [f"A {name}", *self._compared, f"W {name}", *self._compared]
+        header += ["retention", "s per later part", "positives per later part"]
+        return f"{title}: per cent, W whole, A average", header
+
+    def _add(
+        self,
+        table: Table,
+        template: Cell,
+        label: str,
+        row: dict[str, Compared],
+        runs: Sequence[Results],
+    ) -> None:
+        names = {"dataset": template.stream_name, "model": template.model, "strategy": label}
+        data: dict[str, Any] = {**names}
+        cells = [*names.values()]
+        if self._of_links:
+            conditions = conditions_of(runs[0]["settings"])
+            data |= conditions
+            ranked = {judged: after_last(runs, "mrr", {})[judged] for judged in _JUDGED}
+            cells += [*conditions.values(), *(value.shown() for value in ranked.values())]
+            data |= {f"{judged}_mrr": value.data() for judged, value in ranked.items()}
+        for judged in _JUDGED:
+            cells += row[judged].cells()[: 1 + len(self._compared)]
+        others = [value for key, value in row.items() if key not in (*_JUDGED, "replayed")]
+        cells += [value.shown() for value in others]
+        table.add(cells, data | {key: value.data() for key, value in row.items()})
+
+
+def _has_row(options: Options, cell: Cell) -> bool:
+    return options.recipe not in PUBLISHED or not is_besides(cell)
 
 
 def after_last(
@@ -242,6 +275,7 @@ class Curves(Target):
 
     panels: Sequence[Panel]
     columns: int = 2
+    keeps_runs: ClassVar[bool] = False  # they are those of tables
 
     @override
     def templates(self) -> list[Cell]:

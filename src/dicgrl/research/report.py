@@ -8,6 +8,7 @@ from typing import Any
 
 from dicgrl.common.atomic import replacing_file, write_json
 from dicgrl.research.cells import Cell, Finished, load_cell
+from dicgrl.research.detail import run_detail
 from dicgrl.research.figures import save_figure
 from dicgrl.research.target import Content, Options, Target
 
@@ -80,6 +81,7 @@ def describe_report(
                 "finished": done.finished,
                 "device": done.results["device"],
                 "settings": done.results["settings"],
+                **(run_detail(done.results) if target.keeps_runs else {}),
             }
             for cell, done in found.items()
         ],

@@ -127,10 +127,11 @@ def _notes(results: dict[str, Any]) -> list[str]:
         head, relation, tail = entry["triple"]
         activated = entry["activated"]
         share = 100 * sum(activated.values()) / max(entry["old"], 1)
+        near, around = activated["1"], entry["neighbours"]
         closed = ", ".join(sorted({short_relation(name) for name in entry["closed"]})) or "none"
         notes.append(
-            f"({head}, {short_relation(relation)}, {tail}) activates {activated['1']:,} of its "
-            f"{entry['neighbours']:,} old neighbours, and {activated['2']:,} triples of order 2: "
+            f"({head}, {short_relation(relation)}, {tail}) would activate {near:,} of its "
+            f"{around:,} old neighbours, and {activated['2']:,} triples of order 2: "
             f"{share:.1f}% of all old triples. Neighbours that stay closed have the relations: "
             f"{closed}."
         )

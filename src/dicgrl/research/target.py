@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # only those who draw wait for it
     from matplotlib.figure import Figure
 
 Found = Mapping[Cell, Finished]
+_ONE_SEED = {("paper", "convkb"), ("released", "convkb")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Options:
     """What a user chooses about a reproduction.
 
     Attributes:
-        recipe: paper, best or the path of a recipe file.
+        recipe: paper, released, best or the path of a recipe file.
         seeds: How many seeds, from 0.
         changes: Changed settings as key=value; each reaches the cells that have such a setting.
         protocol: seen, or snapshot, by which runs of link prediction are measured besides.
@@ -42,7 +43,11 @@ class Options:
         names = settings.names()
         changes = tuple(text for text in self.changes if _key(text) in names)
         asked = replace(asked, changes=template.changes + changes)
-        return [replace(asked, seed=seed) for seed in range(self.seeds)]
+        return [replace(asked, seed=seed) for seed in range(self.seeds_of(template.model))]
+
+    def seeds_of(self, model: str) -> int:
+        """How many seeds a model gets: ConvKB one of the recipes as published, which take hours."""
+        return min(self.seeds, 1) if (self.recipe, model) in _ONE_SEED else self.seeds
 
     def found(self, template: Cell, found: Found) -> list[Finished]:
         """What the seeds of a cell gave, as far as they are finished."""
@@ -124,10 +129,16 @@ class Target:
     title: str
     where: str
     one_seed: ClassVar[bool] = False  # whether further seeds would show nothing
+    keeps_runs: ClassVar[bool] = True  # whether its report has what each run measured
 
     def templates(self) -> list[Cell]:
         """The cells without recipe, seed and changes."""
         return []
+
+    def templates_for(self, options: Options) -> list[Cell]:
+        """Those of them that are asked for."""
+        del options
+        return self.templates()
 
     def content(self, options: Options, found: Found) -> Content:
         """Tables and figures of what is finished."""
@@ -140,4 +151,4 @@ class Target:
     def cells(self, options: Options) -> list[Cell]:
         """All cells that it needs."""
         taken = self.options(options)
-        return [cell for template in self.templates() for cell in taken.cells(template)]
+        return [cell for template in self.templates_for(taken) for cell in taken.cells(template)]

@@ -3,11 +3,13 @@
 (Lopez-Paz and Ranzato 2017.) With g the gradient of the new batch and g_t that of part t's memory,
 the step becomes the nearest vector z to g with <z, g_t> >= 0 for all t. Its dual is small, one
 variable per part: z = g + G^T v with v >= 0 minimising |g + G^T v|^2, a non-negative least-squares
-problem that SciPy solves exactly from the inner products alone.
+problem that SciPy solves exactly from the inner products alone. In the authors' code v is at least
+a margin where anything is projected, which leans the step towards the memories (`memory_margin`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from dicgrl.common.options import option
 from dicgrl.strategies.budget import BudgetSettings
 from dicgrl.strategies.ingredients import Composed, Ingredient
 from dicgrl.trainers import Trainer
@@ -24,10 +27,21 @@ from dicgrl.training.gradients import inner, put_gradients, take_gradients
 from dicgrl.training.stepper import Objective
 
 
+@dataclass(frozen=True)
+class ProjectionSettings(BudgetSettings):
+    """Settings of the projection."""
+
+    memory_margin: float = option(
+        0.0,
+        "Least weight of each memory's gradient where gem projects (0.5 in its paper).",
+        least=0,
+    )
+
+
 class Projection(Ingredient):
     """Gradients that agree with every earlier part's memory."""
 
-    Settings = BudgetSettings
+    Settings = ProjectionSettings
     capturable = False  # the dual is solved on the host
 
     def __init__(self, settings: Any) -> None:
@@ -64,7 +78,11 @@ class Projection(Ingredient):
             self._asked += len(batch)
         products = torch.stack([inner(gradient, new) for gradient in old])
         gram = torch.stack([torch.stack([inner(a, b) for b in old]) for a in old])
-        dual = project(gram.double().cpu().numpy(), products.double().cpu().numpy())
+        dual = project(
+            gram.double().cpu().numpy(),
+            products.double().cpu().numpy(),
+            self.settings.memory_margin,
+        )
         for gradient, weight in zip(old, dual, strict=True):
             if weight:
                 for name, values in new.items():
@@ -98,20 +116,31 @@ def _some_of(memory: Tensor, trainer: Trainer) -> Tensor:
 
 
 def project(
-    gram: npt.NDArray[np.float64], products: npt.NDArray[np.float64]
+    gram: npt.NDArray[np.float64], products: npt.NDArray[np.float64], margin: float = 0.0
 ) -> npt.NDArray[np.float64]:
-    """The v >= 0 that minimises |g + G^T v|^2, given G G^T and G g.
+    """The v >= margin that minimises |g + G^T v|^2, given G G^T and G g; 0 where all agree.
 
     Example:
         >>> project(np.array([[1.0]]), np.array([-2.0]))
         array([2.])
         >>> project(np.array([[1.0]]), np.array([3.0]))
         array([0.])
+        >>> project(np.array([[1.0]]), np.array([-2.0]), margin=3.0)
+        array([3.])
     """
     if not np.isfinite(gram).all() or not np.isfinite(products).all():
         return np.zeros(len(products))  # a loss that is not finite is found by the loop
     if (products >= 0).all():
         return np.zeros(len(products))
+    if margin:  # v = margin + u with u >= 0
+        rest: npt.NDArray[np.float64] = _nearest(gram, products + margin * gram.sum(1))
+        return rest + margin
+    return _nearest(gram, products)
+
+
+def _nearest(
+    gram: npt.NDArray[np.float64], products: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
     from scipy.optimize import nnls  # takes a while to import: only those who need it wait
 
     # |g + G^T v|^2 = |A v - b|^2 + const with A^T A = G G^T and A^T b = -G g.

@@ -173,13 +173,15 @@ class Composed(Strategy):
         objective = trainer.objective(torch.cat([*examples, *besides]))
         groups = [group for part in self.parts for group in part.taking_turns(trainer)]
         rows = torch.cat(examples)
-        even = torch.ones(len(rows), device=rows.device)
+        old = len(rows) - num_new
+        usual = trainer.weights(rows)  # as upper has them: strategies differ in what they add
+        usual = torch.ones(len(rows), device=rows.device) if usual is None else usual.clone()
         if weight is not None:
-            even[:num_new] = weight
-        new = ExampleGroup(objective, rows, even)
+            usual[:num_new] = weight
+        new = ExampleGroup(objective, rows, usual)
         if groups:
-            return _AdjustedTurns(self.parts, trainer, new, groups, len(rows) - num_new)
-        return _Adjusted(self.parts, trainer, new, len(rows) - num_new)
+            return _AdjustedTurns(self.parts, trainer, new, groups, old)
+        return _Adjusted(self.parts, trainer, new, old)
 
     @override
     def remember(self, trainer: Trainer) -> None:

@@ -5,6 +5,10 @@ under dense Adam, and a new row starts like one in a new model. Moments of rows 
 touched rest, as do rows that a table does not let change. Dense parameters are one row that is
 always touched.
 
+That is `adam=rows`. With `dense` every row that may change is touched in every step, by a gradient
+of zero where it has none: its momentum and the weight decay move it on, as in PyTorch's Adam over a
+whole embedding matrix.
+
 Adam keeps two moments of every number, three times the memory of the rows. `rowwise` keeps one
 number of a row instead, the running mean of its squared gradients, and no first moment: in a large
 table a row is touched so rarely that there is little to smooth. Steps are as long as Adam's, so
@@ -40,8 +44,10 @@ class RowAdam:
         betas: Decay of the two moments.
         eps: Added to the denominator.
         weight_decay: Pull towards zero, added to the gradient of touched rows.
-        clip: Largest norm of the gradient of dense parameters; 0 for none.
+        clip: Largest norm of the gradient of all that may change; 0 for none.
         dense_rate: Learning rate of the dense parameters as a multiple of `lr`.
+        every_row: Whether rows without a gradient move on, too.
+        anew: Whether rows forget the moments that earlier training left.
         rule: What there is of state beside the longest table: two numbers for each of its own
             (`adam`), one for each row (`rowwise`), or what fits its size (`auto`).
     """
@@ -56,6 +62,8 @@ class RowAdam:
         weight_decay: float = 0.0,
         clip: float = 0.0,
         dense_rate: float = 1.0,
+        every_row: bool = False,
+        anew: bool = False,
         rule: str = "adam",
     ) -> None:
         self.tables = list(tables)
@@ -68,6 +76,11 @@ class RowAdam:
         self.weight_decay = weight_decay
         self.clip = clip
         self.dense_rate = dense_rate
+        self.every_row = every_row
+        if anew:
+            for table in self.tables:
+                for name in MOMENTS:
+                    table.drop(name)
         self._dense: torch.optim.Adam | None = None
         if self.parameters:
             device = self.parameters[0].device
@@ -87,7 +100,11 @@ class RowAdam:
     @torch.no_grad()
     def step(self) -> None:
         """Update what has a gradient, then clear the gradients."""
+        if self.clip:
+            self._clip()
         for table, rowwise in zip(self.tables, self._rowwise, strict=True):
+            if self.every_row:
+                _touch_all(table)
             ids = table.touched()
             if ids is None:
                 continue
@@ -99,10 +116,23 @@ class RowAdam:
                     self._step_rows(table, some, state)
                 table.clear()
         if self._dense is not None:
-            if self.clip:
-                nn.utils.clip_grad_norm_(self.parameters, self.clip)
             self._dense.step()
             self._dense.zero_grad()
+
+    def _clip(self) -> None:
+        """Shorten the gradient of all that may change to `clip`; the host waits for nothing."""
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        squares = [gradient.square().sum() for gradient in gradients]
+        for table in self.tables:
+            pace = None if table.sparse else table.pace()  # there frozen rows count as well
+            of_row = table.gradient.square().sum(1, keepdim=True)
+            squares.append((of_row if pace is None else of_row * (pace > 0)).sum())
+            gradients.append(table.gradient)
+        if not gradients:
+            return
+        share = (self.clip / (torch.stack(squares).sum().sqrt() + 1e-6)).clamp(max=1.0)
+        for gradient in gradients:
+            gradient.mul_(share)
 
     @property
     def lr(self) -> float:
@@ -194,6 +224,15 @@ def state_bytes(table: Table, rule: str, precision: str, rows: int) -> float:
     large = (len(table) + rows) * table.width * number > table.dense_bytes
     gradients = 4 / table.width if number == 2 or large else 4
     return number + moments + gradients
+
+
+def _touch_all(table: Table) -> None:
+    """Give every row a gradient, of zero where it has none."""
+    every = torch.arange(len(table), device=table.gradient.device)
+    if table.sparse:
+        table.accumulate(every, table.gradient.new_zeros(len(table), table.width))
+    else:
+        table.touch(every)
 
 
 def _state(table: Table, rowwise: bool) -> tuple[Tensor, ...]:

@@ -21,7 +21,7 @@ from dicgrl.common.options import Section, option
 from dicgrl.common.seeding import seeded
 from dicgrl.errors import FailureError, UserError
 from dicgrl.models.table import Table
-from dicgrl.training.adam import MOMENTS, RULES, RowAdam
+from dicgrl.training.adam import RULES, RowAdam
 from dicgrl.training.positives import Positives
 from dicgrl.training.snapshot import Snapshot
 from dicgrl.training.stepper import Objective, Stepper
@@ -119,7 +119,21 @@ class Schedule(Section):
     )
     weight_decay: float = option(0.0, "Pull of the weights towards zero.", least=0)
     clip: float = option(
-        0.0, "Largest norm of the gradient of dense parameters; 0 for none.", least=0
+        0.0, "Largest norm of the gradient of all that may change; 0 for none.", least=0
+    )
+    adam: str = option(
+        "rows",
+        "Rows that a step of Adam moves: rows (those with a gradient; the others rest) or dense "
+        "(all that may change, by momentum and weight decay, as PyTorch's does).",
+        choices=("rows", "dense"),
+        needs="rows",
+    )
+    moments: str = option(
+        "kept",
+        "Adam's moments of rows when another part is learned: kept, or new as in an optimiser of "
+        "its own. Those of dense parameters are always new.",
+        choices=("kept", "new"),
+        needs="rows",
     )
     dense_rate: float = option(
         1.0,
@@ -141,12 +155,6 @@ class Schedule(Section):
         5, "Validations without progress after which training stops; 0 for never.", least=0
     )
     least_epochs: int = option(0, "Epochs before which training is not stopped.", least=0)
-    adam: str = option(
-        "kept",
-        "What becomes of Adam's moments of rows when the next part is learned: kept or new.",
-        choices=("kept", "new"),
-        needs="rows",
-    )
 
     @override
     def check(self) -> None:
@@ -279,10 +287,6 @@ def _fit(
 ) -> FitReport:
     report = FitReport()
     tables = list(model.tables().values())
-    if schedule.adam == "new":
-        for table in tables:
-            for name in MOMENTS:
-                table.drop(name)
     parameters = [parameter for _, parameter in model.named_parameters()]
     optimiser = RowAdam(
         tables,
@@ -290,6 +294,8 @@ def _fit(
         weight_decay=schedule.weight_decay,
         clip=schedule.clip,
         dense_rate=schedule.dense_rate if tables else 1.0,  # else there are no rows beside
+        every_row=schedule.adam == "dense",
+        anew=schedule.moments == "new",
         rule=schedule.optimizer,
     )
     good = Snapshot(tables, parameters)
