@@ -53,6 +53,8 @@ VECTORS: dict[str, dict[str | None, tuple[int, int, int]]] = {
     "films.rotate.best": {None: (3, 4, 44), "dicgrl": (3, 4, 44)},
     "films.complex.best": {None: (3, 4, 44), "dicgrl": (3, 4, 44)},
     "films.distmult.best": {None: (3, 4, 44), "dicgrl": (3, 4, 44)},
+    "wn18rr.rotate.best": {None: (3, 4, 136), "dicgrl": (3, 4, 136)},
+    "fb15k-237.complex.best": {None: (3, 4, 136), "dicgrl": (3, 4, 136)},
     "fb15k-237.transe.best": {None: (3, 4, 136), "dicgrl": (20, 32, 40)},
     "fb15k-237.convkb.best": {None: (3, 4, 67), "dicgrl": (6, 8, 34)},
     "wn18rr.transe.best": {None: (3, 4, 136), "dicgrl": (5, 8, 80)},

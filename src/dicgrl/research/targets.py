@@ -186,7 +186,7 @@ _BEYOND = (
     ),
     WholeTable(
         "decoders",
-        "Decoders, all parts merged, with the default settings",
+        "Decoders, all parts merged",
         "",
         [Cell(d, m) for d in KNOWLEDGE for m in DECODERS],
         ("mrr", "hits@1", "hits@10"),
