@@ -160,6 +160,7 @@ def test_commands_of_a_page_have_these_options(name: str) -> None:
         assert {w for w in words if w.startswith("-") and w != "-"} <= known, line
     if name.endswith("commands.md"):  # it has them all
         group = typer.main.get_command(app)
-        every = set(getattr(group, "commands", {}))
+        commands = getattr(group, "commands", {})
+        every = {name for name, command in commands.items() if not command.hidden}
         every |= set(getattr(getattr(group, "commands", {})["datasets"], "commands", {}))
         assert used == every

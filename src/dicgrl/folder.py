@@ -7,6 +7,7 @@ with a learner that is loaded then, and what changes the run writes a version, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from dicgrl.jobs.change import (
 )
 from dicgrl.jobs.export import export_run
 from dicgrl.jobs.learn import learn_facts
+from dicgrl.jobs.maps import make_maps, write_places
 from dicgrl.jobs.versions import difference, verified
 from dicgrl.learner import Learner
 from dicgrl.nights.job import NightOptions, nightly
@@ -274,18 +276,39 @@ class Run:
 
     def evaluate(
         self,
-        file: str | Path | Triples,
+        file: str | Path | Triples | None = None,
         *,
         by_relation: bool = False,
         reading: Reading | None = None,
         skip_unknown: bool = False,
+        protocol: str = "seen",
         at: Version | None = None,
     ) -> dict[str, Any]:
-        """Measure how well the answers of triples are found, of a file, a list or a frame."""
-        asking = self.learner(at).ask.for_links("evaluate")
+        """Measure how well the answers of triples are found, of a file, a list or a frame.
+
+        Without any, the test sets of the run's parts are measured, by the protocol.
+        """
+        learner = self.learner(at)
+        if file is None:
+            return asdict(learner.evaluate(protocol=protocol))
+        asking = learner.ask.for_links("evaluate")
         lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
         found: dict[str, Any] = asking.measure_rows(lines.ids, by_relation=by_relation)
         return found | {"unknown": lines.unknown}
+
+    def map(
+        self,
+        to: str | Path | None = None,
+        *,
+        afresh: bool = False,
+        at: Version | None = None,
+        wait: float = 0.0,
+    ) -> list[dict[str, Any]]:
+        """Lay the vectors out in two dimensions; see `dicgrl.jobs.maps`. Gives the maps it made."""
+        made = list(make_maps(self.folder, at, afresh=afresh, wait=wait))
+        if to is not None:
+            write_places(self.folder, Path(to), at)
+        return [{"version": each.version, **each.about} for each in made]
 
     def export(
         self,

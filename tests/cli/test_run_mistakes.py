@@ -52,7 +52,7 @@ RUN_MISTAKES = {
     "model": (("ring", "--model", "tranes"), ("did you mean 'transe'?", "convkb", "gat")),
     "strategy": (
         ("ring", "--strategy", "lower,dicgl"),
-        ("'dicgl'", "did you mean 'dicgrl'?", "emr, ewc, fresh, frozen, gem, lower, upper, warm"),
+        ("'dicgl'", "did you mean 'dicgrl'?", "emr, ewc, fastkge, fresh, frozen, gem"),
     ),
     "empty strategy": (("ring", "--strategy", "lower,"), ("unknown strategy ''", "upper")),
     "option": (("ring", "--modl", "x"), ("--modl", "--model")),

@@ -25,6 +25,7 @@ from dicgrl.settings import Settings
 from dicgrl.store.checkpoint import load_model
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.trainers import LinkTrainer
+from dicgrl.trainers.protocol import LINK_PROTOCOL
 from dicgrl.training import DivergedError, EpochReport
 from tests.stores import FILES
 
@@ -111,7 +112,7 @@ def test_results_say_what_was_done(stream: KnowledgeStream, tmp_path: Path) -> N
         others = {f"{name}_others" for name in shares}
         assert set(results[split]) == shares | others | {"mean_rank"}
         assert 0 < results[split]["mrr"] <= 1
-    assert set(results["protocol"]) == {"ranking", "candidates", "others", "negatives", "selection"}
+    assert set(results["protocol"]) == set(LINK_PROTOCOL)
     config = RunFolder(tmp_path).config()
     for key in ("dataset", "task", "model", "recipe", "setting", "seed", "settings", "protocol"):
         assert config[key] == results[key]

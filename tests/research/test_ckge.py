@@ -85,7 +85,11 @@ def test_rivals_have_the_settings_that_were_published(dataset: str) -> None:
         settings = load_recipe("published", dataset, "transe", strategy=name).settings
         assert (settings.dim, settings.negatives, settings.margin) == (200, 10, 8.0)
         assert settings.normalise and settings.inverses and settings.known_negatives
-        assert (settings.loss, settings.adam, settings.validate_on) == ("meanmargin", "new", "part")
+        assert (settings.loss, settings.moments, settings.validate_on) == (
+            "meanmargin",
+            "new",
+            "part",
+        )
         # Facts in both directions: 2,048 of LKGE and 1,024 of the others.
         assert settings.batch == (1024 if name in ("lkge", "lower") else 512)
     assert settings.patience == 3

@@ -22,7 +22,8 @@ from dicgrl.jobs.change import forget_facts
 from dicgrl.jobs.learn import learn_facts
 from dicgrl.research.cells import Cell, cell_path, load_cell, run_cell
 from dicgrl.research.job import reproduce
-from dicgrl.research.kinds import PartsTable, strategy_cells
+from dicgrl.research.kinds import PartsTable
+from dicgrl.research.rows import strategy_cells
 from dicgrl.research.target import Options
 from tests.children import ended, start
 from tests.local_server import serving

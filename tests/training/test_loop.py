@@ -174,19 +174,19 @@ def test_training_is_not_stopped_before_so_many_epochs(least: int, epochs: int) 
     assert (report.epochs, report.best_epoch) == (epochs, 1)
 
 
-@pytest.mark.parametrize("adam", ["kept", "new"])
-def test_adam_goes_on_from_its_moments_or_begins_anew(adam: str) -> None:
-    schedule = Schedule(epochs=1, batch=5, lr=0.1, adam=adam)
+@pytest.mark.parametrize("moments", ["kept", "new"])
+def test_adam_goes_on_from_its_moments_or_begins_anew(moments: str) -> None:
+    schedule = Schedule(epochs=1, batch=5, lr=0.1, moments=moments)
     steady, again = Slope(), Slope()
     for model in (steady, again):
         run(model, Schedule(epochs=1, batch=5, lr=0.2, weight_decay=30.0))
-    if adam == "new":
+    if moments == "new":
         for name in ("moment1", "moment2", "steps"):
             steady.table.state(name).zero_()
     run(steady, Schedule(epochs=1, batch=5, lr=0.1))
     run(again, schedule)
     assert torch.equal(steady.table.rows, again.table.rows)
-    assert steady.table.state("steps", 1)[0].item() == (4 if adam == "kept" else 2)
+    assert steady.table.state("steps", 1)[0].item() == (4 if moments == "kept" else 2)
 
 
 def test_validation_comes_every_few_epochs_and_at_the_end() -> None:
