@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from unittest.mock import patch
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dicgrl import Learner
 from dicgrl.models import Components, KnowledgeModel, Scorer
-from dicgrl.strategies.start import place_newcomers
+from dicgrl.strategies.start import place_newcomers, scatter_newcomers, start_from_neighbours
 from dicgrl.trainers import LinkTrainer
 from tests.growing import knowledge_stream, settings_of, strategy_of, trainer_of
 from tests.slow import entity_parts, relation_parts, rows_of, slow_chosen
@@ -174,3 +176,53 @@ def test_a_run_starts_new_rows_as_asked_and_leaves_old_ones(
     assert torch.equal(trainer.model.entities.rows[: len(before)], before)
     placed = start == "neighbours" or (start == "auto" and strategy == "dicgrl")
     assert torch.equal(trainer.model.entities.rows, other.model.entities.rows) != placed
+
+
+def facts_between(count: int, seed: int) -> list[tuple[str, str, str]]:
+    drawn = torch.randint(30, (count, 2), generator=torch.Generator().manual_seed(seed))
+    return [(f"e{head}", "r", f"e{tail}") for head, tail in drawn.tolist()]
+
+
+@pytest.mark.parametrize("components", [0, 4])
+def test_newcomers_of_few_triples_lie_as_far_off_as_known_answers(components: int) -> None:
+    divided = {"components": components, "top": 2} if components else {}
+    learner = Learner("transe", "fresh", dim=16, epochs=2, device="cpu", **divided)
+    learner.learn(facts_between(200, 1))
+    trainer = learner.trainer
+    assert isinstance(trainer, LinkTrainer)
+    facts = [("e0", "r", "one"), *((f"e{number}", "r", "many") for number in range(30))]
+    trainer.take(learner.intake(facts).part)
+    model, before = trainer.model, trainer.model.entities.rows.clone()
+    start_from_neighbours(trainer)
+    placed = model.entities.rows.clone()
+    scatter_newcomers(trainer)
+    old = trainer.old_rows()["entities"]
+    assert torch.equal(model.entities.rows[:old], before[:old])
+    moved = (model.entities.rows - placed)[old:].view(2, -1).square().mean(1).sqrt()
+    known = trainer.examples("train", 0, 1)
+    route = model.route(*known.unbind(1))
+    head, tail = (model.entity_vectors(known[:, end], route) for end in (0, 2))
+    off = (head + model.relation_vectors(known[:, 1], route) - tail).square().mean().sqrt()
+    one, many = moved.tolist()  # in the order of their arrival
+    assert one == pytest.approx(0.7 * off.item(), rel=0.6)
+    assert many == pytest.approx(0.7 * off.item() / 30, rel=0.6)
+
+
+def test_only_newcomers_that_would_outdo_every_answer_are_moved() -> None:
+    for model, strategy, moves in (
+        ("transe", "fresh", True),
+        ("rotate", "warm", True),
+        ("transe", "dicgrl", False),  # a shield keeps them out of places that are taken
+        ("distmult", "fresh", False),
+    ):
+        learner = Learner(model, strategy, dim=8, epochs=1, device="cpu", start="neighbours")
+        learner.learn(facts_between(60, 2))
+        learner.trainer.take(learner.intake([("e1", "r", "new")]).part)
+        with patch("dicgrl.strategies.base.scatter_newcomers") as scattered:
+            learner.strategy.start(learner.trainer)
+        before = learner.trainer.model.entities.rows.clone()
+        if scattered.called:
+            scatter_newcomers(learner.trainer)
+        changed = (learner.trainer.model.entities.rows != before).any(1).nonzero()[:, 0]
+        first = learner.trainer.old_rows()["entities"]
+        assert bool(len(changed)) == moves and (changed >= first).all()

@@ -33,6 +33,7 @@ class RotatE(QueryScorer, name="rotate"):
 
     likeness = Modulus()
     multiple = 2
+    pinpoints = True
     defaults: ClassVar[Mapping[str, Any]] = {"margin": 4.0}  # half as many distances as in TransE
 
     @override

@@ -50,6 +50,8 @@ class Scorer(nn.Module):
             loss, by name.
         multiple: How many numbers of a vector belong together, such as the two of a complex one. A
             component has whole groups of them.
+        pinpoints: Whether `place_entity` is where no other answer could score higher, as with a
+            distance.
 
     Args:
         dim: Length of the entities' vectors that `score` is given.
@@ -67,6 +69,7 @@ class Scorer(nn.Module):
     Settings: ClassVar[type[ScorerSettings]] = ScorerSettings
     defaults: ClassVar[Mapping[str, Any]] = {}
     multiple: ClassVar[int] = 1
+    pinpoints: ClassVar[bool] = False
     name: ClassVar[str]
 
     def __init_subclass__(cls, name: str | None = None) -> None:

@@ -14,7 +14,7 @@ from dicgrl.errors import UserError
 from dicgrl.evaluation.part_report import PartReport
 from dicgrl.models import Scorer
 from dicgrl.strategies.repair import repair
-from dicgrl.strategies.start import start_from_neighbours
+from dicgrl.strategies.start import scatter_newcomers, start_from_neighbours
 from dicgrl.trainers import Trainer
 from dicgrl.training import FitReport, Positives, Schedule, TrainingSet
 from dicgrl.training.loop import Monitor
@@ -154,6 +154,8 @@ class Strategy:
         divided: Whether it works on components, so that its model is disentangled unless one asks
             for another.
         starts_from_neighbours: What `start=auto` means.
+        scatters_newcomers: Whether newcomers then move off the ideal point: where no shield keeps
+            them out of places that are taken.
         needs_links: Whether it works on triples, and on whole vectors of their ends.
         first_alike: Whether it learns the first part like all others.
 
@@ -167,6 +169,7 @@ class Strategy:
     recipe: ClassVar[str]
     divided: ClassVar[bool] = False
     starts_from_neighbours: ClassVar[bool] = False
+    scatters_newcomers: ClassVar[bool] = False
     needs_links: ClassVar[bool] = False
     first_alike: ClassVar[bool] = True
 
@@ -223,6 +226,8 @@ class Strategy:
         wanted = start == "neighbours" or (start == "auto" and self.starts_from_neighbours)
         if trainer.newest and wanted:
             start_from_neighbours(trainer)
+            if self.scatters_newcomers:
+                scatter_newcomers(trainer)
 
     def learn(self, trainer: Trainer, monitor: Monitor | None = None) -> Learned:
         """Learn the newest part, which the trainer has taken in already."""

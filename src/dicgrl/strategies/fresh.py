@@ -136,6 +136,7 @@ class Fresh(Strategy, name="fresh"):
     Settings = FreshSettings
     settings: FreshSettings
     starts_from_neighbours = True
+    scatters_newcomers = True
 
     @override
     def later(self, trainer: Trainer, monitor: Monitor | None) -> Learned:

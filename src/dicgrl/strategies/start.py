@@ -25,6 +25,8 @@ from dicgrl.models.table import Table
 from dicgrl.trainers import LinkTrainer, NodeTrainer, Trainer
 
 PASSES = 3
+_SPREAD = 0.7  # of a newcomer of one triple, as a multiple of how far known answers lie off
+_KNOWN = 1000  # triples, at most, that say how far
 _OLD = 1000  # old nodes, at most, that say where a new class is not
 
 
@@ -78,6 +80,40 @@ def _(trainer: NodeTrainer) -> None:
         weight = (best - usual) * away / away.square().sum().clamp(min=1e-12)
         model.class_weight[number] = weight
         model.class_bias[number] = best - weight @ place
+
+
+@torch.no_grad()
+def scatter_newcomers(trainer: Trainer) -> None:
+    """Move new entities off the point where the best answer to their triples would lie.
+
+    No known answer lies there, so that a newcomer of one triple would outdo all of them, in the
+    questions of its neighbours, too; hardly any negative is drawn that would teach it otherwise.
+    It moves at random by some of what known answers are off on average, and by the less, the more
+    triples have a say in where it is. The cost follows the part.
+    """
+    part = trainer.part
+    if not isinstance(trainer, LinkTrainer) or part is None or not trainer.newest:
+        return
+    model, new = trainer.model, part.new_entities
+    if not model.scorer.pinpoints or not new:
+        return
+    known = trainer.old_examples(trainer.draw(_KNOWN, 0, trainer.newest))
+    ends = trainer.on_device(part.train)[:, [0, 2]].flatten()
+    said = torch.bincount(ends[ends >= new.start] - new.start, minlength=len(new))
+    moved = said.nonzero()[:, 0]
+    if not len(known) or not len(moved):
+        return
+    route = model.route(*known.unbind(1))
+    heads, tails = (model.entity_vectors(known[:, end], route) for end in (0, 2))
+    placed = model.scorer.place_entity(heads, model.relation_vectors(known[:, 1], route), "tail")
+    assert placed is not None
+    spread = _SPREAD * (placed - tails).square().mean().sqrt()
+    rows = model.entity_rows_of(moved + new.start)
+    off = torch.randn(
+        len(rows), model.entities.width, generator=trainer.generator, device=trainer.device
+    )
+    share = said[moved].repeat_interleave(model.count)[:, None]
+    model.entities.rows[rows] += (spread * off / share).to(model.entities.rows.dtype)
 
 
 @torch.no_grad()

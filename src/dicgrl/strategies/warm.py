@@ -27,6 +27,7 @@ class Warm(Strategy, name="warm"):
     Settings = WarmSettings
     settings: WarmSettings
     starts_from_neighbours = True
+    scatters_newcomers = True
 
     @override
     def later(self, trainer: Trainer, monitor: Monitor | None) -> Learned:

@@ -45,7 +45,7 @@ class QueryScorer(Scorer):
 
     def __init_subclass__(cls, name: str | None = None) -> None:
         super().__init_subclass__(name)
-        for known in ("query_gradients", "linear"):
+        for known in ("query_gradients", "linear", "pinpoints"):
             if depth(cls, "query") < depth(cls, known):
                 setattr(cls, known, getattr(QueryScorer, known))
 

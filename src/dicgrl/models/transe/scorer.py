@@ -30,6 +30,7 @@ class TransE(QueryScorer, name="transe"):
     """
 
     linear = True
+    pinpoints = True
 
     @dataclass(frozen=True)
     class Settings(ScorerSettings):
