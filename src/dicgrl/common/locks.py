@@ -25,6 +25,7 @@ _NO_LOCKS = {
     sqlite3.SQLITE_NOLFS,
 }
 _TRIES = 100
+_PAUSE = 0.001  # seconds between them: whoever removes and makes the folder has to come to an end
 _held: dict[tuple[Path, int], sqlite3.Connection | None] = {}  # by folder and thread
 
 
@@ -80,16 +81,17 @@ def _acquired(folder: Path, place: Path, until: float) -> sqlite3.Connection | N
         try:
             place.mkdir(parents=True, exist_ok=True)
             sqlite3.connect(place / LOCK).close()  # the file is there
-            before = _as_named(place / LOCK)
-            connection = _begun(place / LOCK, max(until - time.monotonic(), 0.0))
-            if _as_named(place / LOCK) == before:
-                return connection
-            connection.close()  # of a file that whoever had the folder has removed meanwhile
+            with _pinned(place / LOCK) as before:
+                connection = _begun(place / LOCK, max(until - time.monotonic(), 0.0))
+                if _as_named(place / LOCK) == before:
+                    return connection
+                connection.close()  # of a file that whoever had the folder has removed meanwhile
         except (FileExistsError, FileNotFoundError):
             # Whoever had made the folder left it empty and has just removed it.
             tries -= 1
             if not tries:
                 raise
+            time.sleep(_PAUSE)
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0)
             if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -101,6 +103,7 @@ def _acquired(folder: Path, place: Path, until: float) -> sqlite3.Connection | N
             tries -= 1
             if not tries:
                 raise OSError(f"{folder}: cannot be locked ({error})") from error
+            time.sleep(_PAUSE)
 
 
 def _begun(path: Path, wait: float) -> sqlite3.Connection:
@@ -115,12 +118,32 @@ def _begun(path: Path, wait: float) -> sqlite3.Connection:
     return connection
 
 
+@contextlib.contextmanager
+def _pinned(path: Path) -> Iterator[tuple[int, int, int] | None]:
+    """Which file has the name, whose number is not used again before the block ends.
+
+    Files may come and go within a tick of the clock. Unlike any other, a descriptor of a path alone
+    (Linux) can be closed without giving up what locks the process has of the file.
+    """
+    if not hasattr(os, "O_PATH"):
+        yield _as_named(path)
+        return
+    descriptor = os.open(path, os.O_PATH)
+    try:
+        yield _identity(os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
+
+
 def _as_named(path: Path) -> tuple[int, int, int] | None:
     """Which file has the name now: its number may be used again, its time is never that of then."""
     try:
-        found = path.stat()
+        return _identity(path.stat())
     except FileNotFoundError:
         return None
+
+
+def _identity(found: os.stat_result) -> tuple[int, int, int]:
     return found.st_dev, found.st_ino, found.st_ctime_ns
 
 
