@@ -36,8 +36,8 @@ TYPES = {
 EXPECTED = {
     "adam._adam", "adam._claim", "convkb._backward_parameters", "convkb._backward_vectors",
     "convkb._forward", "losses._loss", "query_batch._backward", "query_batch._forward",
-    "query_ranks._count", "query_ranks._truth", "ranking._mask", "sampling._draw",
-    "transe_batch._backward", "transe_batch._forward",
+    "query_ranks._count", "query_ranks._distances", "query_ranks._truth", "ranking._mask",
+    "sampling._draw", "transe_batch._backward", "transe_batch._forward",
 }  # fmt: skip
 
 
@@ -115,6 +115,8 @@ def launch_everything() -> None:
         model = KnowledgeModel(name, length, components, options)
         model.grow(6, 2)
         Ranker(known, 2).rank(model, known, range(6))
+        with torch.no_grad():
+            model.candidate_scores(known, "tail", 0, 6)
         for loss, decay in (
             ("softmargin", 0.0), ("margin", 0.1), ("selfadversarial", 0.0), ("softmax", 0.0),
             ("meanmargin", 0.0),

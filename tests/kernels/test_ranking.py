@@ -17,6 +17,7 @@ import dicgrl.kernels
 from dicgrl.evaluation import Ranker, Ranks
 from dicgrl.evaluation.ranks import OWN_HIGHER
 from dicgrl.models import Components, KnowledgeModel
+from dicgrl.models.queries.likeness import Likeness, Modulus, Norm
 from dicgrl.models.queries.ranks import QueryCounts
 from tests.kernels.interpreter import interpreted
 from tests.kernels.test_training import DECODERS, kernels, made
@@ -147,10 +148,26 @@ def not_a_number(decoder: str, device: str) -> None:
     assert ranks.own is not None and ranks.own.tolist()[1][0] == OWN_HIGHER
 
 
+def distances_of_all(likeness: Likeness, device: str) -> None:
+    """Scores of all pairs, of tiles that are full and that are not."""
+    queries = torch.randn(11, 14, generator=made(1)).to(device)
+    candidates = torch.randn(150, 14, generator=made(2)).to(device)
+    candidates[70] = queries[9]
+    with torch.no_grad(), kernels("1"):
+        found = likeness.matrix(queries, candidates)
+        nothing = likeness.matrix(queries[:0], candidates), likeness.matrix(queries, candidates[:0])
+    expected = likeness.of(queries.double()[:, None], candidates.double()[None])
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+    assert found[9, 70] == 0
+    assert [tuple(each.shape) for each in nothing] == [(0, 150), (11, 0)]
+
+
+DISTANCES = Norm(1), Norm(2), Modulus()
 CHECKS: list[tuple[str, Callable[[str], None]]] = [
     *((f"whole {case}", partial(compare_whole_numbers, case)) for case in CASES),
     *((f"twins {case}", partial(compare_twins, case)) for case in CASES),
     *((f"not a number {name}", partial(not_a_number, name)) for name in ("l1", *QUERIES)),
+    *((f"all of {kind}", partial(distances_of_all, kind)) for kind in DISTANCES),
 ]
 LARGE_CHECKS: list[tuple[str, Callable[[str], None]]] = [
     *((f"whole {case}", partial(compare_whole_numbers, case)) for case in LARGE),

@@ -1,7 +1,8 @@
 """Ranks without scores: distances of queries to all candidates are compared where they are made.
 
 A program holds a tile of queries x candidates and walks over the dimensions; of the distances only
-two counts per query leave it. One launch serves all relations: a tile of queries has one relation,
+two counts per query leave it (`count`), unless they are asked for themselves (`distances`). One
+launch serves all relations: a tile of queries has one relation,
 whose chosen components say which rows of the transposed candidates to read. Answers that are known
 are bits of a mask (`dicgrl.kernels.ranking`).
 
@@ -21,6 +22,7 @@ import triton.language as tl
 from torch import Tensor
 
 from dicgrl.kernels.batch import Compare
+from dicgrl.kernels.ranking import tiles as tiles_of
 
 QUERIES, CANDIDATES = 8, 512  # tile of a program
 _WARPS = 4
@@ -80,23 +82,44 @@ def count(
         equal: Likewise.
         compare: What a distance is.
     """
-    # A thread holds all queries of a tile and a few candidates side by side. Both are laid out so
-    # that one dimension of a tile is contiguous and complete: the loop has neither masks nor
-    # pointers of its own for each query.
-    number = triton.cdiv(len(candidates), CANDIDATES)
-    lines = torch.zeros(
-        candidates.shape[1], number * CANDIDATES, device=queries.device, dtype=queries.dtype
-    )
-    lines[:, : len(candidates)] = candidates.t()
-    row = tiles[0][:, None] + torch.arange(QUERIES, device=queries.device)
-    tiled = queries[row.clamp_(max=len(queries) - 1)].transpose(1, 2).contiguous()
-    _count[(len(tiles[0]), number)](
+    tiled, lines = _laid_out(queries, candidates, tiles[0])
+    _count[(len(tiles[0]), lines.shape[1] // CANDIDATES)](
         tiled, lines, threshold, bits, chosen, *tiles, higher, equal,
         len(candidates), lines.shape[1], bits.shape[1],
         size=size, parts=queries.shape[1] // size, ROUTED=chosen is not None, COMPARE=compare,
         QUERIES=QUERIES, CANDIDATES=CANDIDATES,
         UNROLL=_unroll(size, compare), num_warps=_WARPS,
     )  # fmt: skip
+
+
+def distances(queries: Tensor, candidates: Tensor, compare: Compare) -> Tensor:
+    """Distances of all queries [q, l] to all candidates [c, l], [q, c]; squared for the norm 2."""
+    size = queries.shape[1]
+    found = torch.empty(len(queries), len(candidates), device=queries.device)
+    if not found.numel():
+        return found
+    first, _ = tiles_of(queries[:, 0], 0, QUERIES)
+    tiled, lines = _laid_out(queries, candidates, first)
+    _distances[(len(first), lines.shape[1] // CANDIDATES)](
+        tiled, lines, found, first, len(queries), len(candidates), lines.shape[1],
+        size=size, COMPARE=compare, QUERIES=QUERIES, CANDIDATES=CANDIDATES,
+        UNROLL=_unroll(size, compare), num_warps=_WARPS,
+    )  # fmt: skip
+    return found
+
+
+def _laid_out(queries: Tensor, candidates: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
+    """Queries in tiles [t, l, QUERIES] that begin at `first`, and candidates in lines [d, padded].
+
+    A thread holds all queries of a tile and a few candidates side by side. Both are laid out so
+    that one dimension of a tile is contiguous and complete: the loop has neither masks nor
+    pointers of its own for each query.
+    """
+    padded = triton.cdiv(len(candidates), CANDIDATES) * CANDIDATES
+    lines = torch.zeros(candidates.shape[1], padded, device=queries.device, dtype=queries.dtype)
+    lines[:, : len(candidates)] = candidates.t()
+    row = first[:, None] + torch.arange(QUERIES, device=queries.device)
+    return queries[row.clamp_(max=len(queries) - 1)].transpose(1, 2).contiguous(), lines
 
 
 def _unroll(size: int, compare: Compare) -> int:
@@ -123,6 +146,27 @@ def _added_modulus(total, q_real, q_imaginary, c_real, c_imaginary):  # type: ig
     """A distance with one more complex dimension."""
     real, imaginary = q_real - c_real, q_imaginary - c_imaginary
     return total + tl.sqrt(tl.fma(imaginary, imaginary, real * real))
+
+
+@triton.jit
+def _walked(  # type: ignore[no-untyped-def]
+    total, q_at, c_at, line_length,
+    size: tl.constexpr, COMPARE: tl.constexpr, QUERIES: tl.constexpr, UNROLL: tl.constexpr,
+):  # fmt: skip
+    """Distances of a tile with `size` more dimensions."""
+    for _ in range(0, size, UNROLL):
+        for j in tl.static_range(0, UNROLL, 2 if COMPARE == "modulus" else 1):
+            c = tl.load(c_at + j * line_length)
+            q = tl.load(q_at + j * QUERIES)
+            if COMPARE == "modulus":
+                c_imaginary = tl.load(c_at + (j + 1) * line_length)
+                q_imaginary = tl.load(q_at + (j + 1) * QUERIES)
+                total = _added_modulus(total, q, q_imaginary, c, c_imaginary)
+            else:
+                total = _added(total, q, c, COMPARE)
+        c_at += UNROLL * line_length
+        q_at += UNROLL * QUERIES
+    return total
 
 
 @triton.jit(do_not_specialize=["count"])
@@ -172,18 +216,9 @@ def _count(  # type: ignore[no-untyped-def]
     for part in range(parts):
         line = (tl.load(chosen + first * parts + part) if ROUTED else part) * size
         c_at = lines + line.to(tl.int64) * line_length + column[None, :]
-        for _ in range(0, size, UNROLL):
-            for j in tl.static_range(0, UNROLL, 2 if COMPARE == "modulus" else 1):
-                c = tl.load(c_at + j * line_length)
-                q = tl.load(q_at + j * QUERIES)
-                if COMPARE == "modulus":
-                    c_imaginary = tl.load(c_at + (j + 1) * line_length)
-                    q_imaginary = tl.load(q_at + (j + 1) * QUERIES)
-                    total = _added_modulus(total, q, q_imaginary, c, c_imaginary)
-                else:
-                    total = _added(total, q, c, COMPARE)
-            c_at += UNROLL * line_length
-            q_at += UNROLL * QUERIES
+        total = _walked(
+            total, q_at + part * (size * QUERIES), c_at, line_length, size, COMPARE, QUERIES, UNROLL
+        )
     row = first + place
     inside = row < stop
     limit = tl.load(threshold + row, mask=inside, other=0.0)[:, None]
@@ -195,3 +230,22 @@ def _count(  # type: ignore[no-untyped-def]
     same = (total == limit) & competes
     tl.atomic_add(higher + row, tl.sum(above.to(tl.int32), 1), mask=inside, sem="relaxed")
     tl.atomic_add(equal + row, tl.sum(same.to(tl.int32), 1), mask=inside, sem="relaxed")
+
+
+@triton.jit(do_not_specialize=["query_count", "candidate_count"])
+def _distances(  # type: ignore[no-untyped-def]
+    tiled, lines, found, tile_first, query_count, candidate_count, line_length,
+    size: tl.constexpr, COMPARE: tl.constexpr, QUERIES: tl.constexpr, CANDIDATES: tl.constexpr,
+    UNROLL: tl.constexpr,
+):  # fmt: skip
+    tile = tl.program_id(0).to(tl.int64)
+    row = tl.load(tile_first + tile) + tl.arange(0, QUERIES)
+    column = tl.program_id(1) * CANDIDATES + tl.arange(0, CANDIDATES)
+    q_at = tiled + tile * (size * QUERIES) + tl.arange(0, QUERIES)[:, None]
+    total = tl.zeros([QUERIES, CANDIDATES], dtype=tl.float32)
+    total = _walked(
+        total, q_at, lines + column[None, :], line_length, size, COMPARE, QUERIES, UNROLL
+    )
+    place = row.to(tl.int64)[:, None] * candidate_count + column[None, :]
+    inside = (row < query_count)[:, None] & (column < candidate_count)[None, :]
+    tl.store(found + place, total, mask=inside)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from dicgrl.kernels import available
 from dicgrl.kernels.batch import Compare
 from dicgrl.models.queries.numbers import as_complex
 
@@ -157,7 +158,20 @@ class Nearness(Likeness):
     def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
         if torch.is_grad_enabled():
             return self.of(queries[:, None], candidates[None])
-        return _sizes(queries, candidates, self.sizes_).neg_()
+        compare = self.compare
+        if compare is None or not available(queries, candidates):
+            return self._without_kernel(queries, candidates).neg_()
+        from dicgrl.kernels.query_ranks import distances  # needs Triton
+
+        return self._rooted_(distances(queries, candidates, compare)).neg_()
+
+    def _without_kernel(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        """Sizes of all differences of queries [q, l] and candidates [c, l], [q, c]."""
+        return _sizes(queries, candidates, self.sizes_)
+
+    def _rooted_(self, distances: Tensor) -> Tensor:
+        """Sizes, given what kernels call a distance; they may be the same tensor."""
+        return distances
 
     @override
     def pairs(self, queries: Tensor, candidates: Tensor) -> Tensor:
@@ -214,12 +228,16 @@ class Norm(Nearness):
 
     @override
     def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
-        if not queries.is_cuda and not torch.is_grad_enabled():
+        if not torch.is_grad_enabled():
             return Nearness.matrix(self, queries, candidates)
         # The matrix-product form of the Euclidean distance loses the digits that decide ties.
         mode = "donot_use_mm_for_euclid_dist"
         distances: Tensor = torch.cdist(queries, candidates, float(self.p), compute_mode=mode)
         return distances.neg_()
+
+    @override
+    def _rooted_(self, distances: Tensor) -> Tensor:
+        return distances if self.p == 1 else distances.sqrt_()
 
     @override
     def sizes_(self, difference: Tensor) -> Tensor:
@@ -256,11 +274,9 @@ class Modulus(Nearness):
         return as_complex(queries - candidates).abs().sum(-1).neg()
 
     @override
-    def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
-        if torch.is_grad_enabled():
-            return self.of(queries[:, None], candidates[None])
+    def _without_kernel(self, queries: Tensor, candidates: Tensor) -> Tensor:
         # Every second number of a vector costs several times what a half of it costs.
-        return _sizes(_halves(queries), _halves(candidates), _moduli_).neg_()
+        return _sizes(_halves(queries), _halves(candidates), _moduli_)
 
     @override
     def sizes_(self, difference: Tensor) -> Tensor:
