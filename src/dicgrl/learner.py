@@ -44,7 +44,7 @@ class Learner(Lifecycle, Saving):
 
     Args:
         model: transe, rotate, complex, distmult or convkb for knowledge graphs, gat or sage for
-            networks; transe unless given.
+            networks; that of the dataset unless given, and rotate where there is none.
         strategy: How a new part is learned: frozen, lower, upper, warm, ewc, emr, gem, lkge, incde,
             fastkge, dicgrl or fresh; fresh unless given.
         dataset: Name of a known dataset, whose recipe is then taken as on the command line; the

@@ -25,7 +25,8 @@ class LinkPrediction(Task, name="link-prediction"):
     """Which triples are likely: head, relation and tail."""
 
     part_type = KnowledgePart
-    default_model = "transe"
+    default_model = "rotate"
+    published_model = "transe"
     graph_is = "knowledge graph"
     does = "predicts links"
     examples = "triples"

@@ -9,8 +9,8 @@ from typing import Self
 from typing_extensions import override
 
 from dicgrl.common.options import Section, option
-from dicgrl.training.loop import Schedule
 from dicgrl.training.losses import LOSSES
+from dicgrl.training.schedule import Schedule
 
 _BETA = "Weight of the normalisation loss."
 
