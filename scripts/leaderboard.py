@@ -105,6 +105,8 @@ def _entries(
             continue
         which = f"{row['dataset']}, {report['target']}: {about}"
         named = " ".join(str(row[k]) for k in ("strategy", "variant", "model") if row.get(k))
+        if row.get("stage"):  # it did less than it does now
+            named += f" ({row['stage']})"
         seeds = len(_of(row, "seconds").get("values", ())) or 1
         shown = f"{metric}, A" if metric != "paper" else _papers(title)
         board = (which, str(report["recipe"]), shown, cost)

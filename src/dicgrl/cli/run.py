@@ -40,8 +40,8 @@ def run(
     strategy: Annotated[
         str | None,
         typer.Option(
-            help="frozen, lower, upper, warm, ewc, emr, gem, lkge, incde, fastkge, dicgrl or "
-            "fresh; several with commas between them.",
+            help="frozen, lower, upper, warm, ewc, emr, gem, lkge, incde, fastkge, arrival, dicgrl "
+            "or fresh; several with commas between them.",
             show_default=DEFAULT_STRATEGY,
         ),
     ] = None,

@@ -52,7 +52,7 @@ def label_of(cell: Cell) -> str:
 
 def is_besides(cell: Cell) -> bool:
     """Whether the paper has no such row."""
-    return label_of(cell) != cell.strategy
+    return cell.strategy not in STRATEGIES or label_of(cell) != cell.strategy
 
 
 def conditions_of(settings: dict[str, Any]) -> dict[str, str]:
@@ -81,4 +81,4 @@ def conditions_of(settings: dict[str, Any]) -> dict[str, str]:
 
 
 def _form(strategy: str) -> str:
-    return "disentangled" if strategy == "dicgrl" else "plain"
+    return "disentangled" if strategy_named(strategy).divided else "plain"
