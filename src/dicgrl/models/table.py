@@ -387,6 +387,11 @@ class Table:
         return sum(b[: self._length].numel() * b.element_size() for b in kept.values())
 
     @property
+    def whole(self) -> int:
+        """How many rows there are on all ranks, where several share a table; else its own."""
+        return self._length
+
+    @property
     def row_bytes(self) -> int:
         """Bytes of a row."""
         return self.width * self._buffers["rows"].element_size()

@@ -67,7 +67,7 @@ class RowAdam:
         rule: str = "adam",
     ) -> None:
         self.tables = list(tables)
-        longest = max(self.tables, key=len, default=None)
+        longest = max(self.tables, key=lambda table: table.whole, default=None)
         self._rowwise = [t is longest and is_rowwise(t, rule) for t in self.tables]
         self.parameters = list(parameters)
         self._rates: dict[torch.device, Tensor] = {}
@@ -210,7 +210,7 @@ class RowAdam:
 def is_rowwise(table: Table, rule: str, rows: int = 0) -> bool:
     """Whether a table has one number of state for each row, once so many rows are appended."""
     if rule == "auto":
-        return (len(table) + rows) * table.width * 4 >= _LARGE
+        return (table.whole + rows) * table.width * 4 >= _LARGE
     return rule == "rowwise"
 
 

@@ -88,6 +88,10 @@ class TrainingSet:
     def end_epoch(self, epoch: int) -> None:
         """Look after the model when an epoch is over, before it is validated."""
 
+    def largest(self, found: float) -> float:
+        """The largest of what all processes that learn together have found; here there is one."""
+        return found
+
 
 def shuffled(
     count: int, size: int, generator: torch.Generator, most: int = 0
@@ -269,7 +273,7 @@ class _Training:
     def _look(self, entry: EpochReport, *, last: bool) -> None:
         """Validate, and keep a copy of the weights where they are the best or, at least, sound."""
         if self.validate is None:
-            if not last and not _unsound(self.tables, self.parameters):
+            if not last and not self._wrong():
                 self.good.take()
             return
         self._check_weights()
@@ -287,14 +291,21 @@ class _Training:
         report = self.report
         if self.validate is None:
             self._check_weights()
-        elif report.best_epoch != report.epochs and self.good.kept:
+        elif report.best_epoch != report.epochs and self._has_copies():
             self.good.restore()
             return
         report.best_epoch = report.epochs
 
     def _check_weights(self) -> None:
-        if wrong := _unsound(self.tables, self.parameters):
+        if wrong := self._wrong():
             self._give_up(wrong, self.steps)
+
+    def _wrong(self) -> str:
+        return _unsound(self.training_set.largest(_largest(self.tables, self.parameters)))
+
+    def _has_copies(self) -> bool:
+        """Whether there was memory for copies, wherever there are weights."""
+        return not self.training_set.largest(float(not self.good.kept))
 
     def _give_up(self, what: str, step: int) -> NoReturn:
         self.good.restore()
@@ -316,18 +327,19 @@ def _summed(losses: list[Tensor], sizes: list[int]) -> tuple[float, int]:
     return mean, int(number)
 
 
-def _unsound(tables: list[Table], parameters: list[nn.Parameter]) -> str:
-    """What is wrong with weights that may have changed; empty where they can be used.
-
-    Read from the device once.
-    """
+def _largest(tables: list[Table], parameters: list[nn.Parameter]) -> float:
+    """Size of the largest weight that may have changed; NaN if one is. Read from the device once."""
     weights = [
         table.rows if table.movable is None else table.rows.index_select(0, table.movable)
         for table in tables
     ]
     weights += [parameter.detach() for parameter in parameters]
     ends = [torch.stack(w.aminmax()).double() for w in weights if w.numel()]  # NaN, if there is one
-    largest = torch.stack(ends).abs().max().item() if ends else 0.0
+    return torch.stack(ends).abs().max().item() if ends else 0.0
+
+
+def _unsound(largest: float) -> str:
+    """What is wrong with weights of this size at most; empty where they can be used."""
     if not math.isfinite(largest):
         return "a weight is not finite"
     return f"a weight has the size {largest:.1e}" if largest > _LARGEST else ""
