@@ -26,8 +26,8 @@ from dicgrl.parallel.ranks import ShardedRanker
 from dicgrl.parallel.sampling import OwnSampler
 from dicgrl.parallel.training import Together
 from dicgrl.trainers.links import ALL, LinkTrainer
-from dicgrl.training import FitReport, LinkObjective, TrainingSet, fit
-from dicgrl.training.loop import Monitor, Schedule
+from dicgrl.training import FitReport, LinkObjective, Schedule, TrainingSet, fit
+from dicgrl.training.loop import Monitor
 
 STRATEGIES = ("frozen", "lower", "upper", "warm", "fresh")
 _SEEDS_APART = 15_485_863
