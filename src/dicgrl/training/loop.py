@@ -328,7 +328,7 @@ def _summed(losses: list[Tensor], sizes: list[int]) -> tuple[float, int]:
 
 
 def _largest(tables: list[Table], parameters: list[nn.Parameter]) -> float:
-    """Size of the largest weight that may have changed; NaN if one is. Read from the device once."""
+    """Size of the largest weight that may have changed, NaN if one is; read once."""
     weights = [
         table.rows if table.movable is None else table.rows.index_select(0, table.movable)
         for table in tables
