@@ -31,9 +31,9 @@ class OwnSampler(NegativeSampler):
     Example:
         >>> known = torch.tensor([[0, 0, 1], [0, 0, 3]])
         >>> generator = torch.Generator().manual_seed(0)
-        >>> sampler = OwnSampler(known, Shards(2), 1, 8, 1, generator)  # it owns 1, 3, 4 and 7
+        >>> sampler = OwnSampler(known, Shards(2), 1, 8, 1, generator)  # it owns 1, 2, 5 and 7
         >>> sorted(set(sampler.draw(known[:1], 2, 50).flatten().tolist()))
-        [2, 3]
+        [1, 2, 3]
     """
 
     def __init__(

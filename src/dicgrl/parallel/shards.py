@@ -27,9 +27,9 @@ class Shards:
     Example:
         >>> shards = Shards(2)
         >>> shards.owners(torch.arange(8)).tolist()
-        [0, 1, 0, 1, 1, 0, 0, 1]
+        [0, 1, 1, 0, 0, 1, 0, 1]
         >>> shards.entities(8, rank=1).tolist(), shards.places(torch.arange(8)).tolist()
-        ([1, 3, 4, 7], [0, 0, 1, 1, 2, 2, 3, 3])
+        ([1, 2, 5, 7], [0, 0, 1, 1, 2, 2, 3, 3])
     """
 
     size: int
