@@ -288,6 +288,9 @@ def test_rows_besides_those_of_the_paper() -> None:
         (cell,) = Options("best", 1).cells(cell)
         sizes[label] = conditions_of(cell.settings().settings.as_dict())["active"]
     assert set(sizes.values()) <= {"64", "66", "68"}  # whole components, a multiple of four
+    nodes = {label_of(cell): cell.settings().settings for cell in fair_cells("cora", "gat")}
+    several, one = nodes["dicgrl"], nodes["dicgrl, K=1"]
+    assert (one.components, one.hidden) == (1, several.top * several.hidden)
     one = found["dicgrl, K=1"].settings().settings
     assert (one.components, one.top) == (1, 1)
     assert found["upper, divided"].settings().settings.components > 1
