@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -88,7 +88,7 @@ class Learner(Lifecycle, Saving):
         self.trainer = self.task.trainer(self.settings, self.seed, pick_device(device))
         self.strategy = self.settings.make_strategy()
         self.reports: list[PartReport] = []
-        self.tests: list[list[Tested]] = []
+        self.tests: list[Sequence[Tested]] = []
         self.before: list[float | None] = []
         self.retention: list[float | None] = []
         self.first_answers: torch.Tensor | None = None

@@ -50,7 +50,7 @@ class Saving(Questions):
     strategy: Strategy
     names: Names
     reports: list[PartReport]
-    tests: list[list[Tested]]
+    tests: list[Sequence[Tested]]
     before: list[float | None]
     retention: list[float | None]
     first_answers: torch.Tensor | None
@@ -256,7 +256,7 @@ class Saving(Questions):
         )
         for version in update.versions:
             self.reports.append(PartReport(**version.report))
-            self.tests.append(list(version.tests))
+            self.tests.append(version.tests)
             self.before.append(version.before)
             self.retention.append(version.retention)
         self.names = Names(update.names)
