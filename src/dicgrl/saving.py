@@ -19,7 +19,7 @@ from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.part_report import PartReport
 from dicgrl.settings import Settings
 from dicgrl.store.checkpoint import built_model, patch_model
-from dicgrl.store.content import changes_of
+from dicgrl.store.content import Following, changes_of
 from dicgrl.store.reading import divided
 from dicgrl.store.released import STRATEGY
 from dicgrl.store.run_folder import RunFolder
@@ -205,7 +205,15 @@ class Saving(Questions):
             return True
         try:
             self._take_in(update)
-        except (IndexError, KeyError, TypeError, ValueError, RuntimeError, UserError) as error:
+        except (
+            AttributeError,
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+            RuntimeError,
+            UserError,
+        ) as error:
             self._recover(place, known)
             raise run.damage(error) from error
         self.version = newest
@@ -234,7 +242,7 @@ class Saving(Questions):
     def _take_in(self, update: Update) -> None:
         """Become newer by what changed."""
         trainer = self.trainer
-        vocabularies = {name: v.copy() for name, v in trainer.graph.vocabularies().items()}
+        vocabularies = {name: Following(v) for name, v in trainer.graph.vocabularies().items()}
         kinds = [version.kind for version in update.versions]
         changes = changes_of(
             self.settings.task.part_type,
