@@ -78,7 +78,7 @@ class Following(Vocabulary):
     def __iter__(self) -> Iterator[str]:
         return iter(self.labels(range(len(self))))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 def part_content(part: Part) -> Content:
