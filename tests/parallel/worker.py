@@ -152,3 +152,4 @@ if __name__ == "__main__":
         assert started is not None
         for work in (tables, learn, ranks):
             work(started, Path(sys.argv[1]))
+        started.wait()  # nobody leaves while another still needs it

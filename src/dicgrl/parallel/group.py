@@ -18,12 +18,16 @@ from math import prod
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 
 from dicgrl.errors import UserError
 
+RESTARTS = "TORCHELASTIC_RESTART_COUNT"  # how often torchrun has started these processes again
 TIMEOUT = timedelta(minutes=30)  # a rank may wait for so long while rank 0 writes
 
 _current: Group | None = None
+_store: Store | None = None  # where the processes meet
 
 
 @dataclass(frozen=True)
@@ -33,11 +37,13 @@ class Group:
     Attributes:
         rank: Number of this process, from 0.
         size: How many there are.
+        on_gpus: Whether each has a GPU of its own.
         sent: Bytes that this process has sent to others, by what they were.
     """
 
     rank: int
     size: int
+    on_gpus: bool = False
     sent: Counter[str] = field(default_factory=Counter)
 
     def exchange(self, rows: Tensor, to: list[int], back: list[int], what: str) -> Tensor:
@@ -129,9 +135,14 @@ def environment() -> tuple[int, int]:
         raise UserError("RANK and WORLD_SIZE: expected numbers, as torchrun sets them") from None
 
 
-def restarted() -> bool:
-    """Whether `torchrun` has started these processes again after one of them had died."""
-    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+def fails_first() -> bool:
+    """Whether no other process has asked this before, or none can be asked any more."""
+    if _store is None:
+        return environment()[0] == 0
+    try:
+        return bool(_store.add("failed", 1) == 1)
+    except RuntimeError:
+        return True
 
 
 @contextmanager
@@ -142,24 +153,26 @@ def together(timeout: timedelta = TIMEOUT) -> Iterator[Group | None]:
         timeout: How long one waits for another before it gives up.
 
     Raises:
-        UserError: There are more processes than GPUs on a machine that has GPUs, or no address to
-            meet at.
+        UserError: The environment does not say where to meet the others.
     """
-    global _current
+    global _current, _store
     rank, size = environment()
     if size <= 1:
         yield None
         return
     try:
-        dist.init_process_group(_backend(), rank=rank, world_size=size, timeout=timeout)
+        meeting, _, _ = next(rendezvous("env://", rank, size, timeout=timeout))
     except ValueError as error:
         raise UserError(
             f"{size} processes cannot find each other ({error}); use torchrun"
         ) from None
-    _current = Group(rank, size)
+    # Processes that are started again meet where dead ones have left their addresses.
+    _store = PrefixStore(f"attempt {os.environ.get(RESTARTS, '0')}", meeting)
+    backend, store = _backend(), PrefixStore("group", _store)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
+    _current = Group(rank, size, on_gpus="nccl" in backend)
     try:
         yield _current
-        dist.barrier()  # nobody leaves while another still needs it
     finally:
         _current = None
         with suppress(RuntimeError):  # others may have gone already

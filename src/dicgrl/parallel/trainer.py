@@ -54,6 +54,10 @@ class ShardedTrainer(LinkTrainer):
         self._objectives = 0  # of this change
         self._sharded_ranker: ShardedRanker | None = None
         _check(settings)
+        if device.type == "cuda" and not group.on_gpus:
+            raise UserError(
+                f"{group.size} processes share fewer GPUs: start one for each, or use --device cpu"
+            )
         super().__init__(settings, seed, device)
 
     @override

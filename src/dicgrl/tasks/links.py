@@ -75,6 +75,17 @@ class LinkPrediction(Task, name="link-prediction"):
         return LinkTrainer
 
     @override
+    def trainer(self, settings: Sections, seed: int, device: torch.device) -> Trainer:
+        from dicgrl.parallel.group import current
+
+        group = current()
+        if group is None:
+            return super().trainer(settings, seed, device)
+        from dicgrl.parallel.trainer import ShardedTrainer
+
+        return ShardedTrainer(settings, seed, device, group)
+
+    @override
     def asking(self, trainer: Trainer, names: Names) -> LinkAsking:
         from dicgrl.ask.links import LinkAsking
         from dicgrl.trainers import LinkTrainer

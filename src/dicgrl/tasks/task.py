@@ -104,7 +104,17 @@ class Task(ABC):
         """What holds its graphs and models."""
 
     def trainer(self, settings: Sections, seed: int, device: torch.device) -> Trainer:
-        """A trainer that knows nothing yet."""
+        """A trainer that knows nothing yet.
+
+        Raises:
+            UserError: There are several processes, which do not learn this together.
+        """
+        from dicgrl.parallel.group import current
+
+        if current() is not None:
+            raise UserError(
+                f"several processes learn a knowledge graph; a {self.graph_is} is learned by one"
+            )
         return self.trainer_type()(settings, seed, device)
 
     @property
