@@ -46,6 +46,8 @@ LINK_FORMS: dict[str, dict[str, Any]] = {
     "transe-unit": {"model": "transe", "normalise": True, "inverses": True, "loss": "meanmargin"},
     "rotate-divided": {"model": "rotate", **DIVIDED},
     "rotate-published": {"model": "rotate", **DIVIDED, "routing": "published"},
+    "complex-all": {"model": "complex", "negatives": 0, "inverses": True, "optimizer": "adagrad"},
+    "complex-all-divided": {"model": "complex", "negatives": 0, **DIVIDED},
 }
 PLAIN_FORMS = tuple(name for name, form in LINK_FORMS.items() if "components" not in form)
 NODE_FORMS: dict[str, dict[str, Any]] = {

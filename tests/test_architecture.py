@@ -32,7 +32,6 @@ ROOMS = (
     "training",
     "evaluation",
     "trainers",
-    "parallel",
     "strategies",
     "maps",
     "ask",

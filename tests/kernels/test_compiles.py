@@ -134,7 +134,7 @@ def launch_everything() -> None:
 
 def launch_large_tables() -> None:
     """Adam's kernel where gradients have places, rows a number each, or numbers 16 bits."""
-    for rule in ("adam", "rowwise"):
+    for rule in ("adam", "rowwise", "adagrad"):
         for kind in (torch.float32, torch.bfloat16):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(Table, "dense_bytes", 0)

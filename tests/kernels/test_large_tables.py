@@ -17,7 +17,8 @@ from tests.kernels.interpreter import interpreted
 from tests.kernels.test_training import close, kernels, known_triples, made
 
 ROWS, WIDTH, LISTED = 40, 5, 12
-KINDS = list(itertools.product(("adam", "rowwise"), (torch.float32, torch.bfloat16), (False, True)))
+RULES = ("adam", "rowwise", "adagrad")
+KINDS = list(itertools.product(RULES, (torch.float32, torch.bfloat16), (False, True)))
 DECODERS = ("transe", "distmult")
 
 

@@ -72,6 +72,7 @@ YOUNGER = {
     "adam",
     "moments",
     "memory_margin",
+    "tf32",
 }
 NODES: dict[str, Any] = {
     "model": "sage",

@@ -226,3 +226,31 @@ def test_the_norm_that_is_clipped_is_that_of_tables_and_dense_parameters(clip: f
     torch.testing.assert_close(table.rows[:3], theirs[0].detach(), rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(mine.detach(), theirs[1].detach(), rtol=1e-5, atol=1e-6)
     assert torch.equal(table.rows[3], rows[3])
+
+
+@given(id_lists, st.sampled_from([0.0, 0.1]), st.integers(0, 99))
+def test_adagrad_moves_rows_as_torch_does(lists: list[list[int]], decay: float, seed: int) -> None:
+    """What is not touched in a step has no gradient, and torch would not move it either."""
+    rows = made((6, WIDTH), seed)
+    table = table_of(rows)
+    optimiser = RowAdam([table], lr=0.1, weight_decay=decay, rule="adagrad")
+    dense = [nn.Parameter(row.clone()) for row in rows]
+    adagrad = torch.optim.Adagrad(dense, lr=0.1, weight_decay=decay, eps=1e-8)
+    for ids, gradients in steps_of(lists, seed + 1):
+        run(optimiser, (ids, gradients))
+        total = torch.zeros_like(rows).index_add(0, torch.tensor(ids), gradients)
+        for number, parameter in enumerate(dense):
+            parameter.grad = total[number] if number in ids else None
+        adagrad.step()
+    expected = torch.stack([parameter.detach() for parameter in dense])
+    torch.testing.assert_close(table.rows, expected, rtol=1e-11, atol=1e-12)
+
+
+def test_another_rule_begins_with_a_state_of_its_own() -> None:
+    step = ([0, 1], made((2, WIDTH), 1))
+    used, new = table_of(made((2, WIDTH), 0)), table_of(made((2, WIDTH), 0))
+    run(RowAdam([used], lr=0.0), step)
+    for table in (used, new):
+        run(RowAdam([table], lr=0.1, rule="adagrad"), step)
+    assert torch.equal(used.rows, new.rows)
+    assert set(used.snapshot()) == {"rows", "total", "steps"}

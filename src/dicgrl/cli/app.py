@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 import dicgrl
-from dicgrl.cli import processes
 from dicgrl.cli.ask import evaluate, explain, export, predict, score, similar
 from dicgrl.cli.change import forget, merge, rename, replace, retrain, revise
 from dicgrl.cli.console import complain, warnings_in_one_line, what_ran_out
@@ -80,23 +79,19 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     speak()
     try:
-        with warnings_in_one_line(), processes.as_one():
+        with warnings_in_one_line():
             app()
     except DicgrlError as error:
-        if processes.may_complain():
-            complain(str(error))
+        complain(str(error))
         sys.exit(_code_of(error))
     except OSError as error:  # a full disk, a folder that cannot be written
         named = error.filename and shown(str(error.filename), limit=300)[1:-1]
-        if processes.may_complain():
-            complain(f"{named}: {error.strerror}" if named else str(error))
+        complain(f"{named}: {error.strerror}" if named else str(error))
         sys.exit(2 if error.errno == errno.ENAMETOOLONG else 1)
     except (MemoryError, RecursionError, OverflowError, RuntimeError) as error:
-        said = processes.what_is_lost(error) or what_ran_out(error)
-        if processes.may_complain():
-            if said is None:
-                raise
-            complain(said)
+        if (exhausted := what_ran_out(error)) is None:
+            raise
+        complain(exhausted)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -116,7 +111,6 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    context: typer.Context,
     version: Annotated[  # noqa: ARG001 - handled by its callback
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -128,6 +122,5 @@ def _root(
         ),
     ] = None,
 ) -> None:
-    processes.check_command(context.invoked_subcommand)
     for path in plugin or []:
         load_plugin(path)

@@ -36,18 +36,14 @@ Changes = Annotated[
 ]
 Model = Annotated[
     str | None,
-    typer.Option(
-        help="rotate, transe, complex, distmult, convkb for links; gat, sage for nodes. Known "
-        "graphs are learned by transe, yours by rotate, networks by gat unless given."
-    ),
+    typer.Option(help="transe, rotate, complex, distmult, convkb for links; gat, sage for nodes."),
 ]
 ModelOrRace = Annotated[
     str | None,
     typer.Option(
         "--model",
-        help="rotate, transe, complex, distmult, convkb for links, or auto: the winner of a short "
-        "race; gat, sage for nodes. Known graphs are learned by transe, yours by rotate, networks "
-        "by gat unless given.",
+        help="transe, rotate, complex, distmult, convkb for links, or auto: the winner of a short "
+        "race; gat, sage for nodes.",
     ),
 ]
 Merged = Annotated[

@@ -38,8 +38,7 @@ def sweep(
     strategy: Annotated[
         str | None,
         typer.Option(
-            help="frozen, lower, upper, warm, ewc, emr, gem, lkge, incde, fastkge, arrival, "
-            "dicgrl, fresh.",
+            help="frozen, lower, upper, warm, ewc, emr, gem, lkge, incde, fastkge, dicgrl, fresh.",
             show_default=DEFAULT_STRATEGY,
         ),
     ] = None,

@@ -37,14 +37,11 @@ class Survivors:
 
     def add(self, rows: IntArray, part: int | IntArray) -> None:
         """Let rows arrive with a part, or each with its own."""
-        if len(rows):
-            self._rows.append(rows)
-            self._parts.append(part if isinstance(part, np.ndarray) else np.full(len(rows), part))
+        self._rows.append(rows)
+        self._parts.append(np.broadcast_to(part, len(rows)))
 
     def forget(self, rows: IntArray, before: int) -> None:
         """Let rows leave that came with a part before this one."""
-        if not len(rows):
-            return
         self._forgotten.append(rows)
         self._before.append(np.full(len(rows), before))
 

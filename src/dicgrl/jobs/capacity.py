@@ -22,12 +22,12 @@ from dicgrl.graph import KnowledgeGraph, KnowledgePart, Vocabulary
 from dicgrl.graph.knowledge.keys import MAX_ENTITIES
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
-from dicgrl.models.scorer import ScorerSettings
 from dicgrl.settings import Settings
 from dicgrl.strategies.effort import usual_of
-from dicgrl.training import LOSSES, LinkObjective, NegativeSampler, Schedule, TrainingSet, fit
-from dicgrl.training.adam import is_rowwise, state_bytes
-from dicgrl.training.losses import LossSettings
+from dicgrl.trainers.from_settings import model_of, objective_of
+from dicgrl.training import Schedule, TrainingSet, fit
+from dicgrl.training.adam import numbers_beside, state_bytes
+from dicgrl.training.all_entities import step_bytes
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 
 # Bytes on the host, by `benchmarks/intake.py`: what is held, and what besides while it is taken in.
@@ -115,17 +115,19 @@ def memory_of(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Bytes on the device, and on the host, by what they are for."""
     vectors, schedule = settings.of(VectorSettings), settings.of(LinkSchedule)
-    table = _model(settings, device).entities
+    table = model_of(settings.model, settings, device=device).entities
     rows = size.entities * vectors.length // table.width
     number = 2 if vectors.precision == "bfloat16" else 4
     every = state_bytes(table, schedule.optimizer, vectors.precision, rows)
     fitted = schedule.fitted(size.triples)
     batch = min(fitted.batch, size.triples)
-    mentions = batch * (settings.of(LinkTraining).negatives + 2)
+    negatives = settings.of(LinkTraining).negatives
+    mentions = batch * (negatives + 2)
+    step = mentions * (2 * 4 * vectors.length + 20)
     on_device = {
         "rows": rows * table.width * number,
         "gradients and optimizer": round(rows * table.width * (every - number)),
-        "a step": mentions * (2 * 4 * vectors.length + 20),
+        "a step": step if negatives else step_bytes(batch, size.entities, vectors.length),
         "triples and known answers": size.triples * (_LEARNED + _SORTED),
     }
     on_host = {
@@ -140,10 +142,10 @@ def _stored(size: Size, settings: Settings) -> int:
     """Bytes of a run folder with one version: rows, state, triples and labels."""
     vectors = settings.of(VectorSettings)
     rule = settings.of(LinkSchedule).optimizer
-    table = _model(settings, torch.device("cpu")).entities
+    table = model_of(settings.model, settings).entities
     rows = size.entities * vectors.length // table.width
     number = 2 if vectors.precision == "bfloat16" else 4
-    state = 8 / table.width if is_rowwise(table, rule, rows) else 8 + 4 / table.width
+    state = 4 * numbers_beside(table, rule, rows)
     return round(rows * table.width * (number + state)) + 24 * size.triples + 12 * size.entities
 
 
@@ -152,14 +154,17 @@ def seconds_of(
 ) -> dict[str, float]:
     """How long it takes, by what was measured."""
     schedule = settings.of(LinkSchedule).fitted(size.triples)
-    epoch = size.triples / rates.positives
+    positives = rates.positives
+    if not settings.of(LinkTraining).negatives:  # each is compared with all entities
+        positives *= rates.rows / size.entities
+    epoch = size.triples / positives
     update = usual_of(device.type, size.part, size.triples, schedule.epochs)
     return {
         "taken in": size.triples / rates.indexed,
         "epoch": epoch,
         "epochs": schedule.epochs,
         "training": epoch * schedule.epochs,
-        "update": update / rates.positives + size.part / rates.indexed,
+        "update": update / positives + size.part / rates.indexed,
         f"ranking of {_TESTED:,} triples": 2 * _TESTED * size.entities / rates.ranked,
     }
 
@@ -200,7 +205,7 @@ def advice(
 
 def measure_rates(size: Size, settings: Settings, device: torch.device) -> Rates:
     """Short measurements with a random graph, as large as a few seconds and the memory allow."""
-    model = _model(settings, device)
+    model = model_of(settings.model, settings, device=device)
     free = free_memory(device)
     most = _LARGEST_PROBE if device.type == "cpu" else 1 << 34
     most = min(most, most if free is None else free // 8)
@@ -223,10 +228,8 @@ def _positives(settings: Settings, model: KnowledgeModel, known: torch.Tensor) -
     """Positives per second of the best of some short epochs."""
     device, seconds = known.device, 0.0
     generator = torch.Generator(device).manual_seed(0)
-    training = settings.of(LinkTraining)
-    loss = LOSSES[training.loss](**settings.of(LossSettings).as_dict())
-    sampler = NegativeSampler(known, model.num_entities, model.num_relations, generator)
-    objective = LinkObjective(sampler, loss, training.negatives, training.beta)
+    every, relations = range(model.num_entities), model.num_relations
+    objective = objective_of(settings, every, relations, known, generator)
     batch = settings.of(LinkSchedule).fitted(len(known)).batch
     some = known[: (64 if device.type == "cuda" else 2) * batch]
     lesson = TrainingSet(lambda rows, weight: objective(model, rows, weight), some)
@@ -247,16 +250,3 @@ def _indexed(triples: np.ndarray[Any, Any], entities: int) -> float:
     started = time.perf_counter()
     KnowledgeGraph().add(part)
     return len(triples) / (time.perf_counter() - started)
-
-
-def _model(settings: Settings, device: torch.device) -> KnowledgeModel:
-    """An empty model of these settings."""
-    vectors, own = settings.of(VectorSettings), settings.of(ScorerSettings)
-    return KnowledgeModel(
-        settings.model,
-        vectors.length,
-        vectors.division(),
-        own.as_dict(),
-        device=device,
-        precision=vectors.precision,
-    )

@@ -33,14 +33,15 @@ def adam(
     weight_decay: float,
     *,
     sparse: bool = False,
+    total: bool = False,
 ) -> None:
     """Move the touched rows in place and set their gradients to zero.
 
     Args:
         rows: [n, width], float32, or bfloat16 that is rounded by chance.
         gradient: [n, width], or of each place in `touched` where sparse.
-        state: Both moments, [n, width], or the mean of a row's squared gradients, [n, 1]; then the
-            steps of each row, [n, 1].
+        state: Both moments, [n, width], or the mean of a row's squared gradients, [n, 1], or the
+            sums of all squared gradients, [n, width]; then the steps of each row, [n, 1].
         pace: Learning rate of each row as a multiple of `rate`, 0 for none, [n, 1]; None for 1.
         claims: Zeros, [n], int32, or where sparse for each row its place in `touched` and 1; left
             as zeros where the next step reads them.
@@ -50,6 +51,7 @@ def adam(
         eps: Added to the denominator.
         weight_decay: Pull towards zero.
         sparse: Whether gradients lie at places.
+        total: Whether the state is the sums of all squared gradients.
     """
     touched = touched.contiguous()
     listed = sparse or len(touched) < len(rows)
@@ -65,7 +67,8 @@ def adam(
         1 - betas[0], betas[1], 1 - betas[1], math.log(betas[0]), math.log(betas[1]), eps,
         weight_decay,
         width=width, LISTED=listed, RESTRICTED=pace is not None, SPARSE=sparse,
-        ROWWISE=first is None, SHORT=rows.dtype == torch.bfloat16, ROWS=tall, DIMS=dims,
+        ROWWISE=first is None and not total, TOTAL=total, SHORT=rows.dtype == torch.bfloat16,
+        ROWS=tall, DIMS=dims,
     )  # fmt: skip
 
 
@@ -95,7 +98,8 @@ def _adam(  # type: ignore[no-untyped-def]
     rows, gradient, moment1, moment2, steps, pace, claims, touched, rate, count,
     new1, keep2, new2, log1, log2, eps, weight_decay,
     width: tl.constexpr, LISTED: tl.constexpr, RESTRICTED: tl.constexpr, SPARSE: tl.constexpr,
-    ROWWISE: tl.constexpr, SHORT: tl.constexpr, ROWS: tl.constexpr, DIMS: tl.constexpr,
+    ROWWISE: tl.constexpr, TOTAL: tl.constexpr, SHORT: tl.constexpr,
+    ROWS: tl.constexpr, DIMS: tl.constexpr,
 ):  # fmt: skip
     place = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = place < count
@@ -125,7 +129,11 @@ def _adam(  # type: ignore[no-untyped-def]
     # In double precision: in single the difference to 1 would lose half its digits at the start.
     wide = number.to(tl.float64)
     bias2 = (1.0 - tl.exp(wide * log2)).to(tl.float32)
-    if ROWWISE:
+    if TOTAL:
+        second = tl.load(moment2 + at, mask=both, other=0.0) + g * g
+        tl.store(moment2 + at, second, mask=both)
+        move = g / (tl.sqrt(second) + eps)
+    elif ROWWISE:
         kept = tl.load(moment2 + row, mask=mine, other=0.0)
         kept = keep2 * kept + new2 * (tl.sum(g * g, 1) / width)
         tl.store(moment2 + row, kept, mask=mine)

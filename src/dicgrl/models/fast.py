@@ -9,9 +9,9 @@ or both; `dicgrl.models.transe` shows all of it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -19,7 +19,23 @@ from torch import Tensor
 from dicgrl.kernels.batch import Batch, Pace
 from dicgrl.models.table import Table
 
+if TYPE_CHECKING:
+    from dicgrl.models.queries.likeness import Likeness
+
 Side = Literal["head", "tail"]
+
+
+class Queries(NamedTuple):
+    """How a scorer compares entities with what a question asks for.
+
+    Attributes:
+        query: What the answers are compared with, [..., l], of the ends that are known, of the
+            relations and of the side that is asked for; differentiable.
+        likeness: How well an entity fits it.
+    """
+
+    query: Callable[[Tensor, Tensor, Side], Tensor]
+    likeness: Likeness
 
 
 class FastBatch(ABC):

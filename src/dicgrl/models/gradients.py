@@ -90,3 +90,20 @@ class Gather(torch.autograd.Function):
         (ids,) = ctx.saved_tensors
         ctx.table.accumulate(ids, gradient)
         return None, None, None
+
+
+class Run(torch.autograd.Function):
+    """Rows of a table side by side, read where they are; their gradients are added as they come."""
+
+    @staticmethod
+    def forward(ctx: Any, _anchor: Tensor, table: Any, first: int, last: int) -> Tensor:
+        """Rows [first, last) of a `Table`, in the type that they are learned in."""
+        ctx.table, ctx.first = table, first
+        rows: Tensor = table.rows[first:last].to(table.learned)
+        return rows
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None, None]:
+        """Add their gradients to the table's."""
+        ctx.table.pull(gradient, ctx.first)
+        return None, None, None, None

@@ -15,10 +15,9 @@ from typing_extensions import override
 
 from dicgrl.errors import UserError
 from dicgrl.models.components import Components
-from dicgrl.models.fast import FastCounts, Questions, Side
+from dicgrl.models.fast import FastCounts, Queries, Questions, Side
 from dicgrl.models.scorer import Regulariser, Scorer
 from dicgrl.models.unit import UnitVectors
-from dicgrl.models.wrapper import Wrapper
 
 
 def check_plain(components: Components | None) -> None:
@@ -31,8 +30,16 @@ def check_plain(components: Components | None) -> None:
         raise UserError("inverses=true needs a plain model: components=0")
 
 
-class Reciprocal(Wrapper):
-    """Another scorer whose relations have inverses."""
+class Reciprocal(Scorer):
+    """Another scorer whose relations have inverses.
+
+    Args:
+        inner: The scorer.
+    """
+
+    def __init__(self, inner: Scorer) -> None:
+        super().__init__(inner.dim)
+        self.inner = inner
 
     @override
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
@@ -55,8 +62,20 @@ class Reciprocal(Wrapper):
         return self.inner.score_relations(head, forward(relations), tail)
 
     @override
+    def pair_bytes(self) -> int:
+        return self.inner.pair_bytes()
+
+    @override
     def relation_width(self, width: int) -> int:
         return 2 * self.inner.relation_width(width)
+
+    @override
+    def initialise(self, generator: torch.Generator) -> None:
+        self.inner.initialise(generator)
+
+    @override
+    def initial(self, count: int, width: int, generator: torch.Generator) -> Tensor:
+        return self.inner.initial(count, width, generator)
 
     @override
     def initial_relations(self, count: int, width: int, generator: torch.Generator) -> Tensor:
@@ -92,6 +111,18 @@ class Reciprocal(Wrapper):
             ) / 2
 
         return both
+
+    @override
+    def queries(self) -> Queries | None:
+        inner = self.inner.queries()
+        if inner is None:
+            return None
+
+        def asked(given: Tensor, relation: Tensor, side: Side) -> Tensor:
+            half = forward if side == "tail" else backward
+            return inner.query(given, half(relation), "tail")
+
+        return Queries(asked, inner.likeness)
 
     @override
     def fast_counts(self, rows: Tensor) -> FastCounts | None:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from dicgrl.common.options import Section
 from dicgrl.common.registry import register
 from dicgrl.errors import UserError, unknown_name
-from dicgrl.models.fast import FastBatch, FastCounts, Side
+from dicgrl.models.fast import FastBatch, FastCounts, Queries, Side
 
 Regulariser = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -29,6 +29,7 @@ Regulariser = Callable[[Tensor, Tensor, Tensor], Tensor]
 _STANDS_FOR = {
     "fast_batch": ("score",),
     "fast_counts": ("score", "score_tails", "score_heads"),
+    "queries": ("score", "score_tails", "score_heads"),
     "score_relations": ("score",),
 }
 
@@ -168,6 +169,13 @@ class Scorer(nn.Module):
 
         It is a function of heads [b, dim], relations [b, w] and tails [b, dim] that gives [b]. The
         loss has its weighted mean over the triples; negatives do not count.
+        """
+        return None
+
+    def queries(self) -> Queries | None:
+        """How it compares all entities with a question at once; None where it does not.
+
+        Each side's query is to give the score that `score_tails` and `score_heads` give.
         """
         return None
 

@@ -249,9 +249,14 @@ class Table:
         self._buffers["gradient"].index_add_(0, flat, gradient.reshape(-1, self.width))
         self.touch(flat)
 
-    def pull(self, gradient: Tensor) -> None:
-        """Add the gradient of the first rows, as many as it has, [m, width]."""
-        self.accumulate(torch.arange(len(gradient), device=gradient.device), gradient)
+    def pull(self, gradient: Tensor, first: int = 0) -> None:
+        """Add the gradient of rows side by side, [m, width], from the first of them on."""
+        ids = torch.arange(first, first + len(gradient), device=gradient.device)
+        if self._places is not None:
+            self.accumulate(ids, gradient)
+            return
+        self.gradient[first : first + len(gradient)] += gradient
+        self.touch(ids)
 
     def touch(self, ids: Tensor) -> None:
         """Record rows [m] whose gradient was added to `gradient` directly."""
@@ -385,11 +390,6 @@ class Table:
         buffers = {n: b for n, b in self._buffers.items() if n not in ("gradient", "pace")}
         kept = buffers if state else {"rows": buffers["rows"]}
         return sum(b[: self._length].numel() * b.element_size() for b in kept.values())
-
-    @property
-    def whole(self) -> int:
-        """How many rows there are on all ranks, where several share a table; else its own."""
-        return self._length
 
     @property
     def row_bytes(self) -> int:

@@ -20,7 +20,6 @@ from dicgrl.strategies import (  # isort: skip
     lkge,
     incde,
     fastkge,
-    arrival,
     dicgrl,
     fresh,
 )
@@ -32,7 +31,6 @@ __all__ = [
     "Strategy",
     "activator_links",
     "activator_nodes",
-    "arrival",
     "bounds",
     "dicgrl",
     "emr",

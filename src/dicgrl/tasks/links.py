@@ -25,8 +25,7 @@ class LinkPrediction(Task, name="link-prediction"):
     """Which triples are likely: head, relation and tail."""
 
     part_type = KnowledgePart
-    default_model = "rotate"
-    published_model = "transe"
+    default_model = "transe"
     graph_is = "knowledge graph"
     does = "predicts links"
     examples = "triples"
@@ -63,27 +62,18 @@ class LinkPrediction(Task, name="link-prediction"):
     def check(self, settings: Sections) -> None:
         from dicgrl.models.division import VectorSettings
         from dicgrl.models.scorer import check_multiple
+        from dicgrl.trainers.from_settings import model_of
 
         vectors = settings.of(VectorSettings)
         used = settings.top if settings.components else 1
         check_multiple(settings.model, vectors.active // used, used)
+        model_of(settings.model, settings)
 
     @override
     def trainer_type(self) -> type[LinkTrainer]:
         from dicgrl.trainers import LinkTrainer
 
         return LinkTrainer
-
-    @override
-    def trainer(self, settings: Sections, seed: int, device: torch.device) -> Trainer:
-        from dicgrl.parallel.group import current
-
-        group = current()
-        if group is None:
-            return super().trainer(settings, seed, device)
-        from dicgrl.parallel.trainer import ShardedTrainer
-
-        return ShardedTrainer(settings, seed, device, group)
 
     @override
     def asking(self, trainer: Trainer, names: Names) -> LinkAsking:

@@ -22,16 +22,15 @@ from dicgrl.graph.change import MERGE, Change
 from dicgrl.graph.knowledge.facts import AGAIN, DATED
 from dicgrl.graph.part import SPLITS
 from dicgrl.models import KnowledgeModel
-from dicgrl.models.division import VectorSettings
-from dicgrl.models.scorer import ScorerSettings
 from dicgrl.trainers.blending import blend_rows
+from dicgrl.trainers.from_settings import model_of, objective_of
 from dicgrl.trainers.protocol import LINK_PROTOCOL, negatives_of
 from dicgrl.trainers.sizes import needs
 from dicgrl.trainers.trainer import Trainer
 from dicgrl.trainers.weighting import weighs_arrivals, weights_of
-from dicgrl.training import LOSSES, LinkObjective, NegativeSampler
+from dicgrl.training import LinkObjective
+from dicgrl.training.all_entities import AllEntitiesObjective
 from dicgrl.training.known import HEAD, RELATION, TAIL
-from dicgrl.training.losses import LossSettings
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 from dicgrl.training.stepper import Objective
 from dicgrl.training.unlearning import UnlearnedLinks
@@ -72,18 +71,8 @@ class LinkTrainer(Trainer):
         self._begin()
 
     def _begin(self) -> None:
-        vectors = self.settings.of(VectorSettings)
-        own = self.settings.of(ScorerSettings)
-        self.model = KnowledgeModel(
-            self.model_name,
-            vectors.length,
-            vectors.division(),
-            own.as_dict(),
-            self.seed + self.num_parts,
-            self.device,
-            vectors.precision,
-            **vectors.form(),
-        )
+        seed = self.seed + self.num_parts
+        self.model = model_of(self.model_name, self.settings, seed, self.device)
 
     @property
     @override
@@ -95,7 +84,7 @@ class LinkTrainer(Trainer):
 
     @override
     def describe_protocol(self) -> dict[str, Any]:
-        return super().describe_protocol() | negatives_of(self.training.known_negatives)
+        return super().describe_protocol() | negatives_of(self.training)
 
     @override
     def _needs(self, part: Part) -> list[Need]:
@@ -232,13 +221,14 @@ class LinkTrainer(Trainer):
 
         return of_batch
 
-    def link_objective(self, entities: range, known: Tensor, share: int = 1) -> LinkObjective:
-        """The loss against negatives that are drawn from entities and are not known."""
-        loss = LOSSES[self.training.loss](**self.settings.of(LossSettings).as_dict())
-        own, relations = self.training, self.model.num_relations
-        never = known[:0] if own.known_negatives else known
-        sampler = NegativeSampler(never, entities, relations, self.generator, self.retired)
-        return LinkObjective(sampler, loss, own.negatives, own.beta, own.share or share)
+    def link_objective(
+        self, entities: range, known: Tensor, share: int = 1
+    ) -> LinkObjective | AllEntitiesObjective:
+        """The loss against negatives that are drawn from entities, or are all, and not known."""
+        relations, retired = self.model.num_relations, self.retired
+        return objective_of(
+            self.settings, entities, relations, known, self.generator, retired, share
+        )
 
     @override
     def around(self, change: Change) -> IntArray:

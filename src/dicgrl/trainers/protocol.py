@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dicgrl.training.settings import LinkTraining
+
 LINK_PROTOCOL = {
     "ranking": "filtered, head and tail side, realistic ties",
     "candidates": "all entities seen so far",
@@ -14,6 +16,10 @@ LINK_PROTOCOL = {
 }
 
 
-def negatives_of(known: bool) -> dict[str, str]:
-    """What differs where negatives may be known triples."""
-    return {"negatives": "entities seen so far, known triples among them"} if known else {}
+def negatives_of(training: LinkTraining) -> dict[str, str]:
+    """What differs where negatives are all entities, or may be known triples."""
+    if training.negatives and not training.known_negatives:
+        return {}
+    which = "entities seen so far" if training.negatives else "all entities seen so far"
+    but = "known triples among them" if training.known_negatives else "no known training triple"
+    return {"negatives": f"{which}, {but}"}

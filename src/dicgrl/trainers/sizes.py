@@ -7,6 +7,7 @@ from dicgrl.common.options import Sections
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
 from dicgrl.training.adam import state_bytes
+from dicgrl.training.all_entities import step_bytes
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 
 _NEGATIVE_BYTES = 20  # at least: its id twice, its score
@@ -36,9 +37,13 @@ def needs(
         for (rule, precision), size in takes.items()
         if size < 0.9 * takes[now]
     ]
-    # On a GPU kernels may need no more than ids and scores.
-    negative = _NEGATIVE_BYTES if model.device.type == "cuda" else model.link_bytes()
-    negatives = settings.of(LinkTraining).negatives
+    negatives, batch = settings.of(LinkTraining).negatives, min(schedule.batch, triples)
+    if negatives:
+        # On a GPU kernels may need no more than ids and scores.
+        negative = _NEGATIVE_BYTES if model.device.type == "cuda" else model.link_bytes()
+        step = batch * negatives * negative
+    else:
+        step = step_bytes(batch, model.num_entities + entities, model.length)
     whole = "" if model.length == vectors.dim else f" (vectors of {model.length:,} numbers)"
     return [
         Need(
@@ -48,7 +53,7 @@ def needs(
             f"with {', '.join(less)}" if less else "",
         ),
         Need(
-            min(schedule.batch, triples) * negatives * negative,
+            step,
             f"batch={schedule.batch} and negatives={negatives}",
         ),
     ]

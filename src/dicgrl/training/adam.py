@@ -13,6 +13,10 @@ Adam keeps two moments of every number, three times the memory of the rows. `row
 number of a row instead, the running mean of its squared gradients, and no first moment: in a large
 table a row is touched so rarely that there is little to smooth. Steps are as long as Adam's, so
 that a learning rate means the same.
+
+`adagrad` keeps the sum of the squared gradients of every number, and no first moment (Duchi et al.
+2011): what was moved often moves ever less, and a row that is new as far as any did at first. Its
+learning rates are larger, around 0.1. Dense parameters have Adam's moments in each case.
 """
 
 from __future__ import annotations
@@ -26,12 +30,13 @@ from dicgrl.common.rounding import stochastic
 from dicgrl.kernels import available
 from dicgrl.models.table import Table
 
-MOMENTS = ("moment1", "moment2", "square", "steps")  # what a table may keep for it
+MOMENTS = ("moment1", "moment2", "square", "total", "steps")  # what a table may keep for it
 _BLOCK = 1 << 17  # numbers of a buffer that are worked on at a time on a CPU
 _LARGE = 4 << 30  # bytes of a table from which on `auto` keeps one number for each row
 
-#: How much state there is beside the longest table; other tables are small and have all of it.
-RULES = ("auto", "adam", "rowwise")
+#: What state there is beside a table. `rowwise` is of the longest alone: others are small.
+RULES = ("auto", "adam", "rowwise", "adagrad")
+_STATE = {"adam": ("moment1", "moment2"), "rowwise": ("square",), "adagrad": ("total",)}
 
 
 class RowAdam:
@@ -48,8 +53,9 @@ class RowAdam:
         dense_rate: Learning rate of the dense parameters as a multiple of `lr`.
         every_row: Whether rows without a gradient move on, too.
         anew: Whether rows forget the moments that earlier training left.
-        rule: What there is of state beside the longest table: two numbers for each of its own
-            (`adam`), one for each row (`rowwise`), or what fits its size (`auto`).
+        rule: What there is of state: two numbers for each of a table's own (`adam`), one for each
+            (`adagrad`), one for each row of the longest table (`rowwise`), or what fits its size
+            (`auto`).
     """
 
     def __init__(
@@ -67,8 +73,12 @@ class RowAdam:
         rule: str = "adam",
     ) -> None:
         self.tables = list(tables)
-        longest = max(self.tables, key=lambda table: table.whole, default=None)
-        self._rowwise = [t is longest and is_rowwise(t, rule) for t in self.tables]
+        longest = max(self.tables, key=len, default=None)
+        usual = "adagrad" if rule == "adagrad" else "adam"
+        self._rules = [
+            "rowwise" if table is longest and is_rowwise(table, rule) else usual
+            for table in self.tables
+        ]
         self.parameters = list(parameters)
         self._rates: dict[torch.device, Tensor] = {}
         self.betas = betas
@@ -102,18 +112,18 @@ class RowAdam:
         """Update what has a gradient, then clear the gradients."""
         if self.clip:
             self._clip()
-        for table, rowwise in zip(self.tables, self._rowwise, strict=True):
+        for table, rule in zip(self.tables, self._rules, strict=True):
             if self.every_row:
                 _touch_all(table)
             ids = table.touched()
             if ids is None:
                 continue
-            state = _state(table, rowwise)
+            state = _state(table, rule)
             if available(table.gradient):
-                self._launch(table, ids, state)
+                self._launch(table, ids, state, rule)
             else:
                 for some in _movable_blocks(table, ids):
-                    self._step_rows(table, some, state)
+                    self._step_rows(table, some, state, rule)
                 table.clear()
         if self._dense is not None:
             self._dense.step()
@@ -157,7 +167,7 @@ class RowAdam:
             self._rates[device] = torch.tensor(self._lr, device=device)
         return self._rates[device]
 
-    def _launch(self, table: Table, ids: Tensor, state: tuple[Tensor, ...]) -> None:
+    def _launch(self, table: Table, ids: Tensor, state: tuple[Tensor, ...], rule: str) -> None:
         from dicgrl.kernels.adam import adam  # needs Triton
 
         adam(
@@ -172,10 +182,11 @@ class RowAdam:
             self.eps,
             self.weight_decay,
             sparse=table.sparse,
+            total=rule == "adagrad",
         )
         table.forget()
 
-    def _step_rows(self, table: Table, ids: Tensor, state: tuple[Tensor, ...]) -> None:
+    def _step_rows(self, table: Table, ids: Tensor, state: tuple[Tensor, ...], rule: str) -> None:
         # On a GPU an id may be repeated: it computes and writes the same values again.
         *moments, steps = moved = [buffer.index_select(0, ids) for buffer in state]
         rows = table.rows.index_select(0, ids).to(table.learned)
@@ -187,7 +198,11 @@ class RowAdam:
         count = steps.double()
         # In float32 the difference to 1 would lose half its digits in the first steps.
         bias1, bias2 = ((1 - beta**count).to(rows.dtype) for beta in self.betas)
-        if len(moments) == 1:
+        if rule == "adagrad":
+            (second,) = moments
+            second.addcmul_(gradient, gradient)
+            change, bias2 = gradient, torch.ones_like(bias2)
+        elif rule == "rowwise":
             (second,) = moments
             second.mul_(beta2).add_((gradient * gradient).mean(1, keepdim=True), alpha=1 - beta2)
             change = gradient
@@ -207,10 +222,17 @@ class RowAdam:
             buffer.index_copy_(0, ids, new)
 
 
+def numbers_beside(table: Table, rule: str, rows: int = 0) -> float:
+    """Numbers of state for each number of a table, once so many rows are appended."""
+    if is_rowwise(table, rule, rows):
+        return 2 / table.width
+    return (1 if rule == "adagrad" else 2) + 1 / table.width
+
+
 def is_rowwise(table: Table, rule: str, rows: int = 0) -> bool:
     """Whether a table has one number of state for each row, once so many rows are appended."""
     if rule == "auto":
-        return (table.whole + rows) * table.width * 4 >= _LARGE
+        return (len(table) + rows) * table.width * 4 >= _LARGE
     return rule == "rowwise"
 
 
@@ -220,7 +242,7 @@ def state_bytes(table: Table, rule: str, precision: str, rows: int) -> float:
     Gradients are counted where every row has one.
     """
     number = 2 if precision == "bfloat16" else 4
-    moments = 8 / table.width if is_rowwise(table, rule, rows) else 8 + 4 / table.width
+    moments = 4 * numbers_beside(table, rule, rows)
     large = (len(table) + rows) * table.width * number > table.dense_bytes
     gradients = 4 / table.width if number == 2 or large else 4
     return number + moments + gradients
@@ -235,14 +257,14 @@ def _touch_all(table: Table) -> None:
         table.touch(every)
 
 
-def _state(table: Table, rowwise: bool) -> tuple[Tensor, ...]:
-    """The buffers of a table's moments, and of its steps; those of the other rule are dropped."""
-    adam, single = ["moment1", "moment2"], ["square"]
-    mine, others = (single, adam) if rowwise else (adam, single)
+def _state(table: Table, rule: str) -> tuple[Tensor, ...]:
+    """The buffers of a table's moments, and of its steps; those of another rule are dropped."""
+    mine = _STATE[rule]
+    others = [name for names in _STATE.values() for name in names if name not in mine]
     if any(table.has(name) for name in others):
         for name in (*others, "steps"):
             table.drop(name)
-    width = 1 if rowwise else None
+    width = 1 if rule == "rowwise" else None
     return (*(table.state(name, width) for name in mine), table.state("steps", 1))
 
 

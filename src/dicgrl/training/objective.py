@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 from torch.func import functional_call
 from torch.nn import functional as F
 
+from dicgrl.models.components import Route
 from dicgrl.models.knowledge import KnowledgeModel
 from dicgrl.models.mode import evaluating
 from dicgrl.models.network import NetworkModel
@@ -16,9 +17,6 @@ from dicgrl.models.reciprocal import Reciprocal
 from dicgrl.training.losses import Loss, weighted_mean
 from dicgrl.training.neighbours import BatchView, Neighbourhood
 from dicgrl.training.sampling import NegativeSampler
-
-#: Other heads, other tails, and which of them exist, [b, m]; None for all.
-Drawn = tuple[Tensor, Tensor, Tensor | None]
 
 
 class LinkObjective:
@@ -65,20 +63,7 @@ class LinkObjective:
                 the loss unless given.
         """
         share = min(self.share, len(triples))
-        drawn = [self._negatives(triples, share) for _ in range(1 + model.inverses)]
-        return self.compare(model, triples, weight, drawn, thresholds)
-
-    def compare(
-        self,
-        model: KnowledgeModel,
-        triples: Tensor,
-        weight: Tensor,
-        drawn: Sequence[Drawn],
-        thresholds: Tensor | None = None,
-    ) -> Tensor:
-        """The same with negatives that were drawn, once more where there are inverse relations."""
-        share = min(self.share, len(triples))
-        other_heads, other_tails, mask = drawn[0]
+        other_heads, other_tails, mask = self._negatives(triples, share)
         positive, negative, route = model.score_links(
             triples, other_heads, other_tails, share=share
         )
@@ -94,20 +79,17 @@ class LinkObjective:
             negative = negative - wide + self.loss.level(positive.detach())
         total = self.loss(positive, negative, mask, weight)
         if model.inverses:
-            other_heads, other_tails, mask = drawn[1]
+            other_heads, other_tails, mask = self._negatives(triples, share)
             others = (
                 each.repeat_interleave(share, 0)[: len(triples)] if share > 1 else each
                 for each in (other_heads, other_tails)
             )
             inverse = score_inverses(model, triples, *others)
             total = (total + self.loss(*inverse, mask, weight)) / 2
-        # Where attention does not learn, nothing would come of its term.
-        if route is not None and self.beta and route.alpha.requires_grad:
-            total = total + self.beta * weighted_mean(route.concentration_loss(), weight)
-        extra = model.regularisation(triples, route)
-        return total if extra is None else total + weighted_mean(extra, weight)
+        return with_terms(model, total, triples, route, weight, self.beta)
 
-    def _negatives(self, triples: Tensor, share: int) -> Drawn:
+    def _negatives(self, triples: Tensor, share: int) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Other heads, other tails, and which of them exist, [b, m]; None for all."""
         if share > 1:
             return self.sampler.shared(triples, self.negatives, share)
         other_heads, other_tails = self.sampler.corrupt(triples, self.negatives)
@@ -117,6 +99,31 @@ class LinkObjective:
         heads, _, tails = torch.split(triples, 1, dim=1)  # rows that the batch touches anyway
         other_heads = torch.where(other_heads >= 0, other_heads, heads)
         return other_heads, torch.where(other_tails >= 0, other_tails, tails), mask
+
+
+def with_terms(
+    model: KnowledgeModel,
+    loss: Tensor,
+    triples: Tensor,
+    route: Route | None,
+    weight: Tensor,
+    beta: float,
+) -> Tensor:
+    """The loss of triples [b, 3] with what does not depend on negatives.
+
+    Args:
+        model: The model.
+        loss: What their scores cost beside others.
+        triples: The triples.
+        route: The components that they use.
+        weight: Their weights, [b].
+        beta: Weight of the normalisation loss.
+    """
+    # Where attention does not learn, nothing would come of its term.
+    if route is not None and beta and route.alpha.requires_grad:
+        loss = loss + beta * weighted_mean(route.concentration_loss(), weight)
+    extra = model.regularisation(triples, route)
+    return loss if extra is None else loss + weighted_mean(extra, weight)
 
 
 def score_inverses(

@@ -9,8 +9,9 @@ from typing import Self
 from typing_extensions import override
 
 from dicgrl.common.options import Section, option
+from dicgrl.errors import UserError
+from dicgrl.training.loop import Schedule
 from dicgrl.training.losses import LOSSES
-from dicgrl.training.schedule import Schedule
 
 _BETA = "Weight of the normalisation loss."
 
@@ -24,7 +25,15 @@ class LinkTraining(Section):
         "selfadversarial, softmargin, margin, meanmargin or softmax.",
         choices=tuple(LOSSES),
     )
-    negatives: int = option(64, "Negatives per triple.", least=1)
+    negatives: int = option(
+        64,
+        "Negatives per triple; 0: all entities, of loss=softmax and decoders that make queries "
+        "(1-vs-all; docs/method.md says which, and what it takes).",
+        least=0,
+    )
+    tf32: bool = option(
+        False, "Whether a GPU may round what it multiplies to TF32 where negatives=0."
+    )
     known_negatives: bool = option(
         False, "Whether a negative may be a known training triple, as where nobody looks."
     )
@@ -47,6 +56,20 @@ class LinkTraining(Section):
     validate_at_most: int = option(
         2000, "Validation triples looked at during training; 0 for all.", least=0
     )
+
+    @override
+    def check(self) -> None:
+        if self.negatives:
+            if self.tf32:
+                raise UserError("tf32=true has no effect without negatives=0")
+            return
+        if self.loss != "softmax":
+            raise UserError(
+                f"negatives=0 compares with all entities by a cross entropy: it needs loss=softmax "
+                f"instead of {self.loss}"
+            )
+        if self.share:
+            raise UserError(f"share={self.share} has no effect with negatives=0: all have the same")
 
 
 _USUAL = 270_000  # triples that 100 epochs, batches of 1,024 and the rate below were found for

@@ -20,6 +20,7 @@ from dicgrl.kernels.batch import Compare
 from dicgrl.models.queries.numbers import as_complex
 
 _BLOCK = 100_000  # numbers of a block for one core, well inside its second-level cache
+_SLOPES = 20, 28  # powers of two: numbers of differences at a time, on a CPU and on a GPU
 _LEAST = 1e-30  # a squared modulus below it counts as zero
 
 
@@ -94,6 +95,29 @@ class Likeness(ABC):
             asked: Whether queries and gates want one at all.
         """
 
+    def matrix_slopes(
+        self, queries: Tensor, candidates: Tensor, scores: Tensor, upstream: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Gradients of queries [q, l] and candidates [c, l], a block of differences at a time.
+
+        Args:
+            queries: [q, l].
+            candidates: [c, l].
+            scores: What `matrix` gave, [q, c], or minus infinity where the gradient is 0.
+            upstream: Their gradient, [q, c].
+        """
+        pull = self.pull(scores, upstream)
+        d_queries, d_candidates = torch.zeros_like(queries), torch.empty_like(candidates)
+        tall = max((1 << _SLOPES[queries.is_cuda]) // max(queries.numel(), 1), 1)
+        for first in range(0, len(candidates), tall):
+            some = slice(first, first + tall)
+            x = candidates[some].expand(len(queries), -1, -1).clone()
+            slopes = self.slopes_(x, queries, pull[:, some].contiguous(), 0)
+            assert slopes.queries is not None
+            d_queries += slopes.queries
+            d_candidates[some] = slopes.candidates.sum(0)
+        return d_queries, d_candidates
+
 
 @dataclass(frozen=True, slots=True)
 class Dot(Likeness):
@@ -111,6 +135,12 @@ class Dot(Likeness):
     @override
     def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
         return queries @ candidates.T
+
+    @override
+    def matrix_slopes(
+        self, queries: Tensor, candidates: Tensor, scores: Tensor, upstream: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        return upstream @ candidates, upstream.T @ queries
 
     @override
     def pairs(self, queries: Tensor, candidates: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.kernels import available
-from dicgrl.models.fast import FastBatch, FastCounts, Side
+from dicgrl.models.fast import FastBatch, FastCounts, Queries, Side
 from dicgrl.models.queries.batch import QueryBatch
 from dicgrl.models.queries.likeness import Likeness
 from dicgrl.models.queries.ranks import MatrixCounts, QueryCounts
@@ -87,6 +87,10 @@ class QueryScorer(Scorer):
     def pair_bytes(self) -> int:
         """The scores themselves are all that is kept."""
         return 4
+
+    @override
+    def queries(self) -> Queries | None:
+        return Queries(self.query, self.likeness)
 
     @override
     def fast_batch(self, rows: Tensor) -> FastBatch:

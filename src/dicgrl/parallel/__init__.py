@@ -1,1 +1,0 @@
-"""Learning by several processes: each owns some of the entities (docs/scale.md)."""

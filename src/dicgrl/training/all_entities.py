@@ -1,0 +1,208 @@
+"""1-vs-all: an answer's cross entropy among all entities (Lacroix et al. 2018).
+
+For both questions of every triple of a batch, with C the entities that are no known answer,
+
+    loss = log(exp f(answer) + sum over c in C of exp f(c)) - f(answer),
+
+which is the softmax loss with every negative there is. The scores of a block of questions are one
+matrix [q, n]; its gradient is known as soon as it is there, so that it goes into the gradients of
+queries and entities at once and is forgotten. Memory is that of a block, whatever the batch, and
+of one gradient of all entities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dicgrl.models.all_entities import Asked, ask_all, entities_between
+from dicgrl.models.knowledge import KnowledgeModel
+from dicgrl.training.known import HEAD, TAIL, KnownAnswers
+from dicgrl.training.losses import Softmax
+from dicgrl.training.objective import with_terms
+
+_PAIRS = 24, 28  # powers of two: scores of a block, on a CPU and on a GPU
+_PAIR_BYTES = 17  # a score, its gradient, two more in between, whether it counts
+
+
+class Competitors:
+    """Which entities of a range answers compete with: those that are no known answer.
+
+    Nothing here waits for the device: each question has room for as many known answers as the one
+    that has most of them.
+
+    Args:
+        known: Triples whose answers do not compete, [n, 3]; the asked one's own never does.
+        entities: The range.
+        num_relations: Relations seen so far.
+        retired: Entities that never compete, rising.
+    """
+
+    def __init__(
+        self, known: Tensor, entities: range, num_relations: int, retired: Tensor | None = None
+    ) -> None:
+        self.entities = entities
+        tails, heads = (KnownAnswers.of(known, asked, num_relations) for asked in (TAIL, HEAD))
+        self._sides = tails, heads
+        none = known.new_full((1,), -1)
+        self._answers = torch.cat([tails.answers, heads.answers, none])
+        counts = [side.start.diff().max() for side in self._sides if len(side.answers)]
+        self._most = int(torch.stack(counts).max()) if counts else 0
+        self._retired = None
+        if retired is not None and len(retired):
+            inside = (retired >= entities.start) & (retired < entities.stop)
+            self._retired = retired[inside] - entities.start
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+    def excluded(self, triples: Tensor) -> Tensor:
+        """What does not compete in both questions of triples [b, 3]: places, [2 b, m].
+
+        They are those of entities in the range, or the one behind its last.
+        """
+        tails, heads = self._sides
+        (first, last), (from_, to) = tails.find(triples), heads.find(triples)
+        before = len(tails.answers)
+        first, last = torch.cat([first, from_ + before]), torch.cat([last, to + before])
+        places = first[:, None] + torch.arange(self._most, device=triples.device)
+        places = torch.where(places < last[:, None], places, len(self._answers) - 1)
+        own = torch.cat([triples[:, TAIL], triples[:, HEAD]])[:, None]
+        answers = torch.cat([self._answers[places], own], 1) - self.entities.start
+        outside = (answers < 0) | (answers >= len(self))
+        return torch.where(outside, len(self), answers)
+
+    def leave_out(self, scores: Tensor, excluded: Tensor) -> Tensor:
+        """Scores [q, n] with minus infinity where an entity does not compete."""
+        out = torch.zeros(len(scores), len(self) + 1, dtype=torch.bool, device=scores.device)
+        out.scatter_(1, excluded, True)
+        if self._retired is not None:
+            out.index_fill_(1, self._retired, True)
+        return scores.masked_fill(out[:, :-1], -torch.inf)
+
+
+class AllEntitiesObjective:
+    """The loss of a batch of triples among all entities.
+
+    Args:
+        competitors: The entities.
+        beta: Weight of the normalisation loss; it counts for disentangled models only.
+        tf32: Whether a GPU may round what it multiplies to TF32.
+    """
+
+    def __init__(self, competitors: Competitors, beta: float = 0.1, *, tf32: bool = False) -> None:
+        self.competitors = competitors
+        self.beta = beta
+        self.tf32 = tf32
+
+    def __call__(
+        self,
+        model: KnowledgeModel,
+        triples: Tensor,
+        weight: Tensor,
+        thresholds: Tensor | None = None,
+    ) -> Tensor:
+        """Loss of triples [b, 3] with weights [b].
+
+        Args:
+            model: The model.
+            triples: The triples.
+            weight: Their weights.
+            thresholds: Scores that other heads and other tails should stay below, [b, 2]; those of
+                the answers unless given.
+        """
+        route = model.route(*triples.unbind(1))
+        asked = ask_all(model, triples, route)
+        rows = entities_between(model, self.competitors.entities)
+        share = torch.cat([weight, weight]) / (2 * weight.sum().clamp(min=1e-12))
+        lead = None
+        if thresholds is not None:
+            lead = Softmax().level(asked.scores.detach())[:, 0]
+            lead = lead - torch.cat([thresholds[:, 1], thresholds[:, 0]])
+        excluded = self.competitors.excluded(triples)
+        with _rounded(self.tf32 and triples.is_cuda):
+            total: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
+                asked.queries, rows, asked.scores, share, lead, excluded, self.competitors, asked
+            )
+        return with_terms(model, total, triples, route, weight, self.beta)
+
+
+def step_bytes(triples: int, entities: int, length: int) -> int:
+    """Memory that a step on so many triples takes at most, besides the model, on a GPU.
+
+    Args:
+        triples: Triples of the step.
+        entities: Entities that there are.
+        length: Length of an entity's whole vector.
+    """
+    pairs = min(2 * triples, _height(entities, on_gpu=True)) * entities
+    return _PAIR_BYTES * pairs + 4 * length * (2 * entities + 16 * triples)
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """The sum of all losses, times their shares; its gradients are made on the way."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        queries: Tensor,
+        rows: Tensor,
+        own: Tensor,
+        share: Tensor,
+        lead: Tensor | None,
+        excluded: Tensor,
+        competitors: Competitors,
+        asked: Asked,
+    ) -> Tensor:
+        likeness = asked.likeness
+        learns = any(ctx.needs_input_grad[:3])
+        losses = torch.empty_like(own)
+        d_queries, d_rows, d_own = torch.empty_like(queries), None, torch.empty_like(own)
+        for some in _blocks(len(queries), len(rows), on_gpu=queries.is_cuda):
+            scores = competitors.leave_out(likeness.matrix(queries[some], rows), excluded[some])
+            raised = scores if lead is None else scores + lead[some, None]
+            level = torch.logaddexp(raised.logsumexp(1), own[some])
+            losses[some] = level - own[some]
+            if learns:
+                pull = torch.exp(raised - level[:, None]).mul_(share[some, None])
+                d_own[some] = -pull.sum(1)
+                d_queries[some], d_some = likeness.matrix_slopes(queries[some], rows, scores, pull)
+                d_rows = d_some if d_rows is None else d_rows.add_(d_some)
+        if learns:
+            ctx.save_for_backward(d_queries, d_rows, d_own)
+        return (losses * share).sum()
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        gradients = (None if g is None else g * upstream for g in ctx.saved_tensors)
+        return (*gradients, None, None, None, None, None)
+
+
+def _height(entities: int, *, on_gpu: bool) -> int:
+    """Questions of a block."""
+    return max((1 << _PAIRS[on_gpu]) // max(entities, 1), 1)
+
+
+def _blocks(questions: int, entities: int, *, on_gpu: bool) -> Iterator[slice]:
+    height = _height(entities, on_gpu=on_gpu)
+    for first in range(0, questions, height):
+        yield slice(first, first + height)
+
+
+@contextmanager
+def _rounded(wanted: bool) -> Iterator[None]:
+    """Let products of matrices round their factors to TF32."""
+    if not wanted:
+        yield
+        return
+    products = torch.backends.cuda.matmul
+    before = products.fp32_precision
+    products.fp32_precision = "tf32"
+    try:
+        yield
+    finally:
+        products.fp32_precision = before
