@@ -129,6 +129,8 @@ def _read_path(
     graph: Graph | None = None,
     reading: Reading | None = None,
 ) -> tuple[Stream, Layout]:
+    if not str(place).strip():  # such as a variable of a shell that is not set
+        raise UserError("the path of the data is empty")
     if is_url(place):
         file = remote_file(str(place), reading)
         layout = find_layout(file, graph)

@@ -22,6 +22,18 @@ _BLANK = 1 << 20  # lines; nobody counts further where so many are blank
 _COLUMNS = 1_000_000
 _CSV_ROWS = 100_000
 _BOM = b"\xef\xbb\xbf"
+#: How other files begin that are taken for text.
+_OTHERS = {
+    b"\xff\xfe": "it is UTF-16; save the file as UTF-8",
+    b"\xfe\xff": "it is UTF-16; save the file as UTF-8",
+    b"\x1f\x8b": "it is compressed by gzip; give it a name that ends with .gz",
+    b"BZh": "it is compressed by bzip2; unpack it first",
+    b"\xfd7zXZ": "it is compressed by xz; unpack it first",
+    b"\x28\xb5\x2f\xfd": "it is compressed by zstd; unpack it first",
+    b"PK\x03\x04": "it is a zip archive, or a spreadsheet; unpack it, or save it as CSV",
+    b"PAR1": "it is Parquet; say --format parquet",
+    b"SQLite format 3": "it is a SQLite database; say --format sqlite",
+}
 _LONGEST_FIRST = 1 << 20  # bytes of a first line that are looked at
 _SIGNS = {",": "comma", " ": "space"}
 #: Spaces before a comma or the end of a line; a field in quotes is the group, which is kept.
@@ -226,7 +238,7 @@ def _decoded_lines(file: SourceFile, stream: BinaryIO) -> Iterator[str]:
         try:
             yield (line.removeprefix(_BOM) if number == 1 else line).decode("utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(file.label, _not_utf8(error), number) from error
+            raise DataError(file.label, _not_utf8(error, number), number) from error
 
 
 def text_blocks(file: SourceFile) -> Iterator[tuple[int, str]]:
@@ -241,17 +253,17 @@ def text_blocks(file: SourceFile) -> Iterator[tuple[int, str]]:
         while True:
             block = stream.read(_BLOCK_BYTES)
             data = rest + block
+            if len(data) > _LONGEST and _first_length(data) > _LONGEST:
+                raise _too_long(file, first_line + len(held))
             cut = data.rfind(b"\n") + 1 if block else len(data)
             data, rest = data[:cut], data[cut:]
-            if len(rest) > _LONGEST:
-                raise _too_long(file, first_line + len(held) + data.count(b"\n"))
             if first_line == 1:
                 data = data.removeprefix(_BOM)
             try:
                 text = held + data.decode("utf-8").replace("\r\n", "\n")
             except UnicodeDecodeError as error:
                 line = first_line + len(held) + data[: error.start].count(b"\n")
-                raise DataError(file.label, _not_utf8(error), line) from error
+                raise DataError(file.label, _not_utf8(error, line), line) from error
             body = text.rstrip("\n")
             if wrong := FORBIDDEN_IN_LINES.search(body):
                 line = body.count("\n", 0, wrong.start())
@@ -272,7 +284,16 @@ def _too_long(file: SourceFile, line: int) -> DataError:
     return DataError(file.label, f"the line is longer than {_LONGEST >> 20} MiB", line)
 
 
-def _not_utf8(error: UnicodeDecodeError) -> str:
+def _first_length(data: bytes) -> int:
+    """Bytes of the first line; no other one can be longer than a block."""
+    end = data.find(b"\n")
+    return len(data) if end < 0 else end
+
+
+def _not_utf8(error: UnicodeDecodeError, line: int) -> str:
+    kind = next((kind for magic, kind in _OTHERS.items() if error.object.startswith(magic)), "")
+    if kind and line == 1:
+        return f"not UTF-8 text: {kind}"
     return f"not UTF-8 text: byte 0x{error.object[error.start]:02x}; save the file as UTF-8"
 
 

@@ -12,6 +12,7 @@ pyoxigraph is optional: `pip install 'dicgrl[rdf]'`.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import re
 import warnings
@@ -102,7 +103,10 @@ class Rdf(Format):
 
 
 class _Ends:
-    """A stream of which the beginning and the end are kept: a parser of XML lets it break off."""
+    """A stream of which the beginning and the end are kept: a parser of XML lets it break off.
+
+    A byte order mark, as some editors write it, is left out.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -110,6 +114,8 @@ class _Ends:
 
     def read(self, size: int = -1) -> bytes:
         block = self._stream.read(size)
+        if not self._first and block.startswith(codecs.BOM_UTF8):
+            block = block.removeprefix(codecs.BOM_UTF8) or self._stream.read(size)
         if len(self._first) < _ENDS:
             self._first += block[:_ENDS]
         self._last = (self._last + block)[-_ENDS:]
