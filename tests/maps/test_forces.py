@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from dicgrl.maps.forces import pull, push
+from dicgrl.maps.forces import Edges, pull, push
 from dicgrl.maps.movement import aligned, kept
 from dicgrl.maps.neighbours import nearest
 
@@ -39,12 +39,14 @@ def test_pull_is_that_of_each_edge() -> None:
     points = random.normal(size=(40, 2)).astype(np.float32)
     dense = random.random((40, 40)) * (random.random((40, 40)) < 0.2)
     apart = points[:, None] - points[None]
+    edges = Edges.of(csr_array(dense.astype(np.float32)))
     expected = (dense[:, :, None] * apart / (1.0 + (apart**2).sum(2))[:, :, None]).sum(1)
-    assert pull(points, csr_array(dense.astype(np.float32))) == pytest.approx(expected, abs=1e-4)
+    assert pull(points, edges) == pytest.approx(expected, abs=1e-4)
 
 
-def test_nearest_are_those_of_all_distances() -> None:
-    vectors = torch.randn(200, 5, generator=torch.Generator().manual_seed(0))
+@pytest.mark.parametrize("count", [200, 3000, 3001])
+def test_nearest_are_those_of_all_distances(count: int) -> None:
+    vectors = torch.randn(count, 5, generator=torch.Generator().manual_seed(0))
     some = torch.tensor([3, 77, 199])
     found = nearest(vectors, some, 6)
     away = torch.cdist(vectors[some], vectors)

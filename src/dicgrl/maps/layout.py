@@ -16,7 +16,7 @@ from torch import Tensor
 
 from dicgrl.errors import UserError
 from dicgrl.graph.arrays import IntArray
-from dicgrl.maps.forces import Floats, pull, push
+from dicgrl.maps.forces import Edges, Floats, pull, push
 from dicgrl.maps.neighbours import Neighbours, nearest
 
 NEIGHBOURS = 15
@@ -79,15 +79,15 @@ def layout(
     random = np.random.default_rng(seed).normal(scale=_JITTER, size=(len(rows), 2))
     jitter = random.astype(np.float32)[ids]
     near = nearest(among, torch.arange(len(ids)), NEIGHBOURS)
-    weights = _weights(near)
+    edges = _weights(near)
     if np.isnan(old[ids]).all():
-        points = _descend(_principal(among) + jitter, weights, _FIRST)
+        points = _descend(_principal(among) + jitter, edges, _FIRST)
         found[ids] = points - points.mean(0)
     else:
         loose = moved[ids] > near.distances[:, -1]
         points, came = _start(old[ids], near)
         springs = np.where(came | loose, 0.0, hold).astype(np.float32)
-        found[ids] = _descend(points + jitter * came[:, None], weights, _LATER, springs)
+        found[ids] = _descend(points + jitter * came[:, None], edges, _LATER, springs)
     return found
 
 
@@ -127,8 +127,8 @@ def _principal(rows: Tensor) -> Floats:
     return (found * (_BEGINNING / (found[:, 0].std() or 1.0))).astype(np.float32)
 
 
-def _weights(near: Neighbours) -> csr_array:
-    """How strongly two points attract each other, [N, N]: by half for each that the other is near.
+def _weights(near: Neighbours) -> Edges:
+    """How strongly two points attract each other: by half for each that the other is near.
 
     Equal weights do as well as those of a perplexity (Boehm et al., 2022). Those of a row add up
     to about 1: forces are counted per point, so that steps are as long in a large map as in a
@@ -138,12 +138,12 @@ def _weights(near: Neighbours) -> csr_array:
     rows = np.repeat(np.arange(count), k)
     values = np.full(count * k, 0.5 / k, dtype=np.float32)
     one = csr_array(coo_array((values, (rows, near.ids.ravel())), shape=(count, count)))
-    return csr_array(one + one.T)
+    return Edges.of(csr_array(one + one.T))
 
 
 def _descend(
     points: Floats,
-    weights: csr_array,
+    edges: Edges,
     plan: tuple[tuple[float, int], ...],
     springs: Floats | None = None,
 ) -> Floats:
@@ -151,7 +151,7 @@ def _descend(
 
     Args:
         points: Where they begin, [N, 2].
-        weights: How strongly they attract each other, [N, N].
+        edges: How strongly they attract each other.
         plan: How much more neighbours attract, and for how many steps.
         springs: How stiff the spring is that holds each where it begins, [N]; none without.
     """
@@ -162,7 +162,7 @@ def _descend(
         for step in range(steps):
             pushed = push(points)
             share = len(points) / max(float(pushed.mass.sum(dtype=np.float64)), 1e-9)
-            uphill = exaggeration * pull(points, weights) - share * pushed.force
+            uphill = exaggeration * pull(points, edges) - share * pushed.force
             rate = 4.0 / exaggeration
             if springs is not None:
                 uphill += springs[:, None] * (points - home)
