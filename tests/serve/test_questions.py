@@ -35,7 +35,9 @@ PROBLEMS: list[tuple[str, dict[str, Any], int, str]] = [
     ("/facts", {"facts": []}, 422, "facts"),
     ("/facts", {"facts": [["a", "b\tc", "d"]]}, 422, "facts[0][1]"),
     ("/facts", {"facts": [["a", "b", ""]]}, 422, "facts[0][2]"),
-    ("/facts", {"facts": [["a", "b"]]}, 422, "facts"),
+    ("/facts", {"facts": [["a", "b", None]]}, 422, "facts[0][2]"),
+    ("/facts", {"facts": [["a", "b", "c"], ["a", "b"]]}, 422, "facts[1]"),
+    ("/predict", {"questions": [], "among": 3}, 422, "among"),
 ]
 
 
@@ -48,7 +50,15 @@ def test_a_problem_names_the_field(
     assert answer.headers["content-type"] == "application/problem+json"
     told = answer.json()
     assert told["status"] == status and told["detail"]
-    assert told["field"].startswith(field), told
+    assert told["field"] == field, told
+
+
+def test_a_wrong_method_is_told_the_right_one(server: Server) -> None:
+    for method, path, allowed in (("GET", "/predict", "POST"), ("PUT", "/health", "GET")):
+        answer = server.client.request(method, path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+        assert answer.json()["status"] == 405
+    assert server.client.get("/facts").headers["allow"] == "DELETE, POST"
 
 
 def test_answers_are_those_of_the_learner(server: Server, run_to_copy: Path) -> None:

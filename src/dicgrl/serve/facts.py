@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from dicgrl.ask.links import LinkAsking
 from dicgrl.errors import UserError
 from dicgrl.graph.change import FORGET, LEARN
 from dicgrl.graph.labels import check_labels
@@ -85,6 +86,7 @@ async def add_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
                 503, "too many facts wait to be learned", headers={"Retry-After": "10"}
             )
         task, graph = snapshot.learner.task, snapshot.trainer.graph
+        _check_widths(snapshot, given)
         try:
             found = take_in(task, graph, snapshot.asking.names, given)
         except UserError as error:
@@ -116,6 +118,7 @@ async def forget_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
     """
 
     def looked_at(snapshot: Snapshot) -> dict[str, Any]:
+        _check_widths(snapshot, given)
         waiting = set(snapshot.pending.settled()[0])
         told = {"version": snapshot.version, "queued": 0, "waiting": 0, "unknown": len(given)}
         try:
@@ -133,6 +136,23 @@ async def forget_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
     if told["queued"] or behind:
         askable = await serving.arrived(Entry(FORGET, given))
     return told | {"askable": askable}
+
+
+def _check_widths(snapshot: Snapshot, given: list[Fact]) -> None:
+    """Refuse facts that have too many labels, or too few.
+
+    Raises:
+        ProblemError: One has; the field says which.
+    """
+    named = ("head", "relation", "tail") if _is_of_links(snapshot) else ("source", "target")
+    for at, fact in enumerate(given):
+        if len(fact) != len(named):
+            told = f"expected {len(named)} labels: {', '.join(named)}; not {len(fact)}"
+            raise ProblemError(422, told, f"facts[{at}]")
+
+
+def _is_of_links(snapshot: Snapshot) -> bool:
+    return isinstance(snapshot.asking, LinkAsking)
 
 
 def labels_of(given: Sequence[Sequence[str | int]]) -> list[Fact]:

@@ -90,16 +90,26 @@ def problem_of(error: Exception, field: str = "") -> ProblemError:
 def _of_schema(error: ValidationError) -> ProblemError:
     """The first thing that does not fit, by its place in the body."""
     found = error.errors(include_url=False, include_context=False)[0]
-    field = ""
+    field, one_of = "", False
     for step in found["loc"]:
-        field += f"[{step}]" if isinstance(step, int) else f".{step}" if field else str(step)
+        one_of = _is_kind(step)
+        if not one_of:
+            field += f"[{step}]" if isinstance(step, int) else f".{step}" if field else str(step)
     given = found.get("input")
+    if one_of and found["type"].endswith("_type"):  # the message is of one kind out of several
+        more = "a list of labels" if field == "among" else "a whole number"
+        found["msg"] = f"Input should be a text or {more}"
     said = f", not {shown(str(given), 40)}" if isinstance(given, str | int | float) else ""
     if found["type"] == "json_invalid":
         return ProblemError(
             400, f"the body is no JSON: {found['msg'].removeprefix('Invalid JSON: ')}"
         )
     return ProblemError(422, found["msg"] + said, field)
+
+
+def _is_kind(step: int | str) -> bool:
+    """Whether a step is no place in the body, but a kind of value that may stand there."""
+    return isinstance(step, str) and step.startswith(("constrained-", "list["))
 
 
 def add_problems(app: FastAPI) -> None:
@@ -112,10 +122,14 @@ def add_problems(app: FastAPI) -> None:
         return ProblemError(422, str(found["msg"]), field).response()
 
     @app.exception_handler(HTTPException)
-    async def of_http(_: Request, error: HTTPException) -> Response:
+    async def of_http(request: Request, error: HTTPException) -> Response:
+        status, headers = error.status_code, dict(error.headers or {})
+        known = app.openapi()["paths"].get(request.url.path, {})
+        if known and status in (404, 405):  # told of the page's files, which were looked for, too
+            status, headers = 405, {"Allow": ", ".join(sorted(map(str.upper, known)))}
         detail = {404: "there is nothing at this address", 405: "not by this method"}
-        told = detail.get(error.status_code, str(error.detail))
-        return ProblemError(error.status_code, told, headers=dict(error.headers or {})).response()
+        told = detail.get(status, str(error.detail))
+        return ProblemError(status, told, headers=headers).response()
 
     async def of_any(_: Request, error: Exception) -> Response:
         return problem_of(error).response()
