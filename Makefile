@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types unit torture format clean
+.PHONY: demo test lint types unit torture torture-serve format clean
 
 demo: $(VENV)/.runtime
 	rm -rf runs/demo
@@ -31,6 +31,9 @@ unit: $(VENV)/.dev
 
 torture: $(VENV)/.dev  # a thousand kills and disk faults while a run is written
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture
+
+torture-serve: $(VENV)/.dev  # a server is killed 200 times, its disk filled, 10,000 hostile requests sent
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.serve.torture
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -19,6 +19,7 @@ from rows import Rows
 
 import dicgrl
 from dicgrl.ask.trust import examined
+from dicgrl.datasets import registered
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
 from dicgrl.strategies import strategy_named
@@ -49,7 +50,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="written anew after each row")
     given = parser.parse_args()
     stream = dicgrl.load_stream(given.name)
-    model = given.model or task_named(stream.task).default_model
+    model = given.model or task_named(stream.task).usual_model(registered(given.name))
     divided = strategy_named(given.strategy).divided
     recipe = load_recipe("best", stream.name, model, disentangled=divided, strategy=given.strategy)
     settings = recipe.settings.parsed(given.changes)

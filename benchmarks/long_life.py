@@ -1,20 +1,23 @@
 """A long life: parts of 500 facts arrive one after the other, and each is learned and saved.
 
-Prints time per part, time to load, memory and size of the folder after 10, 100 and 1,000 parts, and
-their ratios: what grows with the number of parts rather than with the graph shows here. The graph
-has all its entities and a million facts from the first part, so that it grows by a half at most.
+Prints the processor's time to learn and save one of the newest parts and to load, and size of the
+folder and memory after 10, 100 and 1,000 parts, and their ratios: what grows with the number of
+parts rather than with the graph shows here. The graph has all its entities and a million facts from
+the first part, so that it grows by a half at most.
 
-    python benchmarks/long_life.py [--parts 1000] [--keep last]
+    python benchmarks/long_life.py [--parts 1000] [--keep last] [--json FILE]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import resource
 import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,6 +28,7 @@ from dicgrl.jobs.results import results_of
 
 ENTITIES, RELATIONS, FIRST, EACH = 50_000, 50, 1_000_000, 500
 SHOWN = (10, 100, 1000)
+NEWEST = 10  # parts whose median is told
 
 
 def facts(generator: np.random.Generator, count: int) -> list[tuple[str, str, str]]:
@@ -37,16 +41,16 @@ def facts(generator: np.random.Generator, count: int) -> list[tuple[str, str, st
 ABOUT = {"dataset": "long life", "task": "link-prediction", "recipe": "default", "published": {}}
 
 
-def measured(folder: Path) -> tuple[float, float, float]:
-    """Seconds to load, megabytes of the folder, megabytes of memory so far."""
+def measured(folder: Path) -> dict[str, Any]:
+    """What it takes to load, the size of the folder, and the most memory so far."""
     took = []
     for _ in range(5):
-        started = time.perf_counter()
+        started = time.process_time()
         Learner.load(folder, device="cpu")
-        took.append(time.perf_counter() - started)
+        took.append(time.process_time() - started)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return min(took), size / 1e6, memory
+    memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"load_seconds": min(took), "bytes": size, "memory_bytes": memory}
 
 
 def main() -> None:
@@ -54,6 +58,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--parts", type=int, default=1000)
     options.add_argument("--keep", default="last")
+    options.add_argument("--json", type=Path)
     given = options.parse_args()
     print(name_of(torch.device("cpu")))
     generator = np.random.default_rng(0)
@@ -67,28 +72,32 @@ def main() -> None:
         )
         learns, saves, rows = [], [], []
         for part in range(1, given.parts + 1):
-            started = time.perf_counter()
+            started = time.process_time()
             learner.learn(facts(generator, EACH))
-            learns.append(time.perf_counter() - started)
-            started = time.perf_counter()
+            learns.append(time.process_time() - started)
+            started = time.process_time()
             learner.save(folder, results=results_of(learner, ABOUT))
-            saves.append(time.perf_counter() - started)
+            saves.append(time.process_time() - started)
             if part in SHOWN or part == given.parts:
-                took = (statistics.median(learns[-10:]), statistics.median(saves[-10:]))
-                rows.append((*took, *measured(folder)))
+                row = {
+                    "parts": part,
+                    "facts": FIRST + EACH * part,
+                    "learn_seconds": statistics.median(learns[-NEWEST:]),
+                    "save_seconds": statistics.median(saves[-NEWEST:]),
+                    **measured(folder),
+                }
+                rows.append(row)
                 print(
-                    f"{part:>6,} {took[0]:>9.3f} {took[1]:>8.3f} {rows[-1][2]:>8.3f} "
-                    f"{rows[-1][3]:>8.1f} {rows[-1][4]:>10.0f}",
+                    f"{part:>6,} {row['learn_seconds']:>9.3f} {row['save_seconds']:>8.3f} "
+                    f"{row['load_seconds']:>8.3f} {row['bytes'] / 1e6:>8.1f} "
+                    f"{row['memory_bytes'] / 1e6:>10.0f}",
                     flush=True,
                 )
-        grown = (FIRST + EACH * given.parts) / (FIRST + EACH * SHOWN[0])
-        names = ("learn", "save", "load", "size", "memory")
-        ratios = [
-            f"{name} {last / first:.2f}"
-            for name, first, last in zip(names, rows[0], rows[-1], strict=True)
-        ]
-        print(f"ratios of the last to the first: {', '.join(ratios)}; facts {grown:.2f}")
-        print(f"load beyond what the graph grew: {rows[-1][2] / rows[0][2] / grown:.2f}")
+        if given.json:
+            given.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        first, last = rows[0], rows[-1]
+        ratios = [f"{name} {last[name] / first[name]:.2f}" for name in first if name != "parts"]
+        print(f"ratios of the last to the first: {', '.join(ratios)}")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,8 @@
 
     python scripts/leaderboard.py
 
-It reads whatever docs/results/reproduce-*.json have rows of strategies after the last part: those
-of table1, table2, films and growth, and any other report whose rows have a dataset, a strategy and
-`whole` and `average`. A new file is there with the next call. Quality is A, the mean over the
+It reads whatever files of docs/results have rows of strategies after the last part
+(leaderboard_rows.py); a new file is there with the next call. Quality is A, the mean over the
 parts' test sets, of MRR where it was kept and of H@10 or accuracy otherwise; cost is the positives
 of later parts (examples x epochs) where they were counted, and else seconds of learning. On the
 front of a stream is what nothing else beats in one of both and equals in the other; `frozen`, which
@@ -14,128 +13,25 @@ never learns and costs nothing, is a control and stands outside.
 from __future__ import annotations
 
 import argparse
-import json
+import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))  # whoever runs this file: its neighbours are here
 
+from leaderboard_rows import Board, Entry, entries
 from results_text import filled, table
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PICTURE = "leaderboard.svg"
 _COLUMNS = 3
+_MILLIONS = "millions"  # what counts below a thousand are
 _HEAD = """\
 # Leaderboard: quality against cost
 
 Written by `python scripts/leaderboard.py` from the files in [results/](results); what is not there
 has not been measured yet."""
-
-Board = tuple[str, str, str, str]  # stream and table, recipe, metric, measure of cost
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One strategy on one stream.
-
-    Attributes:
-        board: Which other entries it is compared with.
-        label: Strategy and decoder.
-        quality: In per cent.
-        whole: The same, pooled over all test examples.
-        cost: Of the later parts.
-        seeds: How many runs it is the mean of.
-        source: The file.
-    """
-
-    board: Board
-    label: str
-    quality: float
-    whole: float
-    cost: float
-    seeds: int
-    source: str
-
-    @property
-    def is_control(self) -> bool:
-        """Whether it never learns a later part."""
-        return self.label.startswith("frozen")
-
-    def beats(self, other: Entry) -> bool:
-        """Whether it is as good and as cheap, and better or cheaper."""
-        pairs = (self.quality, -self.cost), (other.quality, -other.cost)
-        return pairs[0] != pairs[1] and all(a >= b for a, b in zip(*pairs, strict=True))
-
-
-def entries(folder: Path) -> list[Entry]:
-    """The rows of all reports, in the order of their streams.
-
-    Args:
-        folder: The folder of the reports.
-    """
-    found = []
-    for path in sorted(folder.glob("reproduce-*.json")):
-        report = json.loads(path.read_text(encoding="utf-8"))
-        for part in report.get("tables", ()):
-            rows = [row for row in part["rows"] if _is_entry(row)]
-            found += list(_entries(report, str(part["title"]), rows, path.name))
-    return found
-
-
-def _is_entry(row: Mapping[str, Any]) -> bool:
-    named = isinstance(row.get("dataset"), str) and (row.get("strategy") or row.get("variant"))
-    judged = isinstance(row.get("average"), dict) and isinstance(row.get("whole"), dict)
-    return bool(named and judged and "effort" not in row)
-
-
-def _entries(
-    report: Mapping[str, Any], title: str, rows: Sequence[Mapping[str, Any]], source: str
-) -> Iterator[Entry]:
-    metric = _metric(rows)
-    counted = all(_mean(_of(row, "positives")) is not None for row in rows)
-    cost = "positives" if counted else "seconds"
-    about = title.partition(":")[0]
-    for row in rows:
-        quality, whole = (_quality(row, judged, metric) for judged in ("average", "whole"))
-        spent = _mean(_of(row, cost))
-        if quality is None or whole is None or spent is None:
-            continue
-        which = f"{row['dataset']}, {report['target']}: {about}"
-        named = " ".join(str(row[k]) for k in ("strategy", "variant", "model") if row.get(k))
-        seeds = len(_of(row, "seconds").get("values", ())) or 1
-        shown = f"{metric}, A" if metric != "paper" else _papers(title)
-        board = (which, str(report["recipe"]), shown, cost)
-        yield Entry(board, named, quality, whole, spent, seeds, source)
-
-
-def _metric(rows: Sequence[Mapping[str, Any]]) -> str:
-    """MRR where every row has it, else the metric of the paper."""
-    has = all("average_mrr" in row or "mrr" in row["average"] for row in rows)
-    return "MRR" if has and rows else "paper"
-
-
-def _papers(title: str) -> str:
-    return "accuracy, A" if "accuracy" in title or "Networks" in title else "H@10, A"
-
-
-def _quality(row: Mapping[str, Any], judged: str, metric: str) -> float | None:
-    if metric == "MRR":
-        found = row.get(f"{judged}_mrr") or row[judged].get("mrr")
-        return _mean(found)
-    return _mean(row[judged])
-
-
-def _of(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = row.get(key)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _mean(value: Any) -> float | None:
-    found = value.get("mean") if isinstance(value, Mapping) else value
-    return None if found is None else float(found)
 
 
 def front(rows: Sequence[Entry]) -> list[Entry]:
@@ -171,9 +67,10 @@ def page(folder: Path) -> str:
     words = filled("""
         A strategy is on the Pareto front of its board (marked *front*) if no other one there is at
         least as good and at least as cheap. Quality is A, the mean over the parts' test sets after
-        the last part; cost is what later parts took: positives (examples times epochs, whatever the
-        machine) where they were counted, else seconds, which say little where runs shared a
-        machine. Rows of one board are of one table: the same data, recipe, metric and measure of
+        the last part (where a board says so, over their validation sets); cost is what later parts
+        took: positives (examples times epochs, whatever the machine) where they were counted, else
+        seconds, which say little where runs shared a machine; of cut graphs they are those of all
+        parts. Rows of one board are of one table: the same data, recipe, metric and measure of
         cost; numbers of different boards are not comparable. `frozen`, which never learns after the
         first part and costs nothing, is a control and stands outside. How equal the care was that
         rows were given stands with their table in [results.md](results.md).""")
@@ -221,7 +118,7 @@ def _summary(found: Mapping[Board, Sequence[Entry]]) -> str:
 
 
 def draw(folder: Path, path: Path) -> None:
-    """The boards as small multiples, cost on a logarithmic axis, the front as a line.
+    """The boards as small multiples, the front as a line; cost that varies is logarithmic.
 
     Args:
         folder: The folder of the reports.
@@ -239,18 +136,31 @@ def draw(folder: Path, path: Path) -> None:
     for axis, ((which, recipe, metric, cost), rows) in zip(axes.flat, found.items(), strict=False):
         best = front(rows)
         least = min((entry.cost for entry in rows if entry.cost > 0), default=1.0) / 2
+        most = max(entry.cost for entry in rows)
+        varies = most > 10 * least
+        middle = math.sqrt(least * most) if varies else (2 * least + most) / 2
         for entry in rows:
             at = (max(entry.cost, least), entry.quality)
             axis.plot(*at, "o", ms=5, color="C3" if entry in best else "0.6")
-            axis.annotate(entry.label, at, fontsize=6, xytext=(3, 3), textcoords="offset points")
+            right = at[0] > middle  # its name stands on the left
+            axis.annotate(
+                entry.label,
+                at,
+                fontsize=6,
+                xytext=(-3 if right else 3, 3),
+                textcoords="offset points",
+                ha="right" if right else "left",
+            )
         path_of = [(max(entry.cost, least), entry.quality) for entry in best]
         axis.plot(*zip(*path_of, strict=True), color="C3", lw=1, drawstyle="steps-post")
-        axis.set_xscale("log")
-        axis.xaxis.set_minor_formatter(NullFormatter())
+        if varies:
+            axis.set_xscale("log")
+            axis.xaxis.set_minor_formatter(NullFormatter())
         axis.margins(x=0.15, y=0.1)
         axis.set_title(f"{which}, recipe {recipe}", fontsize=9)
         axis.set_ylabel(f"{metric}, %", fontsize=8)
-        axis.set_xlabel(f"{cost} of later parts", fontsize=8)
+        unit = f", {_MILLIONS}" if cost == "positives" and most < 1000 else ""
+        axis.set_xlabel(f"{cost} of later parts{unit}", fontsize=8)
         axis.tick_params(labelsize=7)
     for axis in axes.flat[len(found) :]:
         axis.set_visible(False)

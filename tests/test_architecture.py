@@ -32,6 +32,7 @@ ROOMS = (
     "training",
     "evaluation",
     "trainers",
+    "parallel",
     "strategies",
     "maps",
     "ask",

@@ -100,3 +100,65 @@ def test_rows_of_other_kinds_are_left_out(tmp_path: Path) -> None:
     rows = [{"dataset": "films", "model": "transe", "form": "plain", "mrr": value(3.0)}]
     (tmp_path / "reproduce-table3-best.json").write_text(report("table3", "Merged", rows))
     assert SCRIPT.entries(tmp_path) == []
+
+
+def test_files_of_other_kinds_have_boards_of_their_own(tmp_path: Path) -> None:
+    """Per cent and millions, shares and counts, the best trial of each row."""
+    grown = [
+        {
+            "dataset": "FACT",
+            "strategy": name,
+            "effort": effort,
+            "split": split,
+            "A mrr": {"values": [30.0, 32.0], "mean": 31.0 - at},
+            "W mrr": {"values": [30.0, 32.0], "mean": 30.0},
+            "positives": {"values": [at, at], "mean": 60.0 - at},
+        }
+        for at, (name, effort, split) in enumerate(
+            [("upper", "default", "test"), ("fresh", "20%", "test"), ("warm", "default", "valid")]
+        )
+    ]
+    (tmp_path / "growth.json").write_text(json.dumps({"rows": grown}))
+    cuts = [
+        {"graph": "films", "model": model, "A mrr": 0.25 + at, "W mrr": 0.5, "seconds": 30.0 + at}
+        for at, model in enumerate(("transe", "rotate"))
+    ]
+    (tmp_path / "decoders-cuts.json").write_text(json.dumps(cuts))
+    trials = [
+        {"row": row, "average": {"mrr": mrr}, "whole": {"mrr": 0.1}, "positives": 1000 * at + 1000}
+        for at, (row, mrr) in enumerate(
+            [("emr", 0.2), ("emr", 0.3), ("upper, divided", 0.25), ("upper, divided", 0.1)]
+        )
+    ]
+    file = {"dataset": "films", "model": "transe", "metric": "mrr", "trials": trials}
+    (tmp_path / "trials-films-transe.json").write_text(json.dumps(file))
+    found = SCRIPT.entries(tmp_path)
+    assert {(e.board[0], e.label, round(e.quality, 3), e.cost, e.seeds) for e in found} == {
+        ("FACT, growth: test triples", "upper transe", 31.0, 60.0, 2),
+        ("FACT, growth: test triples", "fresh transe, effort=20%", 30.0, 59.0, 2),
+        ("FACT, growth: valid triples", "warm transe", 29.0, 58.0, 2),
+        ("films, cut to 10,000 triples", "fresh transe", 25.0, 30.0, 1),
+        ("films, cut to 10,000 triples", "fresh rotate", 125.0, 31.0, 1),
+        ("films, best of equal trials: validation", "emr transe", 30.0, 2000.0, 1),
+        ("films, best of equal trials: validation", "upper transe, divided", 25.0, 3000.0, 1),
+    }
+    page = SCRIPT.page(tmp_path)
+    assert "FACT, growth: valid triples" not in page  # one row is no comparison
+    assert "| fresh transe, effort=20% | 30.0 | 30.0 | 59.0 M | 2 | **front** |" in page
+    assert "[growth.json](results/growth.json)" in page
+
+
+def test_every_stream_with_committed_rows_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "leaderboard.md").read_text(encoding="utf-8")
+    growth = json.loads((FOLDER / "growth.json").read_text(encoding="utf-8"))
+    boards = {(row["dataset"], row["split"]) for row in growth["rows"]}
+    several = {
+        b for b in boards if sum((r["dataset"], r["split"]) == b for r in growth["rows"]) > 1
+    }
+    for dataset, split in several:
+        assert f"## {dataset}, growth: {split} triples" in page
+    for path in FOLDER.glob("reproduce-*.json"):
+        for table in json.loads(path.read_text(encoding="utf-8"))["tables"]:
+            for row in table["rows"]:
+                if isinstance(row.get("average"), dict) and "strategy" in row:
+                    assert f"## {row['dataset']}, " in page, (path.name, row["dataset"])

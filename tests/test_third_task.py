@@ -99,7 +99,7 @@ def test_strategies_serve_it_as_they_are(facts: Path, strategy: str) -> None:
 
 def test_what_it_cannot_do_is_said(facts: Path) -> None:
     call("datasets")  # loads the plugin
-    with pytest.raises(UserError, match="updates components: it needs a disentangled model"):
+    with pytest.raises(UserError, match="works on components: it needs a disentangled model"):
         Learner("timed", "dicgrl")
     learner = Learner("timed", "lower", start="neighbours", epochs=1, device="cpu")
     first, second, _ = read_stream(facts)

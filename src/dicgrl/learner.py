@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -44,7 +44,7 @@ class Learner(Lifecycle, Saving):
 
     Args:
         model: transe, rotate, complex, distmult or convkb for knowledge graphs, gat or sage for
-            networks; transe unless given.
+            networks; that of the dataset unless given, and rotate where there is none.
         strategy: How a new part is learned: frozen, lower, upper, warm, ewc, emr, gem, lkge, incde,
             fastkge, dicgrl or fresh; fresh unless given.
         dataset: Name of a known dataset, whose recipe is then taken as on the command line; the
@@ -88,7 +88,7 @@ class Learner(Lifecycle, Saving):
         self.trainer = self.task.trainer(self.settings, self.seed, pick_device(device))
         self.strategy = self.settings.make_strategy()
         self.reports: list[PartReport] = []
-        self.tests: list[list[Tested]] = []
+        self.tests: list[Sequence[Tested]] = []
         self.before: list[float | None] = []
         self.retention: list[float | None] = []
         self.first_answers: torch.Tensor | None = None

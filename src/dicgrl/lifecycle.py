@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -41,7 +41,7 @@ class Lifecycle(ABC):
     trainer: Trainer
     strategy: Strategy
     reports: list[PartReport]
-    tests: list[list[Tested]]
+    tests: list[Sequence[Tested]]
     before: list[float | None]
     retention: list[float | None]
     _half_learned: bool

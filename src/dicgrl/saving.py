@@ -17,9 +17,11 @@ from dicgrl.common.devices import pick_device
 from dicgrl.errors import DicgrlError, UserError
 from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.part_report import PartReport
+from dicgrl.parallel.group import current, speaks
+from dicgrl.parallel.model import ShardedModel
 from dicgrl.settings import Settings
 from dicgrl.store.checkpoint import built_model, patch_model
-from dicgrl.store.content import changes_of
+from dicgrl.store.content import Following, changes_of
 from dicgrl.store.reading import divided
 from dicgrl.store.released import STRATEGY
 from dicgrl.store.run_folder import RunFolder
@@ -31,6 +33,9 @@ from dicgrl.store.writer import Commit, Known
 if TYPE_CHECKING:
     from dicgrl.strategies import Strategy
     from dicgrl.trainers import Trainer
+
+
+HOST = torch.device("cpu")  # where a model is that several processes will share
 
 
 class Saving(Questions):
@@ -50,7 +55,7 @@ class Saving(Questions):
     strategy: Strategy
     names: Names
     reports: list[PartReport]
-    tests: list[list[Tested]]
+    tests: list[Sequence[Tested]]
     before: list[float | None]
     retention: list[float | None]
     first_answers: torch.Tensor | None
@@ -100,11 +105,17 @@ class Saving(Questions):
         place = Path(folder).resolve()
         known = self.stored.get(place, Known())
         commit = Commit(about or {}, keep, message, results, trace, night, known, settled)
-        self.stored[place] = RunFolder(folder).save(self.state(), commit)
-        self.version = self.stored[place].version
+        state = self.state()  # of several processes each hands in what it has
+        if speaks():
+            known = RunFolder(folder).save(state, commit)
+        if group := current():
+            told = group.told(torch.tensor([known.version, known.changes]))
+            known = Known(*told.tolist())
+        self.stored[place], self.version = known, known.version
 
     def state(self) -> LearnerState:
-        """All that there is to save, as plain values."""
+        """All that there is to save, as plain values; of several processes the first has it."""
+        model = self.trainer.model if self.trainer.num_parts else None
         return LearnerState(
             identity=self.identity,
             model_name=self.settings.model,
@@ -114,7 +125,7 @@ class Saving(Questions):
             protocol=self.strategy.describe_protocol(self.trainer),
             names=self.names,
             history=self.trainer.history,
-            model=self.trainer.model if self.trainer.num_parts else None,
+            model=model.whole() if isinstance(model, ShardedModel) else model,
             strategy=self.strategy.state(),
             reports=Each(asdict, self.reports),
             tests=self.tests,
@@ -151,7 +162,7 @@ class Saving(Questions):
             learner.identity = config["identity"]
         except (AttributeError, KeyError, OverflowError, TypeError, UserError) as error:
             raise run.misfit(error) from error
-        state = run.load(place, learner.identity, at)
+        state = run.load(place if current() is None else HOST, learner.identity, at)
         try:
             learner._recall(state)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -205,7 +216,15 @@ class Saving(Questions):
             return True
         try:
             self._take_in(update)
-        except (IndexError, KeyError, TypeError, ValueError, RuntimeError, UserError) as error:
+        except (
+            AttributeError,
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+            RuntimeError,
+            UserError,
+        ) as error:
             self._recover(place, known)
             raise run.damage(error) from error
         self.version = newest
@@ -234,7 +253,7 @@ class Saving(Questions):
     def _take_in(self, update: Update) -> None:
         """Become newer by what changed."""
         trainer = self.trainer
-        vocabularies = {name: v.copy() for name, v in trainer.graph.vocabularies().items()}
+        vocabularies = {name: Following(v) for name, v in trainer.graph.vocabularies().items()}
         kinds = [version.kind for version in update.versions]
         changes = changes_of(
             self.settings.task.part_type,
@@ -256,7 +275,7 @@ class Saving(Questions):
         )
         for version in update.versions:
             self.reports.append(PartReport(**version.report))
-            self.tests.append(list(version.tests))
+            self.tests.append(version.tests)
             self.before.append(version.before)
             self.retention.append(version.retention)
         self.names = Names(update.names)

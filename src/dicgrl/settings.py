@@ -289,9 +289,9 @@ def check_use(names: Iterable[str], task: Task, forms: Iterable[Form]) -> None:
         >>> from dicgrl.tasks import task_named
         >>> links = task_named("link-prediction")
         >>> check_use(["budget"], links, [Form("lower", False), Form("emr", False)])
-        >>> check_use(["budget"], links, [Form("lower", False)])
+        >>> check_use(["strength"], links, [Form("lower", False)])
         Traceback (most recent call last):
-        dicgrl.errors.UserError: budget has no effect with strategy lower; emr, gem, dicgrl use it
+        dicgrl.errors.UserError: strength has no effect with strategy lower; ewc uses it
     """
     asked = list(dict.fromkeys(forms))
     strategies = list(dict.fromkeys(form.strategy for form in asked))

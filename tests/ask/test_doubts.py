@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from dicgrl import Learner, load_stream
 from dicgrl.ask.doubts import doubts, found_of
 from dicgrl.errors import ModelWarning
 from dicgrl.graph import Part
+from tests.tiny import learner_of, stream_of
 
 
 def look(
@@ -114,3 +116,15 @@ def test_without_held_out_facts_what_was_learned_is_asked() -> None:
     learner = Learner("transe", "lower", dim=8, epochs=1, lr=1e-9, device="cpu")
     with pytest.warns(ModelWarning, match="120 answers to learned examples"):
         learner.learn(facts)
+
+
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_only_held_out_answers_are_noted_one_by_one(kind: str) -> None:
+    """They are compared after the next part; those of training would grow with the parts."""
+    part = stream_of(kind)[0]
+    for held_out in (True, False):
+        learner = learner_of(kind)
+        learner.learn(part if held_out else replace(part, valid=part.valid[:0]))
+        look = learner.reports[-1].calibration
+        assert look["basis"] == ("validation" if held_out else "training")
+        assert ("answered" in look["found"]) == held_out

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +18,8 @@ from hypothesis import strategies as some
 from safetensors.numpy import load_file
 
 from dicgrl import DataError, Learner, UserError, read_stream
-from dicgrl.ask.exports import Takeout, write_takeout
-from dicgrl.ask.exports.indexes import VectorIndex, index_named
+from dicgrl.ask.exports import Takeout, indexes, write_takeout
+from dicgrl.ask.exports.index_kinds import VectorIndex, index_named
 from dicgrl.ask.exports.neighbours import nearest_rows
 from dicgrl.ask.exports.takeout import Row
 from dicgrl.common import optional
@@ -148,12 +153,15 @@ def test_libraries_that_are_missing_are_named(
         with pytest.raises(UserError, match=rf"pip install 'dicgrl\[{extra}\]'"):
             learner.export(tmp_path / "out", format=name)
     for kind in VectorIndex.registry:
-        with pytest.raises(UserError, match=r"pip install 'dicgrl\[index\]'"):
+        extra = "lance" if kind == "lance" else "index"
+        with pytest.raises(UserError, match=rf"pip install 'dicgrl\[{extra}\]'"):
             index_named(kind)(3)
     with pytest.raises(UserError, match=r"pip install 'dicgrl\[frames\]'"):
         learner.similar(learner.ask.vectors()[0].labels([0])[0]).to_frame("polars")
     with pytest.raises(UserError, match=r"pip install 'dicgrl\[sql\]'"):
         read_stream("postgresql://host/x")
+    with pytest.raises(UserError, match=r"pip install 'dicgrl\[adbc\]'"):
+        read_stream("adbc+postgresql://host/x")
     assert not (tmp_path / "out").exists()
 
 
@@ -203,12 +211,22 @@ def held(folder: Path, kind: str, learner: Learner) -> set[int]:
     return ids
 
 
-@pytest.mark.parametrize("kind", sorted(VectorIndex.registry))
+@pytest.fixture(params=[*sorted(VectorIndex.registry), "small lance"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A kind of index whose library is there; of LanceDB a small one always is."""
+    name: str = request.param
+    if name == "small lance":
+        small = pytest.importorskip("tests.ask.small_lancedb")
+        monkeypatch.setitem(sys.modules, "lancedb", small)
+        return "lance"
+    pytest.importorskip({"lance": "lancedb"}.get(name, name))
+    return name
+
+
 @pytest.mark.parametrize("begin", [1, 2, 4])
 def test_an_index_that_was_told_what_changed_is_one_built_anew(
     history: Path, tmp_path: Path, kind: str, begin: int
 ) -> None:
-    pytest.importorskip(kind)
     export_run(history, tmp_path / "index", index=kind, at=begin)
     newest = Learner.load(history, device="cpu")
     for version in range(begin, newest.version):
@@ -250,3 +268,44 @@ def test_indexes_that_cannot_be_updated_stay_as_they_are(history: Path, tmp_path
     (place / "index.json").write_text("{}")
     with pytest.raises(DataError, match=r"index\.json: damaged"):
         export_run(history, place, index="usearch", since=1)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
+def test_an_update_that_is_killed_can_be_repeated(
+    history: Path, tmp_path: Path, kind: str, at: int, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "index"
+    export_run(history, place, index=kind, at=2)
+    whole, written = indexes.replacing_file, 0
+
+    @contextmanager
+    def killed(path: Path) -> Iterator[Path]:
+        nonlocal written
+        with whole(path) as temporary:
+            yield temporary
+        written += 1
+        if written > at:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(indexes, "replacing_file", killed)
+    for _ in range(times):
+        written = 0
+        with contextlib.suppress(KeyboardInterrupt):
+            export_run(history, place, index=kind, since=2)
+        if indexes.index_version(place, kind) != 2:
+            return  # it was done before it was killed
+    monkeypatch.setattr(indexes, "replacing_file", whole)
+    export_run(history, place, index=kind, since=2)
+    held(place, kind, Learner.load(history, device="cpu"))
+
+
+def test_a_damaged_table_is_one_message(history: Path, tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    export_run(history, tmp_path / "index", index="lance", at=1)
+    shutil.rmtree(tmp_path / "index" / "entities.lance" / "_versions")
+    with pytest.raises(
+        DataError, match=r"entities\.lance: damaged.*build the index anew"
+    ) as raised:
+        export_run(history, tmp_path / "index", index="lance", since=1)
+    assert "\n" not in str(raised.value)

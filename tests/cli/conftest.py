@@ -58,6 +58,9 @@ def _stand_in(_: object, path: Path) -> None:
     path.write_bytes(b"\x89PNG")
 
 
+TRANSE = ("--model", "transe")
+
+
 @pytest.fixture(scope="session")
 def trained_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two streams and a run of each kind, made once by the command line; do not change them."""
@@ -71,11 +74,11 @@ def trained_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for picture in _PICTURES:
             patch.setattr(picture, _stand_in)
         for words in (
-            ("ring", *DICGRL, "--out", place / "divided"),
-            ("ring", *LINKS, "--strategy", "lower", "--out", place / "plain"),
+            ("ring", *TRANSE, *DICGRL, "--out", place / "divided"),
+            ("ring", *TRANSE, *LINKS, "--strategy", "lower", "--out", place / "plain"),
             ("circles", *DIVIDED_NODES, "--out", place / "nodes"),
             ("growing/circles", *DIVIDED_NODES, "--out", place / "begun"),
-            ("ring", *LINKS, "--merged", "--out", place / "merged"),
+            ("ring", *TRANSE, *LINKS, "--merged", "--out", place / "merged"),
         ):
             source, *options = words
             patch.setattr(sys, "argv", ["dicgrl", "run", f"{place / source}", *map(str, options)])

@@ -24,7 +24,7 @@ def test_a_run_prints_a_table_after_every_part(cli: Cli) -> None:
     code, out, err = cli("run", "ring", *DICGRL, "--out", "run")
     assert (code, err) == (0, "")
     for number in range(3):
-        assert f"ring, transe disentangled, dicgrl, after part {number}, in per cent\n" in out
+        assert f"ring, rotate disentangled, dicgrl, after part {number}, in per cent\n" in out
     tables = out.split("after part ")[1:]
     for number, table in enumerate(tables):
         rows = [line for line in table.splitlines() if line.startswith("│ part ")]
@@ -124,7 +124,7 @@ def test_a_stream_of_one_part_and_one_without_new_entities(cli: Cli) -> None:
 
 def test_a_run_that_diverges_can_be_gone_on_with(cli: Cli) -> None:
     """The first part is learned and kept, the second one fails; that is nobody's mistake."""
-    words = ("run", "ring", *LINKS, "--strategy", "lower", "--set", "p=2")
+    words = ("run", "ring", *LINKS, "--model", "transe", "--strategy", "lower")
     wild = ("--set", "later_rate=1e33", "--out", "run")
     outcome = cli(*words, *wild)
     assert outcome.code == 1 and "training diverged" in outcome.err

@@ -59,7 +59,7 @@ def test_a_run_prints_what_it_writes() -> None:
     assert (model.num_entities, model.num_relations) == (20, 3)
 
     assert (results["dataset"], results["task"]) == ("ring", "link-prediction")
-    assert (results["model"], results["setting"]) == ("transe", "whole")
+    assert (results["model"], results["setting"]) == ("rotate", "whole")
     assert results["recipe"] == "default"  # there is none for this graph
     assert (results["seed"], results["device"], results["epochs"]) == (3, "cpu", 4)
     assert results["count"] == COUNT  # both parts
@@ -86,7 +86,7 @@ def test_a_folder_that_is_called_like_a_dataset(cli: Cli, name: str, how: tuple[
 def test_the_table(merged: Cli) -> None:
     code, out, err = merged()
     assert (code, err) == (0, "")
-    assert "ring" in out and "transe" in out and "MRR" in out
+    assert "ring" in out and "rotate" in out and "MRR" in out
     assert [line for line in out.splitlines() if "validation" in line]
     assert [path.name for path in Path().iterdir()] == ["ring"]
 
@@ -113,7 +113,7 @@ def test_disentangled_and_plain(merged: Cli, model: str) -> None:
 def test_settings_are_changed(merged: Cli) -> None:
     changes = ("loss=margin", "lr=0.02", "p=2", "attention=nodes", "components=4", "top=1")
     arguments = [word for change in changes for word in ("--set", change)]
-    settings = results_of(merged("--json", *arguments))["settings"]
+    settings = results_of(merged("--json", "--model", "transe", *arguments))["settings"]
     assert (settings["loss"], settings["lr"], settings["p"]) == ("margin", 0.02, 2)
     assert (settings["attention"], settings["components"], settings["top"]) == ("nodes", 4, 1)
 
@@ -161,7 +161,8 @@ def test_a_gpu_that_is_not_there(merged: Cli) -> None:
 
 
 def test_a_run_that_diverges_ends_with_1_and_keeps_the_last_good_model(merged: Cli) -> None:
-    outcome = merged("--out", "runs/wild", "--set", "lr=1e30", "--set", "p=2", "--json")
+    wild = ("--model", "transe", "--set", "lr=1e30", "--set", "p=2", "--json")
+    outcome = merged("--out", "runs/wild", *wild)
     # One step an epoch: the first one is that large, the second one meets what it did.
     where = "not finite at step 2 (epoch 2)"
     refused(outcome, "training diverged", where, "last good weights", code=1)

@@ -31,7 +31,7 @@ def test_the_command_writes_a_recipe_that_run_takes(
     words += ["--set", "epochs=1", "--grid", "lr=0.01,0.1"]
     assert command(monkeypatch, *words, "--out", "best.toml", "--study", "study.db") == 0
     shown = capsys.readouterr().out
-    assert "ring, transe, lower" in shown and "best.toml" in shown
+    assert "ring, rotate, lower" in shown and "best.toml" in shown
     assert command(monkeypatch, *words, "--study", "study.db", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert [trial["state"] for trial in found["trials"]] == ["complete", "complete"]

@@ -20,12 +20,12 @@ SMALL: dict[str, Any] = LINKS | {"epochs": 1}
 def test_a_plan_is_made_without_learning_or_writing(tmp_path: Path) -> None:
     out = tmp_path / "runs"
     plan = plan_runs(ring(), strategies=["lower", "emr", "lower"], changes=SMALL, out=out)
-    assert [planned.title for planned in plan.runs] == ["ring transe lower", "ring transe emr"]
+    assert [planned.title for planned in plan.runs] == ["ring rotate lower", "ring rotate emr"]
     assert [planned.out for planned in plan.runs] == [out / "lower", out / "emr"]
     assert {planned.recipe.settings.epochs for planned in plan.runs} == {1}
     assert not out.exists()
     (merged,) = plan_runs(ring(), merged=True, out=out).runs
-    assert merged.merged and merged.out == out and merged.title == "ring transe"
+    assert merged.merged and merged.out == out and merged.title == "ring rotate"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,7 @@ def test_python_runs_as_the_jobs_do(tmp_path: Path) -> None:
     results = dicgrl.run(
         ring(),
         "lower",
+        model="transe",
         out=tmp_path / "run",
         device="cpu",
         on_part=lambda so_far: told.append(len(so_far["parts"])),
@@ -77,7 +78,9 @@ def test_python_runs_as_the_jobs_do(tmp_path: Path) -> None:
     assert measured(results)["parts"] == measured(run(ring(), recipe_of("links")))["parts"]
     stored = json.loads((tmp_path / "run" / "results.json").read_text(encoding="utf-8"))
     assert stored == json.loads(json.dumps(results)) and told == [1, 2, 3]
-    again = dicgrl.run(ring(), "lower", out=tmp_path / "run", resume=True, device="cpu", **LINKS)
+    again = dicgrl.run(
+        ring(), "lower", model="transe", out=tmp_path / "run", resume=True, device="cpu", **LINKS
+    )
     assert measured(again) == measured(results)
 
 

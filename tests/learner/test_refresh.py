@@ -62,6 +62,28 @@ def test_several_versions_are_taken_in_at_once(tmp_path: Path) -> None:
     assert reader.names == writer.names and reader.names["x3"] == "the 3th"
 
 
+def test_labels_that_came_and_went_are_taken_in_at_once(tmp_path: Path) -> None:
+    """A label that arrives again after a rename is somebody else; ids are those of the writer."""
+    writer = taught(learner_of("links", "lower"), 1)
+    writer.save(tmp_path)
+    reader = Learner.load(tmp_path, device="cpu")
+    for change in (
+        lambda: writer.rename("e1", "first"),
+        lambda: writer.learn([("e1", "plus 1", "e2"), ("first", "plus 1", "x"), ("y", "new", "x")]),
+        lambda: writer.rename("x", "z"),
+        lambda: writer.learn([("z", "new", "e1"), ("x", "new", "z")]),
+        lambda: writer.merge("e2", "e3"),
+        lambda: writer.learn([("e3", "plus 1", "x"), ("e3", "plus 2", "w")]),
+    ):
+        change()
+        writer.save(tmp_path)
+    assert reader.refresh()
+    for name, labels in writer.trainer.graph.vocabularies().items():
+        assert list(reader.trainer.graph.vocabularies()[name]) == list(labels)
+    assert_same(reader, writer)
+    assert reader.predict("z", "new", k=3) == writer.predict("z", "new", k=3)
+
+
 def test_forgetting_and_restoring_are_taken_in(tmp_path: Path) -> None:
     writer = taught(learner_of("links", "fresh"), 2)
     writer.save(tmp_path)

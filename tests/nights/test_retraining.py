@@ -14,7 +14,7 @@ from tests.nights.test_nightly import begun
 from tests.tiny import stream_of
 
 CPU = NightOptions(device="cpu", evaluate="all")
-KNOWN = Evidence(3, 5, 0.2, 0.4, 0.6, 0.3, 0.3, 0.28, 0.2, 0.3, 12.0)
+KNOWN = Evidence(3, 5, 0.2, 0.4, 0.6, 0.3, 0.5, 0.3, 0.28, 0.2, 0.3, 12.0)
 
 
 def test_the_estimate_is_what_its_page_says() -> None:
@@ -58,6 +58,10 @@ def test_evidence_is_since_a_model_learned_everything(tmp_path: Path) -> None:
     trainer = Learner.load(run, at=4, device="cpu").trainer
     mrr = trainer.measure(trainer.examples("train"))["mrr"]  # fewer than a sample
     assert third["learned_then"] == pytest.approx(mrr, abs=1e-6)
+    trainer = Learner.load(run, device="cpu").trainer
+    newest = trainer.measure(trainer.examples("train")[-1:])["mrr"]  # one fact came since
+    assert third["newer_now"] == pytest.approx(newest, abs=1e-6)
+    trainer = Learner.load(run, at=4, device="cpu").trainer
     assert third["held_out_then"] == pytest.approx(
         trainer.measure(trainer.examples("test"))["mrr"], abs=1e-6
     )

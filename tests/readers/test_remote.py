@@ -178,10 +178,19 @@ def test_an_answer_is_bounded(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatc
         ("sqlite:///missing.db", "", r"missing\.db: no such file"),
         ("sqlite+pysqlite:///missing.db", "", r"missing\.db: no such file"),
         ("nonsense://x", "", "SQLAlchemy knows no such database"),
+        ("adbc+sqlite:///missing.db", "", r"missing\.db: no such file"),
+        (
+            "adbc+sqlite3:///missing.db",
+            "",
+            "its driver is missing: pip install adbc-driver-sqlite3",
+        ),
+        ("adbc+://missing.db", "", r"expected adbc\+DRIVER://"),
     ],
 )
 def test_urls_that_cannot_be_meant(url: str, query: str, said: str) -> None:
-    if "+" in url or url.startswith("nonsense"):
+    if url.startswith("adbc"):
+        pytest.importorskip("adbc_driver_sqlite")
+    elif "+" in url or url.startswith("nonsense"):
         pytest.importorskip("sqlalchemy")
     with pytest.raises(UserError, match=said):
         read_stream(url, reading=Reading(query=query))
@@ -195,10 +204,11 @@ def test_a_server_that_is_away_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class TestDatabases:
-    @pytest.fixture(params=["sqlite:///", "sqlite+pysqlite:///"])
+    @pytest.fixture(params=["sqlite:///", "sqlite+pysqlite:///", "adbc+sqlite:///"])
     def url(self, request: pytest.FixtureRequest, tmp_path: Path) -> str:
         if "+" in request.param:
-            pytest.importorskip("sqlalchemy")
+            needed = "adbc_driver_sqlite" if "adbc" in request.param else "sqlalchemy"
+            pytest.importorskip(needed)
         with sqlite3.connect(tmp_path / "x.db") as database:
             database.execute("CREATE TABLE facts (head TEXT, relation TEXT, tail TEXT, n REAL)")
             database.executemany("INSERT INTO facts VALUES (?, ?, ?, 1.5)", FACTS)
@@ -215,8 +225,14 @@ class TestDatabases:
         [
             ("SELECT * FROM others", "no such table: others"),
             ("SELECT head FROM facts", "the columns are 'head'; say which"),
-            ("SELECT head, relation, n AS tail FROM facts", "'1.5' is no label"),
-            ("SELECT head, relation, NULL AS tail FROM facts", "a value is empty"),
+            (
+                "SELECT head, relation, n AS tail FROM facts",
+                "'1.5' is no label|column 'tail' has the type double",
+            ),
+            (
+                "SELECT head, relation, NULL AS tail FROM facts",
+                "a value is empty|column 'tail' is empty",
+            ),
             ("SELECT head, relation, tail FROM facts WHERE 0", "the query has no answers"),
             ("DELETE FROM facts", "expected a query that answers|attempt to write|readonly"),
         ],

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import html
+import re
 from html.parser import HTMLParser
+from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dicgrl.report.night_charts import Line, bars, interval, ticks, trend_chart
 from dicgrl.report.night_page import night_page
 from dicgrl.report.sparkline import sparkline, svg_line
 
-VOID = {"meta", "polyline", "circle"}
+VOID = {"meta", "polyline", "circle", "line"}
 
 
 class Checker(HTMLParser):
@@ -112,3 +115,64 @@ def test_small_pictures_show_order(values: list[float | None]) -> None:
 @pytest.mark.parametrize("value", [0.0, -3.0, 1e300])
 def test_a_level_line_is_in_the_middle(value: float) -> None:
     assert sparkline([value, value]) == "▅▅"
+
+
+@given(st.floats(-1e4, 1e4), st.floats(0, 1e4))
+def test_ticks_are_few_round_and_reach_around(low: float, span: float) -> None:
+    found = ticks(low, low + span)
+    assert found[0] <= low + 1e-6 and low + span <= found[-1] + 1e-6
+    assert 2 <= len(found) <= 6
+    steps = [b - a for a, b in pairwise(found)]
+    assert steps == pytest.approx([steps[0]] * len(steps))
+    assert f"{steps[0]:e}"[0] in "125"
+
+
+def points(page: str, kind: str) -> list[tuple[float, float]]:
+    (found,) = re.findall(rf'<polyline class="{kind}" points="([^"]*)"', page)
+    return [(float(x), float(y)) for x, y in (place.split(",") for place in found.split())]
+
+
+@given(st.lists(st.floats(0, 100), min_size=2, max_size=30))
+def test_a_trend_goes_up_where_its_values_do(values: list[float]) -> None:
+    other = Line("other", "other", [None] * (len(values) - 1) + [50.0])
+    chart = trend_chart([Line("a & b", "main", values), other], range(len(values)), [], {})
+    read(chart)
+    places = points(chart, "main")
+    assert [x for x, _ in places] == sorted(x for x, _ in places)
+    for (value, (_, y)), (more, (_, above)) in combinations(zip(values, places, strict=True), 2):
+        assert (value - more) * (y - above) <= 1e-6  # the larger stands higher
+
+
+def test_a_chart_marks_refused_nights_and_retrainings() -> None:
+    def since(version: int) -> dict[str, Any]:
+        return {"retraining": {"evidence": {"version": version, "seconds": 1.0, "share": 0.1}}}
+
+    nights = [
+        night(1, **since(1)),
+        night(2, kept=False, **since(1)),
+        night(3),
+        night(4, **since(7)),
+    ]
+    text = read(night_page(nights, 4))
+    assert "night 2: MRR, held out 30.0, MRR, foretold 30.0, refused" in text
+    assert "night 4: MRR, held out 30.0, MRR, foretold 30.0, retrained as version 7" in text
+    assert "night 3: MRR, held out 30.0, MRR, foretold 30.0" in text
+
+
+def test_the_gain_stands_beside_nothing_and_what_pays() -> None:
+    for gain, error in ((4.0, 0.5), (-3.0, 0.5), (0.2, 1.5)):
+        picture = interval(gain, error, 1.0)
+        left = {
+            kind: float(at)
+            for kind, at in re.findall(r'class="(\w+)" style="left:([\d.]+)%', picture)
+        }
+        order = sorted([(0.0, "zero"), (1.0, "worth"), (gain, "dot"), (gain - error, "span")])
+        assert [left[kind] for _, kind in order] == sorted(left.values())
+        assert all(0 <= at <= 100 for at in left.values())
+        read(picture)
+
+
+def test_bars_are_as_high_as_their_values() -> None:
+    picture = bars([("0", 0.2, "part 0: <20>"), ("1", 0.4, ""), ("2", 0.0, "")])
+    assert re.findall(r"height:([\d.]+)%", picture) == ["50.0", "100.0", "0.0"]
+    read(picture)

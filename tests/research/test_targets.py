@@ -280,14 +280,17 @@ def test_rows_besides_those_of_the_paper() -> None:
     table = TARGETS["table1"]
     rows = [label_of(cell) for cell in table.templates_for(Options("best"))]
     few = [label_of(cell) for cell in table.templates_for(Options("paper"))]
-    assert len(few) == 28 and len(rows) == 28 + 4 * 2
-    assert set(rows) - set(few) == {"dicgrl, K=1", "upper, divided"}
+    assert len(few) == 28 and len(rows) == 28 + 4 * 2 + 2  # arrival on FB15k-237 alone
+    assert set(rows) - set(few) == {"dicgrl, K=1", "upper, divided", "arrival"}
     found = {label_of(cell): cell for cell in fair_cells("films", "transe")}
     sizes = {}
     for label, cell in found.items():
         (cell,) = Options("best", 1).cells(cell)
         sizes[label] = conditions_of(cell.settings().settings.as_dict())["active"]
     assert set(sizes.values()) <= {"64", "66", "68"}  # whole components, a multiple of four
+    nodes = {label_of(cell): cell.settings().settings for cell in fair_cells("cora", "gat")}
+    several, one = nodes["dicgrl"], nodes["dicgrl, K=1"]
+    assert (one.components, one.hidden) == (1, several.top * several.hidden)
     one = found["dicgrl, K=1"].settings().settings
     assert (one.components, one.top) == (1, 1)
     assert found["upper, divided"].settings().settings.components > 1

@@ -76,7 +76,9 @@ class Server:
         ended(self.process)
 
 
-def begin(run: Path, *options: str, token: str = TOKEN, shim: str = "") -> Server:
+def begin(
+    run: Path, *options: str, token: str = TOKEN, shim: str = "", log: Path | None = None
+) -> Server:
     """A server of a run, ready to be asked.
 
     Args:
@@ -84,15 +86,33 @@ def begin(run: Path, *options: str, token: str = TOKEN, shim: str = "") -> Serve
         options: Further words of the command line.
         token: What whoever writes has to know.
         shim: Python that runs before the command.
+        log: What it prints; beside the run for none.
     """
-    log = run.with_name(f"{run.name}.log")
+    process, printed = launched(run, *options, token=token, shim=shim, log=log)
+    server = ready(process, printed)
+    assert server is not None, printed.read_text()
+    return server
+
+
+def launched(
+    run: Path, *options: str, token: str = TOKEN, shim: str = "", log: Path | None = None
+) -> tuple[ForkServerProcess, Path]:
+    """The process of a server that has just begun, and its log; as `begin` otherwise."""
+    log = log or run.with_name(f"{run.name}.log")
     log.write_bytes(b"")
     words = ("serve", str(run), "--port", "0", "--device", "cpu", "--evaluate", "none", *options)
     process = context().Process(target=_main, args=(str(log), words, token, shim))
     process.start()
+    return process, log
+
+
+def ready(process: ForkServerProcess, log: Path) -> Server | None:
+    """The server, as soon as it can be asked; None where its process ends before."""
     until = time.monotonic() + _PATIENCE
     while b"serving at " not in log.read_bytes():
-        assert process.is_alive() and time.monotonic() < until, log.read_text()
+        if not process.is_alive():
+            return None
+        assert time.monotonic() < until, log.read_text()
         time.sleep(0.02)
     address = log.read_text().split("serving at ")[1].split()[0]
     return Server(process, httpx.Client(base_url=address, timeout=_PATIENCE), log)

@@ -124,7 +124,7 @@ def test_the_users_of_a_setting_are_those_that_declare_it() -> None:
 def test_a_setting_without_use_cannot_be_asked_for(model: str) -> None:
     with pytest.raises(UserError, match=r"^strength has no effect with strategy upper; ewc uses"):
         Learner(model, "upper", strength=100.0, device="cpu")
-    with pytest.raises(UserError, match=r"^budget .* strategy frozen; emr, gem, dicgrl use it"):
+    with pytest.raises(UserError, match=r"^budget .* frozen; emr, gem, arrival, dicgrl use it"):
         Learner(model, "frozen", budget="50%", device="cpu")
     with pytest.raises(UserError, match=r"^top has no effect on a plain model; components=8"):
         Learner(model, "lower", top=2, device="cpu")

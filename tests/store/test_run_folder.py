@@ -281,6 +281,20 @@ def test_labels_without_rows_are_refused(run: Path, kind: str) -> None:
     refused(run, "damaged run")
 
 
+@pytest.mark.parametrize("text", ["5", "[1,", '{"part": 0}', "null", '"x"'])
+def test_measurements_are_read_when_somebody_asks_and_refused_then(run: Path, text: str) -> None:
+    """With checksums that are right; whoever only asks for answers need not read them."""
+    with edited(run) as database:
+        (row,) = database.rows("versions", "WHERE number = 2")
+        database.insert("versions", **(row | {"tests": text, "results": "[]"}))
+    learner = Learner.load(run, device="cpu")
+    with pytest.raises(DataError, match="damaged run"):
+        learner.evaluation()
+    with pytest.raises(DataError, match="damaged run"):
+        RunFolder(run).results()
+    assert "damaged run" in " ".join(RunFolder(run).verify().damage)
+
+
 def test_folders_that_are_no_runs(tmp_path: Path) -> None:
     refused(tmp_path / "nowhere", "no run here")
     refused(tmp_path, "no run here")

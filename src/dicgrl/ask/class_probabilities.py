@@ -48,7 +48,7 @@ def examine_nodes(trainer: NodeTrainer) -> dict[str, Any]:
         candidates=np.full(len(labels), float(scores.shape[1])),
         answered=right.numpy(),
         chance=commonest,
-        parts=parts,
+        parts=parts if held_out else None,
     )
     return found | {"found": look} | ({"fit": {"scale": scale}} if held_out else {})
 

@@ -31,7 +31,7 @@ def found_of(
     candidates: FloatArray,
     answered: BoolArray,
     chance: float,
-    parts: IntArray,
+    parts: IntArray | None = None,
 ) -> dict[str, Any]:
     """Sum up a look at questions, ready for JSON.
 
@@ -41,29 +41,40 @@ def found_of(
         candidates: How many answers there could be, [q].
         answered: Whether the right one is found, [q].
         chance: How many a blind guess finds.
-        parts: The part that each question came with, [q].
+        parts: The part that each question came with, [q]; None where nobody will compare the
+            answers with later ones.
 
     Returns:
         `count`; `share` that is found, and `chance`; `information`, how much of what there is to
         know the scores tell (1: always sure and right, 0: a blind guess), and `statistic`, its
         likelihood ratio, about chi-squared for scores that say nothing; `ahead`, by how many
-        standard errors more than the frequencies tell; `answered` by part, as a text of 0 and 1.
+        standard errors more than the frequencies tell; with parts `answered` by part, as a text of
+        0 and 1.
     """
     gained = log_share + np.log(candidates)
     counted = np.log((1 - _UNSEEN) * frequency * candidates + _UNSEEN)
     ahead = gained - counted
     error = float(ahead.std() / math.sqrt(len(ahead)))
     most = float(np.log(candidates).sum())
-    signs = np.where(answered, "1", "0")
-    return {
+    found = {
         "count": len(gained),
         "share": float(answered.mean()),
         "chance": chance,
         "information": max(float(gained.sum()), 0.0) / most if most else 0.0,
         "statistic": 2 * float(gained.sum()),
         "ahead": float(ahead.mean()) / error if error else 0.0,
-        "answered": {str(p): "".join(signs[parts == p]) for p in np.unique(parts).tolist()},
     }
+    return found if parts is None else found | {"answered": _by_part(answered, parts)}
+
+
+def _by_part(answered: BoolArray, parts: IntArray) -> dict[str, str]:
+    """Answers as a text of 0 and 1 for each part."""
+    order = np.argsort(parts, kind="stable")
+    signs = "".join(np.where(answered[order], "1", "0"))
+    numbers, first = np.unique(parts[order], return_index=True)
+    ends = [*first.tolist()[1:], len(signs)]
+    found = zip(numbers.tolist(), first.tolist(), ends, strict=True)
+    return {str(part): signs[start:end] for part, start, end in found}
 
 
 def doubts(now: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> list[str]:

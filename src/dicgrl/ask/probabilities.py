@@ -122,12 +122,15 @@ def _examined(trainer: LinkTrainer, facts: IntArray, parts: IntArray, basis: str
     if not len(facts):
         return {}
     asked = ask_about(trainer, facts)
-    found = {"basis": basis, "facts": len(facts), "found": _found(trainer, facts, asked, parts)}
+    compared = parts if basis == "validation" else None
+    found = {"basis": basis, "facts": len(facts), "found": _found(trainer, facts, asked, compared)}
     calibration = None if basis == "training" else fit_links(asked)
     return found | ({"fit": calibration.as_dict()} if calibration else {})
 
 
-def _found(trainer: LinkTrainer, facts: IntArray, asked: Asked, parts: IntArray) -> dict[str, Any]:
+def _found(
+    trainer: LinkTrainer, facts: IntArray, asked: Asked, parts: IntArray | None
+) -> dict[str, Any]:
     """How many heads and tails are among the ten best, and how much scores tell of them."""
     entities = asked.at((asked.side != RELATION) & (asked.scores[:, 0] > -torch.inf))
     if len(entities) < 2 * len(facts):  # scores that are no numbers
@@ -141,7 +144,7 @@ def _found(trainer: LinkTrainer, facts: IntArray, asked: Asked, parts: IntArray)
         candidates=entities.candidates.numpy(),
         answered=(entities.rank <= TOP).numpy(),
         chance=(TOP / entities.candidates).clamp(max=1).mean().item(),
-        parts=np.tile(parts, 2),
+        parts=None if parts is None else np.tile(parts, 2),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 import dicgrl
+from dicgrl.cli import processes
 from dicgrl.cli.ask import evaluate, explain, export, predict, score, similar
 from dicgrl.cli.change import forget, merge, rename, replace, retrain, revise
 from dicgrl.cli.console import complain, warnings_in_one_line, what_ran_out
@@ -79,19 +80,23 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     speak()
     try:
-        with warnings_in_one_line():
+        with warnings_in_one_line(), processes.as_one():
             app()
     except DicgrlError as error:
-        complain(str(error))
+        if processes.may_complain():
+            complain(str(error))
         sys.exit(_code_of(error))
     except OSError as error:  # a full disk, a folder that cannot be written
         named = error.filename and shown(str(error.filename), limit=300)[1:-1]
-        complain(f"{named}: {error.strerror}" if named else str(error))
+        if processes.may_complain():
+            complain(f"{named}: {error.strerror}" if named else str(error))
         sys.exit(2 if error.errno == errno.ENAMETOOLONG else 1)
     except (MemoryError, RecursionError, OverflowError, RuntimeError) as error:
-        if (exhausted := what_ran_out(error)) is None:
-            raise
-        complain(exhausted)
+        said = processes.what_is_lost(error) or what_ran_out(error)
+        if processes.may_complain():
+            if said is None:
+                raise
+            complain(said)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -111,6 +116,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[  # noqa: ARG001 - handled by its callback
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -122,5 +128,6 @@ def _root(
         ),
     ] = None,
 ) -> None:
+    processes.check_command(context.invoked_subcommand)
     for path in plugin or []:
         load_plugin(path)

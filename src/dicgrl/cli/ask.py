@@ -233,7 +233,9 @@ def export(
     ] = DEFAULT_EXPORT,
     index: Annotated[
         str | None,
-        typer.Option(metavar="usearch|faiss", help="Instead: a vector index of the entities."),
+        typer.Option(
+            metavar="usearch|faiss|lance", help="Instead: a vector index of the entities."
+        ),
     ] = None,
     since: Annotated[
         str | None,

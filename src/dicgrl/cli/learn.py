@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dicgrl.cli import processes
 from dicgrl.cli.console import interruptible, show, show_json, warn
 from dicgrl.cli.options import (
     Device,
@@ -46,6 +47,8 @@ def learn(
     as_json: Json = False,
 ) -> None:
     """Learn new facts as the next part of a run; entities, relations and nodes may be new."""
+    if facts == "-":
+        processes.refuse("-", "give a file")
     from dicgrl.jobs.learn import learn_facts, task_of, would_fine_tune
     from dicgrl.report.curves import draw_curves
     from dicgrl.report.progress_bars import parts_bar, units
@@ -70,6 +73,8 @@ def learn(
             reading=reading,
             on_epoch=on_epoch,
         )
+    if not processes.writes():
+        return
     if Folder(folder).curves_file.exists() and not outcome.intake.is_empty:
         draw_curves([outcome.results], Folder(folder).curves_file)
         draw_reliability(outcome.results, Folder(folder).reliability_file)

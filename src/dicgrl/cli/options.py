@@ -36,14 +36,18 @@ Changes = Annotated[
 ]
 Model = Annotated[
     str | None,
-    typer.Option(help="transe, rotate, complex, distmult, convkb for links; gat, sage for nodes."),
+    typer.Option(
+        help="rotate, transe, complex, distmult, convkb for links; gat, sage for nodes. Known "
+        "graphs are learned by transe, yours by rotate, networks by gat unless given."
+    ),
 ]
 ModelOrRace = Annotated[
     str | None,
     typer.Option(
         "--model",
-        help="transe, rotate, complex, distmult, convkb for links, or auto: the winner of a short "
-        "race; gat, sage for nodes.",
+        help="rotate, transe, complex, distmult, convkb for links, or auto: the winner of a short "
+        "race; gat, sage for nodes. Known graphs are learned by transe, yours by rotate, networks "
+        "by gat unless given.",
     ),
 ]
 Merged = Annotated[

@@ -14,8 +14,8 @@ def plan(
     entities: Annotated[int, typer.Option(min=1, max=10**12, help="How many entities.")],
     triples: Annotated[int, typer.Option(min=1, max=10**13, help="How many training triples.")],
     dim: Annotated[int, typer.Option(min=1, help="Numbers of a vector.")] = 200,
-    model: Annotated[str, typer.Option(help="transe, rotate, complex, distmult or convkb.")] = (
-        "transe"
+    model: Annotated[str, typer.Option(help="rotate, transe, complex, distmult or convkb.")] = (
+        "rotate"
     ),
     part: Annotated[int, typer.Option(min=1, max=10**12, help="Facts of an update.")] = 10_000,
     changes: Changes = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dicgrl.cli import processes
 from dicgrl.cli.console import interruptible, show, show_json, warn
 from dicgrl.cli.options import (
     Changes,
@@ -40,8 +41,8 @@ def run(
     strategy: Annotated[
         str | None,
         typer.Option(
-            help="frozen, lower, upper, warm, ewc, emr, gem, lkge, incde, fastkge, dicgrl or "
-            "fresh; several with commas between them.",
+            help="frozen, lower, upper, warm, ewc, emr, gem, lkge, incde, fastkge, arrival, dicgrl "
+            "or fresh; several with commas between them.",
             show_default=DEFAULT_STRATEGY,
         ),
     ] = None,
@@ -62,7 +63,13 @@ def run(
     reading: Reading = AS_IT_IS,
     as_json: Json = False,
 ) -> None:
-    """Learn a stream part by part and measure what is known after each."""
+    """Learn a stream part by part and measure what is known after each.
+
+    Several processes learn a knowledge graph together: torchrun --nproc-per-node 2 -m dicgrl run.
+    """
+    if model == "auto":
+        processes.refuse("--model auto", "name the model")
+    resume = resume or (processes.restarted() and out is not None and not merged)
     stream = load_stream(source, valid=valid, test=test, seed=seed, reading=reading)
     taught, tests = stream.taught_tests()
     if taught:
@@ -128,10 +135,12 @@ def _run_parts(plan: Plan, as_json: bool) -> None:
     for planned in plan.runs:
         results = _watched(planned, as_json)
         every.append(results)
-        if planned.out is not None:
+        if planned.out is not None and processes.writes():
             draw_curves([results], Folder(planned.out).curves_file)
             draw_reliability(results, Folder(planned.out).reliability_file)
     several = len(every) > 1
+    if not processes.writes():
+        return
     if several and plan.out is not None:
         draw_curves(every, Folder(plan.out).curves_file)
     if as_json:

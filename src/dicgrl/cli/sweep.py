@@ -38,7 +38,8 @@ def sweep(
     strategy: Annotated[
         str | None,
         typer.Option(
-            help="frozen, lower, upper, warm, ewc, emr, gem, lkge, incde, fastkge, dicgrl, fresh.",
+            help="frozen, lower, upper, warm, ewc, emr, gem, lkge, incde, fastkge, arrival, "
+            "dicgrl, fresh.",
             show_default=DEFAULT_STRATEGY,
         ),
     ] = None,

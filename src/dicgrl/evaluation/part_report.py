@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dicgrl.common.html import html_table
@@ -64,7 +64,7 @@ class PartReport:
 
     def results(self, found: Evaluation) -> dict[str, Any]:
         """The entry of the part in `results.json`, with what was measured after it."""
-        took = asdict(self)
+        took = {each.name: getattr(self, each.name) for each in fields(self)}
         details = took.pop("details")
         if self.kind == "learn":  # as results have always been
             del took["kind"]

@@ -37,11 +37,14 @@ class Survivors:
 
     def add(self, rows: IntArray, part: int | IntArray) -> None:
         """Let rows arrive with a part, or each with its own."""
-        self._rows.append(rows)
-        self._parts.append(np.broadcast_to(part, len(rows)))
+        if len(rows):
+            self._rows.append(rows)
+            self._parts.append(part if isinstance(part, np.ndarray) else np.full(len(rows), part))
 
     def forget(self, rows: IntArray, before: int) -> None:
         """Let rows leave that came with a part before this one."""
+        if not len(rows):
+            return
         self._forgotten.append(rows)
         self._before.append(np.full(len(rows), before))
 

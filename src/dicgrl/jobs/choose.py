@@ -59,7 +59,7 @@ def chosen_recipe(
     Args:
         stream: The stream.
         source: Where it comes from; the recipe is that of the dataset of this name, if it is one.
-        model: Name of the model; the task's default unless given.
+        model: Name of the model; the usual one of the dataset or of the task unless given.
         recipe: best, paper, released or the path of a recipe file.
         disentangled: Whether vectors are divided into components; as the strategy needs it unless
             given.
@@ -70,7 +70,7 @@ def chosen_recipe(
         UserError: The model is of another task, or there is no such recipe, setting or value.
     """
     task = task_named(stream.task)
-    model = model or task.default_model
+    model = model or task.usual_model(registered(source))
     task.check_model(model, stream.name)
     divided = disentangled
     if divided is None:

@@ -11,7 +11,8 @@ import torch
 
 from dicgrl.ask.exports import DEFAULT, Takeout, write_takeout
 from dicgrl.ask.exports.format import chosen_formats
-from dicgrl.ask.exports.indexes import build_index, index_named, index_version, update_index
+from dicgrl.ask.exports.index_kinds import index_named
+from dicgrl.ask.exports.indexes import build_index, index_version, update_index
 from dicgrl.errors import UserError
 from dicgrl.jobs.maps import places_of
 from dicgrl.jobs.versions import Pair, changed_ids, gone_labels
@@ -36,7 +37,7 @@ def export_run(
         folder: The run.
         to: Where to; there must be nothing yet, unless an index is updated.
         format: Names of formats, see `Asking.export`.
-        index: Instead: the kind of a vector index, usearch or faiss, which is built, or updated.
+        index: Instead: the kind of a vector index, usearch, faiss or lance, built or updated.
         since: Only rows that changed since this version; for an index that it has.
         at: The version to have; the newest unless given.
         neighbours: How many neighbours of each row Parquet tells.

@@ -9,6 +9,7 @@ from typing import Any
 
 from dicgrl.errors import unknown_name
 from dicgrl.intake import Facts, Intake
+from dicgrl.jobs.held import clear_up, held
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch, learn_part
 from dicgrl.learner import Learner
@@ -77,9 +78,9 @@ def learn_facts(
     config = folder.config()
     check_keep(keep)
     at_most = most_measured(evaluate)
-    with folder.locked(wait):
+    with held(folder, wait):
         learner = Learner.load(out, device=device)
-        folder.clear_up()
+        clear_up(folder)
         about = about_stored(config, learner, out)
         intake = learner.intake(facts, reading=reading)
         if not intake.is_empty or learner.trainer.would_note(intake.given_part):

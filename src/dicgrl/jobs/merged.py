@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.graph import SPLITS, Stream
+from dicgrl.jobs.held import held
 from dicgrl.jobs.results import about_run, results_of
 from dicgrl.learner import Learner
+from dicgrl.parallel.group import speaks
 from dicgrl.recipes import Recipe
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import Commit
@@ -52,7 +54,7 @@ def run_merged(
     if out is None:
         return _run_merged(learner, stream, recipe, None, monitor)
     folder = RunFolder(out)
-    with folder.locked():
+    with held(folder):
         folder.check_new(resumable=False)
         return _run_merged(learner, stream, recipe, folder, monitor)
 
@@ -78,7 +80,9 @@ def _run_merged(
         if folder is not None:
             meta = {"dataset": stream.name, "seed": learner.seed}
             epochs = [asdict(entry) for entry in trace]
-            folder.save_diverged(learner.state(), Commit(about, trace=epochs), meta)
+            state = learner.state()
+            if speaks():
+                folder.save_diverged(state, Commit(about, trace=epochs), meta)
         raise
     learner.evaluate()
     started = time.perf_counter()

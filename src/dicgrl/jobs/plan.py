@@ -186,10 +186,11 @@ def plan_runs(
     runs = []
     each: Sequence[str | None] = [None] if merged else names
     for name in each:
+        place = out / name if out is not None and name is not None and several else out
         chosen = chosen_recipe(
             stream,
             source,
-            model=model,
+            model=model or begun_with(place, resume=resume),
             recipe=recipe,
             disentangled=disentangled,
             changes=changes,
@@ -200,7 +201,6 @@ def plan_runs(
         if name is not None:
             settings = chosen.settings
             strategy_named(name).check_model(settings.form.divided, settings.model)
-        place = out / name if out is not None and name is not None and several else out
         if place is not None:
             RunFolder(place).check_new(resume=resume, resumable=not merged)
         runs.append(PlannedRun(stream, chosen, merged, place, resume, keep, seed, device, protocol))

@@ -19,6 +19,7 @@ from dicgrl.common.atomic import new_folder
 from dicgrl.evaluation.metrics import SNAPSHOT
 from dicgrl.graph import Part, Stream
 from dicgrl.intake import Intake
+from dicgrl.jobs.held import clear_up, held
 from dicgrl.jobs.results import about_run, results_of
 from dicgrl.jobs.resume import forked, resumed
 from dicgrl.learner import Learner
@@ -75,12 +76,12 @@ def run_stream(
     check_keep(keep)
     check_protocol(protocol, recipe.settings.task.trainer_type())
     folder = None if out is None else RunFolder(out)
-    with contextlib.nullcontext() if folder is None else folder.locked():
+    with held(folder):
         learner = _begun(stream, recipe, seed, device, folder, resume, first)
         if learner.trainer.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(learner.trainer.device)
         if folder is not None:
-            folder.clear_up()
+            clear_up(folder)
             if learner.num_parts and not folder.exists():
                 learner.save(folder.path, keep=keep, about=about)
         found = None

@@ -18,6 +18,7 @@ from dicgrl.models.components import Components
 from dicgrl.models.fast import FastCounts, Queries, Questions, Side
 from dicgrl.models.scorer import Regulariser, Scorer
 from dicgrl.models.unit import UnitVectors
+from dicgrl.models.wrapper import Wrapper
 
 
 def check_plain(components: Components | None) -> None:
@@ -30,16 +31,8 @@ def check_plain(components: Components | None) -> None:
         raise UserError("inverses=true needs a plain model: components=0")
 
 
-class Reciprocal(Scorer):
-    """Another scorer whose relations have inverses.
-
-    Args:
-        inner: The scorer.
-    """
-
-    def __init__(self, inner: Scorer) -> None:
-        super().__init__(inner.dim)
-        self.inner = inner
+class Reciprocal(Wrapper):
+    """Another scorer whose relations have inverses."""
 
     @override
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
@@ -62,20 +55,8 @@ class Reciprocal(Scorer):
         return self.inner.score_relations(head, forward(relations), tail)
 
     @override
-    def pair_bytes(self) -> int:
-        return self.inner.pair_bytes()
-
-    @override
     def relation_width(self, width: int) -> int:
         return 2 * self.inner.relation_width(width)
-
-    @override
-    def initialise(self, generator: torch.Generator) -> None:
-        self.inner.initialise(generator)
-
-    @override
-    def initial(self, count: int, width: int, generator: torch.Generator) -> Tensor:
-        return self.inner.initial(count, width, generator)
 
     @override
     def initial_relations(self, count: int, width: int, generator: torch.Generator) -> Tensor:

@@ -52,8 +52,7 @@ class Table:
         dense: bool = False,
     ) -> None:
         self.width = width
-        self._dense = dense
-        self._length = 0
+        self._dense, self._length = dense, 0
         self._short = dtype in (torch.bfloat16, torch.float16)
         #: The type that rows are read in, and that their gradients and state have.
         self.learned = torch.float32 if self._short else dtype
@@ -81,8 +80,7 @@ class Table:
 
     def reserve(self, rows: int) -> None:
         """Make room for so many more rows at once."""
-        gained = self.gains(rows)
-        if not gained:
+        if not (gained := self.gains(rows)):
             return
         if self.sparse:
             self.clear()  # rows get their places anew
@@ -118,9 +116,8 @@ class Table:
         needed = len(values) if ids is None else int(ids.max()) + 1 if len(ids) else 0
         if needed > self._length:
             self.grow(self.rows.new_zeros(needed - self._length, self.width))
-        place = self.rows.device
-        rows = slice(None) if ids is None else ids.to(place)
-        self.state(name, values.shape[1])[rows] = values.to(place)
+        rows = slice(None) if ids is None else ids.to(self.rows.device)
+        self.state(name, values.shape[1])[rows] = values.to(self.rows.device)
 
     def put(self, ids: Tensor, values: Tensor) -> None:
         """Set rows [m] to values [m, width], in the type that rows have."""
@@ -226,9 +223,8 @@ class Table:
             width: Row length of the buffer; the table's own unless given.
         """
         if name not in self._buffers:
-            rows = self._buffers["rows"]
-            shape = len(rows), self.width if width is None else width
-            self._buffers[name] = rows.new_zeros(shape, dtype=self.learned)
+            shape = len(self._buffers["rows"]), self.width if width is None else width
+            self._buffers[name] = self._buffers["rows"].new_zeros(shape, dtype=self.learned)
         return self._buffers[name][: self._length]
 
     def has(self, name: str) -> bool:
@@ -293,8 +289,7 @@ class Table:
 
     def clear(self) -> None:
         """Set the gradient back to zero, at the cost of the rows that have one."""
-        ids = self.touched()
-        if ids is None:
+        if (ids := self.touched()) is None:
             return
         if self._places is not None:
             self.claims().index_fill_(0, ids, 0)
@@ -390,6 +385,11 @@ class Table:
         buffers = {n: b for n, b in self._buffers.items() if n not in ("gradient", "pace")}
         kept = buffers if state else {"rows": buffers["rows"]}
         return sum(b[: self._length].numel() * b.element_size() for b in kept.values())
+
+    @property
+    def whole(self) -> int:
+        """How many rows there are on all ranks, where several share a table; else its own."""
+        return self._length
 
     @property
     def row_bytes(self) -> int:

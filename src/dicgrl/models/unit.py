@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from typing_extensions import override
 
-from dicgrl.models.fast import FastCounts, Questions, Side
-from dicgrl.models.scorer import Regulariser, Scorer
+from dicgrl.models.fast import FastCounts, Questions
+from dicgrl.models.wrapper import Wrapper
 
 _ENTITIES, _RELATIONS = 0.015, 0.055  # of the start: Xavier's over 8,700 entities, 460 relations
 
@@ -31,16 +31,8 @@ def unit(vectors: Tensor) -> Tensor:
     return F.normalize(vectors, dim=-1)
 
 
-class UnitVectors(Scorer):
-    """Another scorer that is given vectors of length 1.
-
-    Args:
-        inner: The scorer.
-    """
-
-    def __init__(self, inner: Scorer) -> None:
-        super().__init__(inner.dim)
-        self.inner = inner
+class UnitVectors(Wrapper):
+    """Another scorer that is given vectors of length 1."""
 
     @override
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
@@ -59,18 +51,6 @@ class UnitVectors(Scorer):
         return self.inner.score_relations(unit(head), unit(relations), unit(tail))
 
     @override
-    def pair_bytes(self) -> int:
-        return self.inner.pair_bytes()
-
-    @override
-    def relation_width(self, width: int) -> int:
-        return self.inner.relation_width(width)
-
-    @override
-    def initialise(self, generator: torch.Generator) -> None:
-        self.inner.initialise(generator)
-
-    @override
     def initial(self, count: int, width: int, generator: torch.Generator) -> Tensor:
         """Only directions count; how short a row is says how fast it turns."""
         return torch.empty(count, width).normal_(0, _ENTITIES, generator=generator)
@@ -78,22 +58,6 @@ class UnitVectors(Scorer):
     @override
     def initial_relations(self, count: int, width: int, generator: torch.Generator) -> Tensor:
         return torch.empty(count, width).normal_(0, _RELATIONS, generator=generator)
-
-    @override
-    def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor | None:
-        return self.inner.place_entity(given, relation, side)
-
-    @override
-    def place_relation(self, head: Tensor, tail: Tensor) -> Tensor | None:
-        return self.inner.place_relation(head, tail)
-
-    @override
-    def settle_relation(self, mean: Tensor) -> Tensor:
-        return self.inner.settle_relation(mean)
-
-    @override
-    def regulariser(self) -> Regulariser | None:
-        return self.inner.regulariser()
 
     @override
     def fast_counts(self, rows: Tensor) -> FastCounts | None:

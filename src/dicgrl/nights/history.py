@@ -50,7 +50,7 @@ class History:
 
     versions: Sequence[int]
     trained: int
-    sets: Sequence[list[Tested]]
+    sets: Sequence[Sequence[Tested]]
     nights: Sequence[Night]
 
     @classmethod
@@ -64,7 +64,7 @@ class History:
         versions = [version.number for version in folder.line()]
         found = folder.nights()
         nights = [each for each in found if each["kept"] and each["version"] in versions]
-        sets = list(learner.tests)
+        sets: list[Sequence[Tested]] = list(learner.tests)
         if (split := split_of(learner)) != TEST:
             measured = {n["version"]: n["held_out"]["sets"] for n in nights if _of(n, split)}
             sets = [measured.get(version, []) for version in versions]
@@ -100,7 +100,7 @@ class History:
         found = [Compared(now, value_of(each, name), f"night {each['night']}") for each in nights]
         return found or [Compared(now)]
 
-    def _earlier(self, since: str, then: list[Tested]) -> list[tuple[list[Tested], str]]:
+    def _earlier(self, since: str, then: Sequence[Tested]) -> list[tuple[Sequence[Tested], str]]:
         """Held-out sets at the times that are meant, and what these are called."""
         last = (then, f"version {self.versions[-1]}, before tonight")
         named = [(s, f"version {v}") for s, v in zip(self.sets, self.versions, strict=True) if s]

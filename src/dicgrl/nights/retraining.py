@@ -24,10 +24,10 @@ from dicgrl.evaluation.continual import Tested
 from dicgrl.learner import Learner
 from dicgrl.nights.held_out import in_common, pooled
 from dicgrl.nights.history import History
+from dicgrl.report.night_text import LEAST_GAIN
 
 SLOPE, LEVEL = 0.52, -0.04
 ERROR = 0.109  # mean distance of ln(retrained / now) from the truth, on streams that were left out
-LEAST_GAIN = 0.01  # what is worth a retraining
 LOOKED_AT = 1000  # learned facts
 
 
@@ -43,6 +43,8 @@ class Evidence:
         learned_then: How well a sample of what it learned was answered then, or when the first
             night looked.
         learned_now: The same now.
+        newer_now: How well a sample of what was learned since is answered now; None where there is
+            none.
         held_out_then: How well those were answered that were held out then; None where they are
             not measured.
         held_out_now: The same now.
@@ -57,6 +59,7 @@ class Evidence:
     moved: float
     learned_then: float
     learned_now: float
+    newer_now: float | None
     held_out_then: float | None
     held_out_now: float | None
     arrived_now: float | None
@@ -89,6 +92,7 @@ class Evidence:
             moved=sum(report.details.get("moved", {}).get("mean", 0.0) for report in later),
             learned_then=learned_then,
             learned_now=learned(learner, training.part),
+            newer_now=_answered(learner, known, every, every) if every > known else None,
             held_out_then=then.metrics.get(name),
             held_out_now=now.metrics.get(name),
             arrived_now=arrived.metrics.get(name),
@@ -116,11 +120,15 @@ def learned_before(learner: Learner, history: History) -> float:
 
 def learned(learner: Learner, part: int) -> float:
     """How well a sample of the training examples up to a part is answered; always the same ones."""
-    trainer = learner.trainer
-    count = trainer.count("train", 0, part + 1)
-    some = np.random.default_rng(part).choice(count, min(count, LOOKED_AT), replace=False)
+    return _answered(learner, 0, learner.trainer.count("train", 0, part + 1), part)
+
+
+def _answered(learner: Learner, first: int, last: int, seed: int) -> float:
+    """How well a sample of the training examples from `first` to `last` is answered."""
+    trainer, count = learner.trainer, last - first
+    some = np.random.default_rng(seed).choice(count, min(count, LOOKED_AT), replace=False)
     with torch.no_grad():
-        return trainer.measure(trainer.old_examples(np.sort(some)))[metric_of(learner)]
+        return trainer.measure(trainer.old_examples(first + np.sort(some)))[metric_of(learner)]
 
 
 def metric_of(learner: Learner) -> str:

@@ -1,4 +1,4 @@
-"""Facts that lie elsewhere, by URL: a SPARQL endpoint, a database behind SQLAlchemy.
+"""Facts that lie elsewhere, by URL: a SPARQL endpoint, a database behind ADBC or SQLAlchemy.
 
 An endpoint is asked once, by GET or, where the query is long, by POST; SELECT gives a table of
 head, relation and tail, CONSTRUCT and DESCRIBE give triples. What comes is read as it comes, no
@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from dicgrl.errors import FailureError, UserError, shown
 from dicgrl.readers.bounds import BoundedStream, most_unpacked
+from dicgrl.readers.formats.adbc import PREFIX, Adbc
 from dicgrl.readers.formats.database import Database
 from dicgrl.readers.reading import Reading
 from dicgrl.readers.sources import SourceFile
@@ -75,7 +76,8 @@ def remote_file(url: str, reading: Reading | None = None) -> SourceFile:
         if not path.is_file():
             raise UserError(f"{path}: no such file")
         return SourceFile.on_disk(path, replace(reading, format="sqlite"))
-    return SourceFile(label, io.BytesIO, reading, Database(url))
+    reader = Adbc(url) if url.lower().startswith(PREFIX) else Database(url)
+    return SourceFile(label, io.BytesIO, reading, reader)
 
 
 def _endpoint(url: str, label: str, reading: Reading) -> SourceFile:

@@ -108,7 +108,8 @@ def published_numbers(dataset: str, strategy: str = "") -> dict[str, Any]:
         >>> published_numbers("ENTITY", "incde")["mrr"]
         25.3
     """
-    content = _shipped(f"{dataset}.{LinkPrediction.default_model}.published.toml".lower()) or {}
+    model = LinkPrediction.published_model
+    content = _shipped(f"{dataset}.{model}.published.toml".lower()) or {}
     every: dict[str, Any] = content.get("published", {})
     return every.get(strategy, {}) if strategy else every
 
@@ -182,7 +183,8 @@ def chosen_settings(
 
     Args:
         settings: Complete ones; then nothing else is given.
-        model: Name of the model; transe unless given.
+        model: Name of the model; that of the dataset unless given: rotate for links, where there
+            is none.
         strategy: Name of the strategy; fresh unless given.
         dataset: Name of a known dataset, whose recipe is taken; empty for none.
         changes: Settings that differ from the recipe.
@@ -205,7 +207,8 @@ def chosen_settings(
         return settings
     if dataset and not registered(dataset):
         raise unknown_name("dataset", dataset, [known.name for known in datasets()])
-    model, strategy = model or LinkPrediction.default_model, strategy or DEFAULT_STRATEGY
+    model = model or LinkPrediction().usual_model(dataset)
+    strategy = strategy or DEFAULT_STRATEGY
     settings = default_settings(model, strategy, dataset)
     for name in changes:
         settings.check_effect(name)

@@ -9,6 +9,7 @@ from typing import Any
 from dicgrl.report.results_text import SHOWN
 
 Night = dict[str, Any]
+LEAST_GAIN = 0.01  # of a metric, that is worth a retraining
 _METRICS = ("mrr", "hits@10", "accuracy")
 
 

@@ -115,7 +115,7 @@ class Cell:
         """
         settings = self.settings().settings
         usual = {name: known.default for name, known in settings.known_somewhere().items()}
-        usual |= {"model": settings.task.default_model, "strategy": "lower"}
+        usual |= {"model": settings.task.usual_model(self.dataset), "strategy": "lower"}
         return {
             "dataset": self.stream_name,
             "recipe": self.recipe,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from dicgrl.models.components import Components
+from dicgrl.recipes import default_settings
 from dicgrl.research.cells import Cell
 from dicgrl.strategies import strategy_named
 
@@ -31,10 +32,18 @@ def fair_cells(dataset: str, model: str, *changes: str) -> list[Cell]:
     for cell in strategy_cells(dataset, model, *changes):
         cells.append(cell)
         if cell.strategy == "dicgrl":
-            cells.append(replace(cell, changes=(*cell.changes, *ONE_COMPONENT)))
+            cells.append(replace(cell, changes=(*cell.changes, *_one_component(dataset, model))))
         if cell.strategy == "upper":
             cells.append(replace(cell, form="disentangled"))
     return cells
+
+
+def _one_component(dataset: str, model: str) -> tuple[str, ...]:
+    """What makes one component of the size that is in use of several."""
+    usual = default_settings(model, "dicgrl", dataset)
+    if "hidden" not in usual:  # the length of a vector is its active size
+        return ONE_COMPONENT
+    return (*ONE_COMPONENT, f"hidden={usual.hidden * usual.top}")
 
 
 def label_of(cell: Cell) -> str:
@@ -52,7 +61,7 @@ def label_of(cell: Cell) -> str:
 
 def is_besides(cell: Cell) -> bool:
     """Whether the paper has no such row."""
-    return label_of(cell) != cell.strategy
+    return cell.strategy not in STRATEGIES or label_of(cell) != cell.strategy
 
 
 def conditions_of(settings: dict[str, Any]) -> dict[str, str]:
@@ -81,4 +90,4 @@ def conditions_of(settings: dict[str, Any]) -> dict[str, str]:
 
 
 def _form(strategy: str) -> str:
-    return "disentangled" if strategy == "dicgrl" else "plain"
+    return "disentangled" if strategy_named(strategy).divided else "plain"

@@ -37,6 +37,14 @@ def _with_fresh(cells: list[Cell]) -> list[Cell]:
     return [*cells[:-2], *more, *cells[-2:]]
 
 
+def _of_links(dataset: str, model: str) -> list[Cell]:
+    """The rows of a knowledge graph; where its recipe has one, dicgrl's arrival alone as well."""
+    cells = fair_cells(dataset, model)
+    if dataset == "FB15k-237":
+        cells.insert(-2, Cell(dataset, model, "arrival", "disentangled"))
+    return cells
+
+
 def _lines(dataset: str, model: str, *changes: str) -> dict[str, Cell]:
     return {str(cell.strategy): cell for cell in strategy_cells(dataset, model, *changes)}
 
@@ -83,7 +91,7 @@ _ALL = (
         "table1",
         "Link prediction after the last part",
         "Table 1",
-        {"Knowledge graphs": [c for d in KNOWLEDGE for m in MODELS for c in fair_cells(d, m)]},
+        {"Knowledge graphs": [c for d in KNOWLEDGE for m in MODELS for c in _of_links(d, m)]},
         "hits@10",
     ),
     PartsTable(

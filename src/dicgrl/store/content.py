@@ -34,6 +34,53 @@ class _Arrivals(Vocabulary):
         return np.arange(first, len(self._labels))
 
 
+class Following(Vocabulary):
+    """What a graph will know: its labels, as they are at that time, and those that are to arrive.
+
+    It costs what arrives. Changes that are told by it are applied in their order: a label that is
+    renamed between two of them is found under the name that it has by then.
+
+    Args:
+        known: The labels of the graph.
+
+    Example:
+        >>> films = Vocabulary(["Alien"])
+        >>> ahead = Following(films)
+        >>> ahead.add(["Brazil"]), len(ahead), len(films)
+        (array([1]), 2, 1)
+        >>> films.rename(0, "Aliens")
+        >>> ahead.labels([0, 1])
+        ['Aliens', 'Brazil']
+    """
+
+    def __init__(self, known: Vocabulary) -> None:
+        self._known, self._before = known, len(known)
+        super().__init__(kind=known.kind)
+
+    @override
+    def add(self, labels: Iterable[str]) -> IntArray:
+        first = len(self)
+        self._labels.extend(labels)
+        return np.arange(first, len(self))
+
+    @override
+    def labels(self, ids: Iterable[int] | IntArray) -> list[str]:
+        positions = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
+        arrived = len(self._known)
+        there = iter(self._known.labels([i for i in positions if i < arrived]))
+        return [next(there) if i < arrived else self._labels[i - self._before] for i in positions]
+
+    @override
+    def __len__(self) -> int:
+        return self._before + len(self._labels)
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.labels(range(len(self))))
+
+    __hash__ = None
+
+
 def part_content(part: Part) -> Content:
     """Arrays and new labels of a part, in ids of the graph."""
     arrays = {name: torch.from_numpy(array.copy()) for name, array in part.arrays().items()}

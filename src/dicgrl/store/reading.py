@@ -65,7 +65,7 @@ def read_state(source: Source, device: torch.device, at: int | str | None) -> Le
         model=built_model(stored.configuration, tensors, device),
         strategy=strategy,
         reports=[version.report for version in line],
-        tests=[list(version.tests) for version in line],
+        tests=[version.tests for version in line],
         before=[version.before for version in line],
         retention=[version.retention for version in line],
         first_answers=_answers(line[0].answers),

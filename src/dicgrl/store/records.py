@@ -15,6 +15,7 @@ from torch import Tensor
 from dicgrl.errors import DataError
 from dicgrl.store.content import Content
 from dicgrl.store.database import PIECE, Database, as_text, parsed
+from dicgrl.store.later import Damaged, DictLater, ListLater
 from dicgrl.store.tensors import Delta, TensorFile, combined, read_file
 from dicgrl.store.version import RESTORE, ModelTensors, Version
 
@@ -50,7 +51,8 @@ class StoredRun:
         Raises:
             DataError: One is missing or damaged.
         """
-        found = [_version(row) for row in self.database.rows("versions", "ORDER BY number")]
+        rows = self.database.rows("versions", "ORDER BY number")
+        found = [_version(row, self.database.damaged) for row in rows]
         expected = self._config.get("versions")
         if [version.number for version in found] != list(range(1, len(found) + 1)) or (
             len(found) != expected
@@ -65,7 +67,7 @@ class StoredRun:
             DataError: It is missing or damaged.
         """
         for row in self.database.rows("versions", "WHERE number = ?", (number,)):
-            return _version(row)
+            return _version(row, self.database.damaged)
         raise self.database.damaged(f"version {number} is missing")
 
     def lacks_results(self, first: int, last: int) -> bool:
@@ -202,7 +204,7 @@ def insert_version(database: Database, version: Version) -> None:
         content=as_text(content),
         report=as_text(report),
         tests=as_text(list(version.tests)),
-        results=None if version.results is None else as_text(version.results),
+        results=None if version.results is None else as_text(dict(version.results)),
     )
 
 
@@ -251,12 +253,18 @@ def _digest(blobs: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def _version(row: dict[str, Any]) -> Version:
+def _version(row: dict[str, Any], damaged: Damaged) -> Version:
+    """A version of its row; what was measured after it is parsed when somebody looks."""
     try:
         content, report = parsed(row.pop("content")), parsed(row.pop("report"))
-        tests, results = parsed(row.pop("tests")), row.pop("results")
-        found = None if results is None else parsed(results)
-        return Version(**row, **content, **report, tests=tests, results=found)
+        tests, results = row.pop("tests"), row.pop("results")
+        return Version(
+            **row,
+            **content,
+            **report,
+            tests=[] if tests == "[]" else ListLater(tests, damaged),
+            results=None if results is None else DictLater(results, damaged),
+        )
     except (TypeError, ValueError) as error:
         raise ValueError(f"version {row.get('number')}: {error}") from error
 

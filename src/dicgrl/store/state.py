@@ -67,7 +67,7 @@ class LearnerState:
     model: Any = None
     strategy: Mapping[str, Tensor] = field(default_factory=dict)
     reports: Sequence[Mapping[str, Any]] = ()
-    tests: Sequence[list[dict[str, Any]]] = ()
+    tests: Sequence[Sequence[dict[str, Any]]] = ()
     before: Sequence[float | None] = ()
     retention: Sequence[float | None] = ()
     first_answers: Tensor | None = None

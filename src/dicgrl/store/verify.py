@@ -124,6 +124,7 @@ class _Verification:
 
     def _is_whole(self, version: Version) -> bool:
         def check() -> None:
+            len(version.tests), len(version.results or {})  # parsed now
             if version.kind == RESTORE:
                 return
             arrays, labels = self.run.content(version)

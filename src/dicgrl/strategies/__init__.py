@@ -20,6 +20,7 @@ from dicgrl.strategies import (  # isort: skip
     lkge,
     incde,
     fastkge,
+    arrival,
     dicgrl,
     fresh,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "Strategy",
     "activator_links",
     "activator_nodes",
+    "arrival",
     "bounds",
     "dicgrl",
     "emr",

@@ -196,7 +196,7 @@ class Strategy:
         """
         if cls.divided and not divided:
             raise UserError(
-                f"strategy {cls.name} updates components: it needs a disentangled model, such as "
+                f"strategy {cls.name} works on components: it needs a disentangled model, such as "
                 "components=8 top=4"
             )
         if not cls.needs_links:

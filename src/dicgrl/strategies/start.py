@@ -113,7 +113,7 @@ def scatter_newcomers(trainer: Trainer) -> None:
         len(rows), model.entities.width, generator=trainer.generator, device=trainer.device
     )
     share = said[moved].repeat_interleave(model.count)[:, None]
-    model.entities.rows[rows] += (spread * off / share).to(model.entities.rows.dtype)
+    model.entities.put(rows, model.entities.gather(rows) + spread * off / share)
 
 
 @torch.no_grad()

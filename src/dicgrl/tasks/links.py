@@ -25,7 +25,8 @@ class LinkPrediction(Task, name="link-prediction"):
     """Which triples are likely: head, relation and tail."""
 
     part_type = KnowledgePart
-    default_model = "transe"
+    default_model = "rotate"
+    published_model = "transe"
     graph_is = "knowledge graph"
     does = "predicts links"
     examples = "triples"
@@ -74,6 +75,17 @@ class LinkPrediction(Task, name="link-prediction"):
         from dicgrl.trainers import LinkTrainer
 
         return LinkTrainer
+
+    @override
+    def trainer(self, settings: Sections, seed: int, device: torch.device) -> Trainer:
+        from dicgrl.parallel.group import current
+
+        group = current()
+        if group is None:
+            return super().trainer(settings, seed, device)
+        from dicgrl.parallel.trainer import ShardedTrainer
+
+        return ShardedTrainer(settings, seed, device, group)
 
     @override
     def asking(self, trainer: Trainer, names: Names) -> LinkAsking:

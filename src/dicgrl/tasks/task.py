@@ -32,7 +32,8 @@ class Task(ABC):
     Attributes:
         name: What it is called in results, such as link-prediction.
         part_type: What arrives at one time.
-        default_model: The model unless another is asked for.
+        default_model: The model of a graph of one's own, unless another is asked for.
+        published_model: The one of datasets that the package knows; None for the default.
         graph_is: What its graphs are called in messages.
         does: What its models do, for messages: "predicts links".
         examples: What is learned from, in the plural.
@@ -46,6 +47,7 @@ class Task(ABC):
     name: ClassVar[str]
     part_type: ClassVar[type[Part]]
     default_model: ClassVar[str]
+    published_model: ClassVar[str | None] = None
     graph_is: ClassVar[str]
     does: ClassVar[str]
     examples: ClassVar[str]
@@ -67,6 +69,18 @@ class Task(ABC):
     @abstractmethod
     def sections(self) -> tuple[type[Section], ...]:
         """Settings besides those of the model, of what `choices` choose and of the strategy."""
+
+    def usual_model(self, dataset: str = "") -> str:
+        """The model unless another is asked for.
+
+        Args:
+            dataset: Name of a known dataset; empty for a graph of one's own.
+
+        Example:
+            >>> task_named("link-prediction").usual_model("FB15k-237")
+            'transe'
+        """
+        return (dataset and self.published_model) or self.default_model
 
     def choices(self) -> Mapping[str, Mapping[str, type[Section]]]:
         """Settings that name a component, and the settings of each component by its name."""
@@ -90,7 +104,17 @@ class Task(ABC):
         """What holds its graphs and models."""
 
     def trainer(self, settings: Sections, seed: int, device: torch.device) -> Trainer:
-        """A trainer that knows nothing yet."""
+        """A trainer that knows nothing yet.
+
+        Raises:
+            UserError: There are several processes, which do not learn this together.
+        """
+        from dicgrl.parallel.group import current
+
+        if current() is not None:
+            raise UserError(
+                f"several processes learn a knowledge graph; a {self.graph_is} is learned by one"
+            )
         return self.trainer_type()(settings, seed, device)
 
     @property

@@ -73,7 +73,7 @@ class RowAdam:
         rule: str = "adam",
     ) -> None:
         self.tables = list(tables)
-        longest = max(self.tables, key=len, default=None)
+        longest = max(self.tables, key=lambda table: table.whole, default=None)
         usual = "adagrad" if rule == "adagrad" else "adam"
         self._rules = [
             "rowwise" if table is longest and is_rowwise(table, rule) else usual
@@ -232,7 +232,7 @@ def numbers_beside(table: Table, rule: str, rows: int = 0) -> float:
 def is_rowwise(table: Table, rule: str, rows: int = 0) -> bool:
     """Whether a table has one number of state for each row, once so many rows are appended."""
     if rule == "auto":
-        return (len(table) + rows) * table.width * 4 >= _LARGE
+        return (table.whole + rows) * table.width * 4 >= _LARGE
     return rule == "rowwise"
 
 

@@ -11,18 +11,17 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import NoReturn, Protocol
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import override
 
-from dicgrl.common.options import Section, option
 from dicgrl.common.seeding import seeded
-from dicgrl.errors import FailureError, UserError
+from dicgrl.errors import FailureError
 from dicgrl.models.table import Table
-from dicgrl.training.adam import RULES, RowAdam
+from dicgrl.training.adam import RowAdam
 from dicgrl.training.positives import Positives
+from dicgrl.training.schedule import Schedule
 from dicgrl.training.snapshot import Snapshot
 from dicgrl.training.stepper import Objective, Stepper
 
@@ -89,6 +88,10 @@ class TrainingSet:
     def end_epoch(self, epoch: int) -> None:
         """Look after the model when an epoch is over, before it is validated."""
 
+    def largest(self, found: float) -> float:
+        """The largest of what all processes that learn together have found; here there is one."""
+        return found
+
 
 def shuffled(
     count: int, size: int, generator: torch.Generator, most: int = 0
@@ -96,88 +99,6 @@ def shuffled(
     """The numbers below `count` in random order, in batches; so many at most, or all for 0."""
     order = torch.randperm(count, generator=generator, device=generator.device)
     return torch.split(order[: most or count], size) if count else ()
-
-
-_FASTEST = 3e37  # of a learning rate, which Adam's first step divides by 0.1 in float32
-
-
-@dataclass(frozen=True)
-class Schedule(Section):
-    """How long and how fast to train."""
-
-    epochs: int = option(100, "Passes over the training examples, at most.", least=1)
-    batch: int = option(1024, "Examples per step.", least=1)
-    lr: float = option(1e-3, "Learning rate of Adam.", above=0)
-    halve_every: int = option(
-        0, "Epochs after which the learning rate is halved; 0 for never.", least=0
-    )
-    decay: float = option(
-        0.0,
-        "How much of the learning rate is taken away, evenly, until the last epoch: 0 to 1.",
-        least=0,
-        most=1,
-    )
-    weight_decay: float = option(0.0, "Pull of the weights towards zero.", least=0)
-    clip: float = option(
-        0.0, "Largest norm of the gradient of all that may change; 0 for none.", least=0
-    )
-    adam: str = option(
-        "rows",
-        "Rows that a step of Adam moves: rows (those with a gradient; the others rest) or dense "
-        "(all that may change, by momentum and weight decay, as PyTorch's does).",
-        choices=("rows", "dense"),
-        needs="rows",
-    )
-    moments: str = option(
-        "kept",
-        "Adam's moments of rows when another part is learned: kept, or new as in an optimiser of "
-        "its own. Those of dense parameters are always new.",
-        choices=("kept", "new"),
-        needs="rows",
-    )
-    dense_rate: float = option(
-        1.0,
-        "Learning rate of dense parameters, such as filters, as a multiple of lr: they are in "
-        "every step, a row only in some.",
-        least=0,
-        needs="rows",
-    )
-    optimizer: str = option(
-        "auto",
-        "What is kept beside a table of rows: adam (two moments of every number), rowwise (one "
-        "number for each row of the largest table, and no first moment), auto (rowwise where these "
-        "rows take 4 GiB or more, else adam) or adagrad (the sum of the squared gradients of every "
-        "number: its steps become ever shorter, and an lr of 0.1 is usual).",
-        choices=RULES,
-        needs="rows",
-    )
-    validate_every: int = option(5, "Epochs between two validations.", least=1)
-    patience: int = option(
-        5, "Validations without progress after which training stops; 0 for never.", least=0
-    )
-    least_epochs: int = option(0, "Epochs before which training is not stopped.", least=0)
-
-    @override
-    def check(self) -> None:
-        if self.lr * self.dense_rate > _FASTEST:
-            raise UserError(
-                f"lr={self.lr} times dense_rate={self.dense_rate}: expected at most {_FASTEST:g}"
-            )
-
-    def fitted(self, examples: int) -> Self:
-        """The schedule for so many training examples, where something was left to their number."""
-        del examples
-        return self
-
-    def rate(self, epoch: int) -> float:
-        """The learning rate of an epoch, counted from 1.
-
-        Example:
-            >>> Schedule(epochs=10, lr=1.0, decay=1.0).rate(6)
-            0.5
-        """
-        halved = 0.5 ** ((epoch - 1) // self.halve_every) if self.halve_every else 1.0
-        return self.lr * halved * (1 - self.decay * (epoch - 1) / self.epochs)
 
 
 @dataclass(slots=True)
@@ -273,93 +194,122 @@ def fit(
     """
     with seeded(generator.initial_seed(), generator.device):  # dropout draws from the global one
         try:
-            return _fit(model, training_set, schedule, generator, validate, monitor)
+            return _Training(model, training_set, schedule, generator, validate).run(monitor)
         finally:
             model.train(False)  # threads that look at it later need not switch it back and forth
 
 
-def _fit(
-    model: Trainable,
-    training_set: TrainingSet,
-    schedule: Schedule,
-    generator: torch.Generator,
-    validate: Callable[[], float] | None,
-    monitor: Monitor | None,
-) -> FitReport:
-    report = FitReport()
-    tables = list(model.tables().values())
-    parameters = [parameter for _, parameter in model.named_parameters()]
-    optimiser = RowAdam(
-        tables,
-        [parameter for parameter in parameters if parameter.requires_grad],
-        weight_decay=schedule.weight_decay,
-        clip=schedule.clip,
-        dense_rate=schedule.dense_rate if tables else 1.0,  # else there are no rows beside
-        every_row=schedule.adam == "dense",
-        anew=schedule.moments == "new",
-        rule=schedule.optimizer,
-    )
-    good = Snapshot(tables, parameters)
-    recorded_by = generator if training_set.capturable else None
-    stepper = Stepper(training_set.adjust, optimiser, recorded_by)
-    step, waited = 0, 0
-    model.train()
-    for epoch in range(1, schedule.epochs + 1):
-        optimiser.lr = schedule.rate(epoch)
+class _Training:
+    """A training under way: takes the steps of its epochs, judges them and keeps the best."""
+
+    def __init__(
+        self,
+        model: Trainable,
+        training_set: TrainingSet,
+        schedule: Schedule,
+        generator: torch.Generator,
+        validate: Callable[[], float] | None,
+    ) -> None:
+        self.training_set, self.schedule, self.generator = training_set, schedule, generator
+        self.validate = validate
+        self.tables = list(model.tables().values())
+        self.parameters = [parameter for _, parameter in model.named_parameters()]
+        self.optimiser = RowAdam(
+            self.tables,
+            [parameter for parameter in self.parameters if parameter.requires_grad],
+            weight_decay=schedule.weight_decay,
+            clip=schedule.clip,
+            dense_rate=schedule.dense_rate if self.tables else 1.0,  # else no rows are beside
+            every_row=schedule.adam == "dense",
+            anew=schedule.moments == "new",
+            rule=schedule.optimizer,
+        )
+        self.good = Snapshot(self.tables, self.parameters)
+        recorded_by = generator if training_set.capturable else None
+        self.stepper = Stepper(training_set.adjust, self.optimiser, recorded_by)
+        self.report = FitReport()
+        self.steps = 0  # of all epochs
+        self.waited = 0  # validations without progress
+        model.train()
+
+    def run(self, monitor: Monitor | None) -> FitReport:
+        schedule = self.schedule
+        for epoch in range(1, schedule.epochs + 1):
+            entry = self._epoch(epoch)
+            if epoch % schedule.validate_every == 0 or epoch == schedule.epochs:
+                self._look(entry, last=epoch == schedule.epochs)
+            if monitor:
+                monitor(entry)
+            if 0 < schedule.patience <= self.waited and epoch >= schedule.least_epochs:
+                break
+        self._keep_the_best()
+        return self.report
+
+    def _epoch(self, epoch: int) -> EpochReport:
+        """Take the steps of an epoch."""
+        self.optimiser.lr = self.schedule.rate(epoch)
         started = time.perf_counter()
         losses, sizes = [], []
-        for objective, examples, weight in training_set.batches(epoch, schedule.batch, generator):
-            good.cover()
-            losses.append(stepper(objective, examples, weight))
+        batches = self.training_set.batches(epoch, self.schedule.batch, self.generator)
+        for objective, examples, weight in batches:
+            self.good.cover()
+            losses.append(self.stepper(objective, examples, weight))
             sizes.append(len(examples))
-        training_set.end_epoch(epoch)
-        stepper.end_epoch()
+        self.training_set.end_epoch(epoch)
+        self.stepper.end_epoch()
         mean, bad = _summed(losses, sizes)
         seconds = time.perf_counter() - started
-        report.seconds += seconds
-        report.epochs = epoch
-        taken, old = sum(sizes), training_set.old_in_epoch()
-        report.positives += Positives(taken - old, old)
+        taken, old = sum(sizes), self.training_set.old_in_epoch()
+        self.report.seconds += seconds
+        self.report.epochs = epoch
+        self.report.positives += Positives(taken - old, old)
         if bad:
-            good.restore()
-            raise DivergedError(epoch, step + bad, "the loss is not finite", kept=good.kept)
-        step += len(losses)
+            self._give_up("the loss is not finite", self.steps + bad)
+        self.steps += len(losses)
         entry = EpochReport(epoch, mean, taken / max(seconds, 1e-9))
-        report.history.append(entry)
-        last = epoch == schedule.epochs
-        if validate is not None and (epoch % schedule.validate_every == 0 or last):
-            if wrong := _unsound(tables, parameters):
-                good.restore()
-                raise DivergedError(epoch, step, wrong, kept=good.kept)
-            started = time.perf_counter()
-            entry.validation = validate()
-            report.validate_seconds += time.perf_counter() - started
-            waited += 1
-            if report.best is None or entry.validation > report.best:
-                report.best, report.best_epoch, waited = entry.validation, epoch, 0
-                if not last:  # nothing could go wrong any more
-                    good.take()
-        elif (
-            validate is None
-            and epoch % schedule.validate_every == 0
-            and not last
-            and not _unsound(tables, parameters)
-        ):
-            good.take()
-        if monitor:
-            monitor(entry)
-        if 0 < schedule.patience <= waited and epoch >= schedule.least_epochs:
-            break
-    if validate is None:
+        self.report.history.append(entry)
+        return entry
+
+    def _look(self, entry: EpochReport, *, last: bool) -> None:
+        """Validate, and keep a copy of the weights where they are the best or, at least, sound."""
+        if self.validate is None:
+            if not last and not self._wrong():
+                self.good.take()
+            return
+        self._check_weights()
+        started = time.perf_counter()
+        entry.validation = self.validate()
+        self.report.validate_seconds += time.perf_counter() - started
+        self.waited += 1
+        if self.report.best is None or entry.validation > self.report.best:
+            self.report.best, self.report.best_epoch = entry.validation, entry.epoch
+            self.waited = 0
+            if not last:  # nothing could go wrong any more
+                self.good.take()
+
+    def _keep_the_best(self) -> None:
+        report = self.report
+        if self.validate is None:
+            self._check_weights()
+        elif report.best_epoch != report.epochs and self._has_copies():
+            self.good.restore()
+            return
         report.best_epoch = report.epochs
-        if wrong := _unsound(tables, parameters):
-            good.restore()
-            raise DivergedError(report.epochs, step, wrong, kept=good.kept)
-    elif report.best_epoch != report.epochs and good.kept:
-        good.restore()
-    else:
-        report.best_epoch = report.epochs
-    return report
+
+    def _check_weights(self) -> None:
+        if wrong := self._wrong():
+            self._give_up(wrong, self.steps)
+
+    def _wrong(self) -> str:
+        return _unsound(self.training_set.largest(_largest(self.tables, self.parameters)))
+
+    def _has_copies(self) -> bool:
+        """Whether there was memory for copies, wherever there are weights."""
+        return not self.training_set.largest(float(not self.good.kept))
+
+    def _give_up(self, what: str, step: int) -> NoReturn:
+        self.good.restore()
+        raise DivergedError(self.report.epochs, step, what, kept=self.good.kept)
 
 
 def _summed(losses: list[Tensor], sizes: list[int]) -> tuple[float, int]:
@@ -377,18 +327,19 @@ def _summed(losses: list[Tensor], sizes: list[int]) -> tuple[float, int]:
     return mean, int(number)
 
 
-def _unsound(tables: list[Table], parameters: list[nn.Parameter]) -> str:
-    """What is wrong with weights that may have changed; empty where they can be used.
-
-    Read from the device once.
-    """
+def _largest(tables: list[Table], parameters: list[nn.Parameter]) -> float:
+    """Size of the largest weight that may have changed, NaN if one is; read once."""
     weights = [
         table.rows if table.movable is None else table.rows.index_select(0, table.movable)
         for table in tables
     ]
     weights += [parameter.detach() for parameter in parameters]
     ends = [torch.stack(w.aminmax()).double() for w in weights if w.numel()]  # NaN, if there is one
-    largest = torch.stack(ends).abs().max().item() if ends else 0.0
+    return torch.stack(ends).abs().max().item() if ends else 0.0
+
+
+def _unsound(largest: float) -> str:
+    """What is wrong with weights of this size at most; empty where they can be used."""
     if not math.isfinite(largest):
         return "a weight is not finite"
     return f"a weight has the size {largest:.1e}" if largest > _LARGEST else ""

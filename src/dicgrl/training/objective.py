@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -17,6 +17,9 @@ from dicgrl.models.reciprocal import Reciprocal
 from dicgrl.training.losses import Loss, weighted_mean
 from dicgrl.training.neighbours import BatchView, Neighbourhood
 from dicgrl.training.sampling import NegativeSampler
+
+#: Other heads, other tails, and which of them exist, [b, m]; None for all.
+Drawn = tuple[Tensor, Tensor, Tensor | None]
 
 
 class LinkObjective:
@@ -63,7 +66,20 @@ class LinkObjective:
                 the loss unless given.
         """
         share = min(self.share, len(triples))
-        other_heads, other_tails, mask = self._negatives(triples, share)
+        drawn = [self._negatives(triples, share) for _ in range(1 + model.inverses)]
+        return self.compare(model, triples, weight, drawn, thresholds)
+
+    def compare(
+        self,
+        model: KnowledgeModel,
+        triples: Tensor,
+        weight: Tensor,
+        drawn: Sequence[Drawn],
+        thresholds: Tensor | None = None,
+    ) -> Tensor:
+        """The same with negatives that were drawn, once more where there are inverse relations."""
+        share = min(self.share, len(triples))
+        other_heads, other_tails, mask = drawn[0]
         positive, negative, route = model.score_links(
             triples, other_heads, other_tails, share=share
         )
@@ -79,7 +95,7 @@ class LinkObjective:
             negative = negative - wide + self.loss.level(positive.detach())
         total = self.loss(positive, negative, mask, weight)
         if model.inverses:
-            other_heads, other_tails, mask = self._negatives(triples, share)
+            other_heads, other_tails, mask = drawn[1]
             others = (
                 each.repeat_interleave(share, 0)[: len(triples)] if share > 1 else each
                 for each in (other_heads, other_tails)
@@ -88,8 +104,7 @@ class LinkObjective:
             total = (total + self.loss(*inverse, mask, weight)) / 2
         return with_terms(model, total, triples, route, weight, self.beta)
 
-    def _negatives(self, triples: Tensor, share: int) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Other heads, other tails, and which of them exist, [b, m]; None for all."""
+    def _negatives(self, triples: Tensor, share: int) -> Drawn:
         if share > 1:
             return self.sampler.shared(triples, self.negatives, share)
         other_heads, other_tails = self.sampler.corrupt(triples, self.negatives)

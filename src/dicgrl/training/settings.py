@@ -10,8 +10,8 @@ from typing_extensions import override
 
 from dicgrl.common.options import Section, option
 from dicgrl.errors import UserError
-from dicgrl.training.loop import Schedule
 from dicgrl.training.losses import LOSSES
+from dicgrl.training.schedule import Schedule
 
 _BETA = "Weight of the normalisation loss."
 

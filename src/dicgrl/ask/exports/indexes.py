@@ -1,162 +1,28 @@
 """Vector indexes that follow a run: built once, then told what changed.
 
-usearch and FAISS are optional: `pip install 'dicgrl[index]'`. A folder holds the index, whose keys
-are ids, the labels of these (id, label, name) and `index.json`, which says of which version all of
-this is. It is written last: whoever is killed before that can say the same again, as to put a row
-in or take it out twice is as good as once.
+A folder holds the index, whose keys are ids, the labels of these (id, label, name) and
+`index.json`, which says of which version all of this is. It is written last: whoever is killed
+before that can say the same again, as to put a row in or take it out twice is as good as once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from typing_extensions import override
 
 from dicgrl.ask.exports.format import new_place, write_lines
+from dicgrl.ask.exports.index_kinds import VectorIndex, index_named
 from dicgrl.ask.exports.takeout import Row, Takeout
 from dicgrl.common.atomic import as_json, replacing_file
-from dicgrl.common.optional import needed
-from dicgrl.common.registry import register
-from dicgrl.errors import DataError, UserError, unknown_name
-from dicgrl.graph.arrays import FloatArray, IntArray
+from dicgrl.errors import DataError, UserError
+from dicgrl.graph.arrays import IntArray
 
 _ABOUT = "index.json"
 _TOLD = ("index", "of", "width", "version", "digest", "identity")
-
-
-class VectorIndex(ABC):
-    """Vectors by key, searched by cosine; a subclass under a name is found by it.
-
-    Args:
-        width: Length of the vectors.
-    """
-
-    registry: ClassVar[dict[str, type[VectorIndex]]] = {}
-    name: ClassVar[str]
-
-    def __init_subclass__(cls, name: str) -> None:
-        super().__init_subclass__()
-        register(VectorIndex.registry, "index", name, cls)
-        cls.name = name
-
-    @abstractmethod
-    def __init__(self, width: int) -> None:
-        """An index that holds nothing."""
-
-    @abstractmethod
-    def read(self, path: Path) -> None:
-        """Take what a file holds."""
-
-    @abstractmethod
-    def write(self, path: Path) -> None:
-        """Write all to a file."""
-
-    @abstractmethod
-    def remove(self, keys: IntArray) -> None:
-        """Take keys out, those that are there."""
-
-    @abstractmethod
-    def add(self, keys: IntArray, vectors: FloatArray) -> None:
-        """Put keys in that are not there."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """How many keys there are."""
-
-    @abstractmethod
-    def search(self, vector: FloatArray, k: int) -> list[int]:
-        """The keys of the k vectors that point most nearly in the same direction."""
-
-
-class Usearch(VectorIndex, name="usearch"):
-    """A graph of neighbours (HNSW)."""
-
-    def __init__(self, width: int) -> None:
-        library = needed("usearch.index", "index", "--index usearch")
-        self._index: Any = library.Index(ndim=width, metric="cos", dtype="f32")
-
-    @override
-    def read(self, path: Path) -> None:
-        self._index.load(str(path))
-
-    @override
-    def write(self, path: Path) -> None:
-        self._index.save(str(path))
-
-    @override
-    def remove(self, keys: IntArray) -> None:
-        there = keys[np.asarray(self._index.contains(keys.astype(np.uint64)), dtype=bool)]
-        if len(there):
-            self._index.remove(there.astype(np.uint64))
-
-    @override
-    def add(self, keys: IntArray, vectors: FloatArray) -> None:
-        if len(keys):
-            self._index.add(keys.astype(np.uint64), vectors)
-
-    @override
-    def __len__(self) -> int:
-        return len(self._index)
-
-    @override
-    def search(self, vector: FloatArray, k: int) -> list[int]:
-        return [int(key) for key in self._index.search(vector, k).keys]
-
-
-class Faiss(VectorIndex, name="faiss"):
-    """All vectors, of length 1, compared one by one: slower, and exact."""
-
-    def __init__(self, width: int) -> None:
-        self._library: Any = needed("faiss", "index", "--index faiss")
-        self._index: Any = self._library.IndexIDMap2(self._library.IndexFlatIP(width))
-
-    @override
-    def read(self, path: Path) -> None:
-        self._index = self._library.read_index(str(path))
-
-    @override
-    def write(self, path: Path) -> None:
-        self._library.write_index(self._index, str(path))
-
-    @override
-    def remove(self, keys: IntArray) -> None:
-        if len(keys):
-            self._index.remove_ids(keys)
-
-    @override
-    def add(self, keys: IntArray, vectors: FloatArray) -> None:
-        if len(keys):
-            self._index.add_with_ids(_directions(vectors), keys)
-
-    @override
-    def __len__(self) -> int:
-        return int(self._index.ntotal)
-
-    @override
-    def search(self, vector: FloatArray, k: int) -> list[int]:
-        _, keys = self._index.search(_directions(vector[None]), k)
-        return [int(key) for key in keys[0] if key >= 0]
-
-
-def _directions(vectors: FloatArray) -> FloatArray:
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.ascontiguousarray(vectors / np.maximum(length, 1e-12), dtype=np.float32)
-
-
-def index_named(name: str) -> type[VectorIndex]:
-    """The kind of index of that name.
-
-    Raises:
-        UserError: There is none.
-    """
-    if name not in VectorIndex.registry:
-        raise unknown_name("index", name, VectorIndex.registry)
-    return VectorIndex.registry[name]
 
 
 def build_index(takeout: Takeout, folder: Path, name: str, of: str) -> list[str]:
@@ -182,7 +48,7 @@ def build_index(takeout: Takeout, folder: Path, name: str, of: str) -> list[str]
         )
     rows, vectors = takeout.answering(of)
     index = kind(vectors.shape[1])
-    index.add(_keys(rows), vectors)
+    index.put(rows, vectors)
     with new_place(folder) as temporary:
         _write(index, rows, takeout, temporary, of)
         return sorted(path.name for path in temporary.iterdir())
@@ -217,13 +83,12 @@ def update_index(
         )
     if about["identity"] != takeout.about.get("identity", ""):
         raise UserError(f"{folder}: the index is of another run")
-    if _digest(file) != about["digest"]:
-        raise DataError(file, f"not the file that {_ABOUT} speaks of; build the index anew")
     index = index_named(name)(about["width"])
+    if not index.in_place and _digest(file) not in (about["digest"], about["coming"]):
+        raise DataError(file, f"not the file that {_ABOUT} speaks of; build the index anew")
     index.read(file)
-    keys = _keys(rows)
-    index.remove(np.union1d(keys, retired))
-    index.add(keys, vectors)
+    index.remove(np.setdiff1d(retired, [row.id for row in rows]))
+    index.put(rows, vectors)
     gone = set(retired.tolist())
     told = {row.id: row for row in _told(folder / f"{of}.tsv") if row.id not in gone}
     told |= {row.id: row for row in rows}
@@ -244,7 +109,7 @@ def _about(folder: Path, name: str) -> dict[str, Any]:
     place = folder / _ABOUT
     try:
         about = json.loads(place.read_text(encoding="utf-8"))
-        found = {key: about[key] for key in _TOLD}
+        found = {key: about[key] for key in _TOLD} | {"coming": about.get("coming", "")}
     except OSError:
         raise UserError(f"{folder}: holds no index; without --since one is built") from None
     except (ValueError, KeyError, TypeError) as error:
@@ -257,10 +122,7 @@ def _about(folder: Path, name: str) -> dict[str, Any]:
 def _write(index: VectorIndex, rows: list[Row], takeout: Takeout, folder: Path, of: str) -> None:
     with replacing_file(folder / f"{of}.tsv") as temporary:
         write_lines(temporary, ((str(row.id), row.label, row.name) for row in rows))
-    file = folder / f"{of}.{index.name}"
-    with replacing_file(file) as temporary:
-        index.write(temporary)
-        digest = _digest(temporary)
+    digest = _stored(index, folder / f"{of}.{index.name}")
     about = {
         "index": index.name,
         "of": of,
@@ -271,7 +133,30 @@ def _write(index: VectorIndex, rows: list[Row], takeout: Takeout, folder: Path, 
         "identity": takeout.about.get("identity", ""),
         "digest": digest,
     }
-    with replacing_file(folder / _ABOUT) as temporary:
+    _note(folder / _ABOUT, about)
+
+
+def _stored(index: VectorIndex, file: Path) -> str:
+    """Write an index, and give the digest of its file; empty where it has none.
+
+    Which file is coming is noted before it comes, so that whoever is killed between the two finds a
+    file that is known.
+    """
+    if index.in_place:
+        index.write(file)
+        return ""
+    place = file.parent / _ABOUT
+    with replacing_file(file) as temporary:
+        index.write(temporary)
+        digest = _digest(temporary)
+        if place.exists():
+            told = json.loads(place.read_text(encoding="utf-8"))
+            _note(place, told | {"digest": _digest(file), "coming": digest})
+    return digest
+
+
+def _note(place: Path, about: dict[str, Any]) -> None:
+    with replacing_file(place) as temporary:
         temporary.write_text(as_json(about), encoding="utf-8")
 
 
@@ -281,10 +166,6 @@ def _digest(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return ""
-
-
-def _keys(rows: list[Row]) -> IntArray:
-    return np.array([row.id for row in rows], dtype=np.int64)
 
 
 def _told(path: Path) -> list[Row]:

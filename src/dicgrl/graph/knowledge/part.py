@@ -66,6 +66,8 @@ class KnowledgePart(Part):
         check_ids(f"new relations {of}", ids_in(self.new_relations), self.relations)
         rows = {s: as_triples(getattr(self, s), f"{s} triples {of}") for s in SPLITS}
         for split, triples in rows.items():
+            if not len(triples):
+                continue
             for column, labels in enumerate((self.entities, self.relations, self.entities)):
                 check_ids(f"{split} triples {of}", triples[:, column], labels)
         train, valid, test = rows.values()

@@ -35,7 +35,7 @@ class _Columnar(Format):
         with file.open() as stream, _damage(file.label):
             if file.label.lower().endswith(".gz"):  # it is read from its end
                 stream = io.BytesIO(stream.read())
-            yield from _coded_rows(file.label, *self._batches(file, stream, width))
+            yield from coded_rows(file.label, *self._batches(file, stream, width))
 
     @override
     def says_times(self, file: SourceFile) -> bool:
@@ -64,7 +64,7 @@ class Parquet(_Columnar):
     ) -> tuple[list[str], Iterable[Any]]:
         parquet = needed("pyarrow.parquet", "arrow", "Parquet")
         table = parquet.ParquetFile(stream)
-        names = _names(file.label, table.schema_arrow.names, file.reading, width)
+        names = chosen_names(file.label, table.schema_arrow.names, file.reading, width)
         return names, table.iter_batches(_BATCH, columns=names)
 
     @override
@@ -94,7 +94,7 @@ class Arrow(_Columnar):
             batches: Iterable[Any] = map(table.get_batch, range(table.num_record_batches))
         else:
             table = batches = ipc.open_stream(stream)
-        return _names(file.label, table.schema.names, file.reading, width), batches
+        return chosen_names(file.label, table.schema.names, file.reading, width), batches
 
     @override
     def write(self, path: Path, triples: Iterable[Sequence[Triple]]) -> None:
@@ -152,12 +152,25 @@ def partitioned_rows(folder: DiskFolder) -> Iterator[Rows]:
     dataset = needed("pyarrow.dataset", "arrow", "Parquet")
     with _damage(folder.label):
         tree = dataset.dataset(folder.path, format="parquet", partitioning="hive")
-        names = _names(folder.label, tree.schema.names, folder.reading, 3)
+        names = chosen_names(folder.label, tree.schema.names, folder.reading, 3)
         batches = tree.to_batches(columns=names, batch_size=_BATCH)
-        yield from _coded_rows(folder.label, names, batches)
+        yield from coded_rows(folder.label, names, batches)
 
 
-def _coded_rows(label: str, names: list[str], batches: Iterable[Any]) -> Iterator[Rows]:
+def coded_rows(
+    label: str, names: list[str], batches: Iterable[Any], none: str = "the file holds no rows"
+) -> Iterator[Rows]:
+    """Rows of record batches.
+
+    Args:
+        label: How messages call their source.
+        names: The columns that are read: head, relation, tail and, of four, the time.
+        batches: The batches, which may have other columns.
+        none: What to say where there are no rows.
+
+    Raises:
+        DataError: A value is no label, or there are no rows.
+    """
     first = 1
     for batch in batches:
         batch.validate(full=True)  # else a damaged file may point anywhere
@@ -167,7 +180,7 @@ def _coded_rows(label: str, names: list[str], batches: Iterable[Any]) -> Iterato
             yield Rows(first, [*columns, *times])
         first += batch.num_rows
     if first == 1:
-        raise DataError(label, "the file holds no rows")
+        raise DataError(label, none)
 
 
 def _times(column: Any) -> list[str]:
@@ -179,7 +192,12 @@ def _times(column: Any) -> list[str]:
     return texts
 
 
-def _names(label: str, names: list[str], reading: Reading, width: int) -> list[str]:
+def chosen_names(label: str, names: list[str], reading: Reading, width: int) -> list[str]:
+    """Which columns of a table are read, in the order of their roles.
+
+    Raises:
+        DataError: The names do not tell, or two are the same.
+    """
     if len(set(names)) < len(names):
         raise DataError(label, "two columns have one name")
     return [names[at] for at in find_columns(label, names, reading, width)]

@@ -15,7 +15,7 @@ from typing_extensions import override
 from dicgrl.common.optional import needed
 from dicgrl.errors import DataError, FailureError, UserError, shown
 from dicgrl.readers.formats import Format
-from dicgrl.readers.formats.sql import as_column
+from dicgrl.readers.formats.sql import as_column, which_table
 from dicgrl.readers.reading import find_columns
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows
@@ -87,15 +87,7 @@ class Database(Format):
 
 def _only_table(library: Any, connection: Any, file: SourceFile) -> str:
     tables = library.inspect(connection).get_table_names()
-    if len(tables) == 1:
-        quoted = connection.dialect.identifier_preparer.quote(tables[0])
-        return f"SELECT * FROM {quoted}"
-    held = ", ".join(map(shown, tables[:20])) or "none"
-    raise DataError(
-        file.label,
-        f"it has the tables {held}; say what to read, as in "
-        "--query 'SELECT head, relation, tail FROM ...'",
-    )
+    return which_table(file.label, tables, connection.dialect.identifier_preparer.quote)
 
 
 def _said(error: Exception) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows
 
 _BATCH = 1 << 16  # rows at a time
+_LISTED = 20  # tables in a message
 
 
 class Sqlite(Format):
@@ -83,13 +84,25 @@ def _only_table(file: SourceFile, database: sqlite3.Connection) -> str:
         ).fetchall()
     except sqlite3.DatabaseError as error:
         raise DataError(file.label, f"no SQLite database ({error})") from error
-    tables = [name for (name,) in found]
+    return which_table(file.label, [name for (name,) in found], quoted)
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def which_table(label: str, tables: Sequence[str], quote: Callable[[str], str]) -> str:
+    """The query for all rows of the only table there is.
+
+    Raises:
+        DataError: There are several, or none.
+    """
     if len(tables) == 1:
-        quoted = tables[0].replace('"', '""')
-        return f'SELECT * FROM "{quoted}"'
-    held = ", ".join(map(shown, tables)) or "none"
+        return f"SELECT * FROM {quote(tables[0])}"
+    held = ", ".join(map(shown, tables[:_LISTED])) or "none"
     raise DataError(
-        file.label,
+        label,
         f"it has the tables {held}; say what to read, as in "
         "--query 'SELECT head, relation, tail FROM ...'",
     )

@@ -1,0 +1,1 @@
+"""Learning by several processes: each owns some of the entities (docs/scale.md)."""

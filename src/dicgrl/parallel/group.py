@@ -1,0 +1,194 @@
+"""The processes that learn one model together, and what they say to each other.
+
+`torchrun` starts them and tells each its rank by the environment; PyTorch's `torch.distributed`
+carries what they exchange, by gloo between CPUs and by NCCL between GPUs. All of them run the same
+program with the same seeds, so that they come to the same exchanges in the same order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from math import prod
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
+
+from dicgrl.errors import UserError
+
+RESTARTS = "TORCHELASTIC_RESTART_COUNT"  # how often torchrun has started these processes again
+TIMEOUT = timedelta(minutes=30)  # a rank may wait for so long while rank 0 writes
+
+_current: Group | None = None
+_store: Store | None = None  # where the processes meet
+
+
+@dataclass(frozen=True)
+class Group:
+    """The processes of a run, as one of them sees them.
+
+    Attributes:
+        rank: Number of this process, from 0.
+        size: How many there are.
+        on_gpus: Whether each has a GPU of its own.
+        sent: Bytes that this process has sent to others, by what they were.
+    """
+
+    rank: int
+    size: int
+    on_gpus: bool = False
+    sent: Counter[str] = field(default_factory=Counter)
+
+    def exchange(self, rows: Tensor, to: list[int], back: list[int], what: str) -> Tensor:
+        """Send rows to each rank and receive rows of each, in the order of the ranks.
+
+        Args:
+            rows: What is sent, [sum(to), ...].
+            to: How many go to each rank.
+            back: How many come from each.
+            what: Name of what is sent, for `sent`.
+        """
+        rows = rows.contiguous()
+        received = rows.new_empty(sum(back), *rows.shape[1:])
+        self.sent[what] += (len(rows) - to[self.rank]) * rows[:1].nbytes if len(rows) else 0
+        # Not every backend knows every type of number; all know bytes.
+        dist.all_to_all_single(_bytes(received), _bytes(rows), back, to)
+        return received
+
+    def counts(self, to: list[int], device: torch.device) -> list[int]:
+        """How many rows each rank will send here, where these go to each."""
+        told = torch.tensor(to, device=device)
+        heard = torch.empty_like(told)
+        dist.all_to_all_single(heard, told)
+        self.sent["counts"] += (self.size - 1) * told[:1].nbytes
+        found: list[int] = heard.tolist()
+        return found
+
+    def add(self, values: Tensor, what: str = "sums") -> Tensor:
+        """Sum of the values of all ranks, in place; bit for bit the same on each."""
+        # A ring sends each number to a neighbour twice, but for its own share.
+        self.sent[what] += 2 * values.nbytes * (self.size - 1) // self.size
+        dist.all_reduce(values)
+        return values
+
+    def largest(self, values: Tensor) -> Tensor:
+        """The largest of the values of all ranks, in place."""
+        dist.all_reduce(values, dist.ReduceOp.MAX)
+        return values
+
+    def told(self, values: Tensor) -> Tensor:
+        """What rank 0 has in place of these values."""
+        dist.broadcast(values, 0)
+        return values
+
+    def gathered(self, rows: Tensor) -> list[Tensor]:
+        """Tensors of all ranks, which are of one shape."""
+        found = [torch.empty_like(rows) for _ in range(self.size)]
+        dist.all_gather(found, rows.contiguous())
+        return found
+
+    def hand_in(self, rows: Tensor, lengths: list[int]) -> Iterator[tuple[int, Tensor]]:
+        """On rank 0 the rows of each rank, one rank after the other; the others only send theirs.
+
+        Args:
+            rows: Rows of this rank.
+            lengths: How many rows each rank has.
+        """
+        if self.rank:
+            if len(rows):
+                dist.send(_bytes(rows.contiguous()), 0)
+            return
+        yield 0, rows
+        for rank in range(1, self.size):
+            received = rows.new_empty(lengths[rank], *rows.shape[1:])
+            if len(received):
+                dist.recv(_bytes(received), rank)
+            yield rank, received
+
+    def wait(self) -> None:
+        """Go on when all ranks have come to here."""
+        dist.barrier()
+
+
+def current() -> Group | None:
+    """The group of this process; None where it learns alone."""
+    return _current
+
+
+def speaks() -> bool:
+    """Whether this process prints and writes: it is alone, or the first of several."""
+    return _current is None or _current.rank == 0
+
+
+def environment() -> tuple[int, int]:
+    """Rank of this process, and number of processes, as `torchrun` says them; 0 and 1 without."""
+    try:
+        return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    except ValueError:
+        raise UserError("RANK and WORLD_SIZE: expected numbers, as torchrun sets them") from None
+
+
+def fails_first() -> bool:
+    """Whether no other process has asked this before, or none can be asked any more."""
+    if _store is None:
+        return environment()[0] == 0
+    try:
+        return bool(_store.add("failed", 1) == 1)
+    except RuntimeError:
+        return True
+
+
+@contextmanager
+def together(timeout: timedelta = TIMEOUT) -> Iterator[Group | None]:
+    """Be one of the processes that `torchrun` started; alone where it did not start several.
+
+    Args:
+        timeout: How long one waits for another before it gives up.
+
+    Raises:
+        UserError: The environment does not say where to meet the others.
+    """
+    global _current, _store
+    rank, size = environment()
+    if size <= 1:
+        yield None
+        return
+    try:
+        meeting, _, _ = next(rendezvous("env://", rank, size, timeout=timeout))
+    except ValueError as error:
+        raise UserError(
+            f"{size} processes cannot find each other ({error}); use torchrun"
+        ) from None
+    # Processes that are started again meet where dead ones have left their addresses.
+    _store = PrefixStore(f"attempt {os.environ.get(RESTARTS, '0')}", meeting)
+    backend, store = _backend(), PrefixStore("group", _store)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
+    _current = Group(rank, size, on_gpus="nccl" in backend)
+    try:
+        yield _current
+    finally:
+        _current = None
+        with suppress(RuntimeError):  # others may have gone already
+            dist.destroy_process_group()
+
+
+def _backend() -> str:
+    """Gloo between CPUs, and NCCL besides where each process has a GPU of its own."""
+    local = int(os.environ.get("LOCAL_RANK", "0"))
+    gpus = torch.cuda.device_count()
+    if gpus and dist.is_nccl_available() and int(os.environ.get("LOCAL_WORLD_SIZE", "1")) <= gpus:
+        torch.cuda.set_device(local)
+        return "cpu:gloo,cuda:nccl"
+    return "gloo"
+
+
+def _bytes(rows: Tensor) -> Tensor:
+    """The same memory as bytes, in as many rows."""
+    return rows.view(len(rows), prod(rows.shape[1:])).view(torch.uint8)

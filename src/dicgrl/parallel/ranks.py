@@ -1,0 +1,136 @@
+"""Ranks and best answers of a model whose entities are dealt: each rank looks at its own.
+
+Candidates are the entities that a rank owns; what questions speak of are guests beside them. How
+many candidates are scored higher, and how many the same, is added up, so that the ranks are those
+of one process, ties included. Of best answers each rank hands in its k best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dicgrl.evaluation import Ranker
+from dicgrl.evaluation.ranks import MEMORY_BOUND, Ranks
+from dicgrl.models import KnowledgeModel
+from dicgrl.models.knowledge import Side
+from dicgrl.models.mode import evaluating
+from dicgrl.parallel.model import ShardedModel
+from dicgrl.training.known import HEAD, RELATION, TAIL
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """Triples in the numbers of a rank: first its own entities, then guests.
+
+    Attributes:
+        own: How many entities it owns.
+        number: Its number for each entity of the whole graph, [N]; -1 for those that are not here.
+        model: Of these entities.
+    """
+
+    own: int
+    number: Tensor
+    model: KnowledgeModel
+
+    @classmethod
+    def of(cls, model: ShardedModel, triples: Tensor) -> _Here:
+        mine = model.sharded.own_entities()
+        number = torch.full((model.num_entities,), -1, device=triples.device)
+        number[mine] = torch.arange(len(mine), device=triples.device)
+        guests = torch.unique(triples[:, [HEAD, TAIL]])
+        guests = guests[number[guests] < 0]
+        number[guests] = torch.arange(len(mine), len(mine) + len(guests), device=triples.device)
+        return cls(len(mine), number, model.hosting(guests))
+
+    def triples(self, triples: Tensor) -> Tensor:
+        """The same triples; -1 stands for an entity that is not here."""
+        heads, relations, tails = triples.unbind(1)
+        return torch.stack([self.number[heads], relations, self.number[tails]], 1)
+
+    def known(self, triples: Tensor) -> Tensor:
+        """Those that are about entities that are here."""
+        here = self.triples(triples)
+        return here[(here[:, HEAD] >= 0) & (here[:, TAIL] >= 0)]
+
+
+class ShardedRanker:
+    """Ranks triples against everything that is known to be true, as `Ranker` does.
+
+    Args:
+        known: Known true triples of every split so far, [m, 3].
+        retired: Entities that are no candidates, rising.
+        memory_bound: Bytes that scores may take at a time.
+    """
+
+    def __init__(self, known: Tensor, retired: Tensor, memory_bound: int = MEMORY_BOUND) -> None:
+        self._known, self._retired = known, retired
+        self._memory_bound = memory_bound
+
+    @torch.no_grad()
+    def rank(self, model: ShardedModel, triples: Tensor, candidates: range) -> Ranks:
+        """Rank the true head and tail of triples [n, 3] among a range of entities.
+
+        Every rank is given the same triples, and gets the ranks of all of them.
+        """
+        table, group = model.sharded, model.group
+        here = _Here.of(model, triples)
+        retired = table.shards.places(
+            self._retired[table.shards.owners(self._retired) == group.rank]
+        )
+        relations = model.num_relations
+        ranker = Ranker(here.known(self._known), relations, self._memory_bound, retired)
+        first, last = (
+            table.shards.length(end, group.rank) for end in (candidates.start, candidates.stop)
+        )
+        found = ranker.rank(here.model, here.triples(triples), range(first, last))
+        assert found.own is not None
+        counts = torch.stack([found.higher, found.equal, found.candidates])
+        higher, equal, left = group.add(counts, "counts")
+        # Each rank has counted the true answer, wherever it lies.
+        return Ranks(higher, equal, left - (group.size - 1), group.largest(found.own))
+
+
+@torch.no_grad()
+def best_answers(
+    model: ShardedModel, questions: Tensor, side: Side, k: int
+) -> tuple[Tensor, Tensor]:
+    """The k best entities for the head or tail of triples, best first; of equal scores lower ids.
+
+    Args:
+        model: The model.
+        questions: The same triples [q, 3] on every rank; what stands on the asked side is not read
+            and any id will do.
+        side: What is asked for.
+        k: How many, at most all entities.
+
+    Returns:
+        Entities [q, k] and their scores.
+    """
+    table, group = model.sharded, model.group
+    here = _Here.of(model, questions)
+    mine = table.own_entities()
+    asked = here.triples(questions)
+    k = min(k, model.num_entities)
+    scores = questions.new_full((len(questions), k), -torch.inf, dtype=table.learned)
+    ids = torch.full_like(questions[:, :1].expand(-1, k), model.num_entities)
+    height = max(MEMORY_BOUND // (here.own * (here.model.pair_bytes() + 16) + 1), 1)
+    order = questions[:, RELATION].argsort(stable=True)
+    sizes = [len(order)]
+    if here.model.one_relation_per_block:
+        counts = torch.unique_consecutive(questions[order, RELATION], return_counts=True)[1]
+        sizes = counts.tolist()
+    with evaluating(model):
+        for rows in (b for some in torch.split(order, sizes) for b in torch.split(some, height)):
+            found = here.model.candidate_scores(asked[rows], side, 0, here.own)
+            # A stable sort keeps own entities, which rise, in their order where scores are equal.
+            found, at = found.nan_to_num(nan=-torch.inf).sort(dim=1, descending=True, stable=True)
+            few = min(k, here.own)
+            scores[rows, :few], ids[rows, :few] = found[:, :few], mine[at[:, :few]]
+    every = torch.cat(group.gathered(ids), 1), torch.cat(group.gathered(scores), 1)
+    by_id = every[0].argsort(1)
+    ids, scores = (values.gather(1, by_id) for values in every)
+    best = scores.argsort(dim=1, descending=True, stable=True)[:, :k]
+    return ids.gather(1, best), scores.gather(1, best)

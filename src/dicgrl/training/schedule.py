@@ -1,0 +1,93 @@
+"""How long and how fast to train."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from typing_extensions import override
+
+from dicgrl.common.options import Section, option
+from dicgrl.errors import UserError
+from dicgrl.training.adam import RULES
+
+_FASTEST = 3e37  # of a learning rate, which Adam's first step divides by 0.1 in float32
+
+
+@dataclass(frozen=True)
+class Schedule(Section):
+    """How long and how fast to train."""
+
+    epochs: int = option(100, "Passes over the training examples, at most.", least=1)
+    batch: int = option(1024, "Examples per step.", least=1)
+    lr: float = option(1e-3, "Learning rate of Adam.", above=0)
+    halve_every: int = option(
+        0, "Epochs after which the learning rate is halved; 0 for never.", least=0
+    )
+    decay: float = option(
+        0.0,
+        "How much of the learning rate is taken away, evenly, until the last epoch: 0 to 1.",
+        least=0,
+        most=1,
+    )
+    weight_decay: float = option(0.0, "Pull of the weights towards zero.", least=0)
+    clip: float = option(
+        0.0, "Largest norm of the gradient of all that may change; 0 for none.", least=0
+    )
+    adam: str = option(
+        "rows",
+        "Rows that a step of Adam moves: rows (those with a gradient; the others rest) or dense "
+        "(all that may change, by momentum and weight decay, as PyTorch's does).",
+        choices=("rows", "dense"),
+        needs="rows",
+    )
+    moments: str = option(
+        "kept",
+        "Adam's moments of rows when another part is learned: kept, or new as in an optimiser of "
+        "its own. Those of dense parameters are always new.",
+        choices=("kept", "new"),
+        needs="rows",
+    )
+    dense_rate: float = option(
+        1.0,
+        "Learning rate of dense parameters, such as filters, as a multiple of lr: they are in "
+        "every step, a row only in some.",
+        least=0,
+        needs="rows",
+    )
+    optimizer: str = option(
+        "auto",
+        "What is kept beside a table of rows: adam (two moments of every number), rowwise (one "
+        "number for each row of the largest table, and no first moment), auto (rowwise where these "
+        "rows take 4 GiB or more, else adam) or adagrad (the sum of the squared gradients of every "
+        "number: its steps become ever shorter, and an lr of 0.1 is usual).",
+        choices=RULES,
+        needs="rows",
+    )
+    validate_every: int = option(5, "Epochs between two validations.", least=1)
+    patience: int = option(
+        5, "Validations without progress after which training stops; 0 for never.", least=0
+    )
+    least_epochs: int = option(0, "Epochs before which training is not stopped.", least=0)
+
+    @override
+    def check(self) -> None:
+        if self.lr * self.dense_rate > _FASTEST:
+            raise UserError(
+                f"lr={self.lr} times dense_rate={self.dense_rate}: expected at most {_FASTEST:g}"
+            )
+
+    def fitted(self, examples: int) -> Self:
+        """The schedule for so many training examples, where something was left to their number."""
+        del examples
+        return self
+
+    def rate(self, epoch: int) -> float:
+        """The learning rate of an epoch, counted from 1.
+
+        Example:
+            >>> Schedule(epochs=10, lr=1.0, decay=1.0).rate(6)
+            0.5
+        """
+        halved = 0.5 ** ((epoch - 1) // self.halve_every) if self.halve_every else 1.0
+        return self.lr * halved * (1 - self.decay * (epoch - 1) / self.epochs)
