@@ -7,9 +7,11 @@ import multiprocessing
 import signal
 import sys
 import traceback
+from collections.abc import Callable, Iterable
 from functools import cache
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
+from typing import Any
 
 from tests.faults import Fault, inject
 
@@ -53,6 +55,22 @@ def start(
     return child
 
 
+def begin(
+    output: Path, function: Callable[..., object], *given: Any, fault: Fault | None = None
+) -> ForkServerProcess:
+    """Call a function of a test module in a process of its own.
+
+    Args:
+        output: A file that gets what it prints.
+        function: The function.
+        given: Its arguments.
+        fault: What goes wrong when it writes.
+    """
+    child = context().Process(target=_called, args=(str(output), function, given, fault))
+    child.start()
+    return child
+
+
 def ended(child: ForkServerProcess) -> int:
     """The exit code; minus the signal where there was one."""
     child.join(60)
@@ -66,18 +84,24 @@ def _main(output: str, words: tuple[str, ...], fault: Fault | None, pictures: bo
 
     if not pictures:
         curves.draw_curves = lambda *_: None
-    if fault is not None:
-        inject(fault)
     # Who starts the tests in the background lets them ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["dicgrl", *words]
+    _called(output, main, (), fault)
+
+
+def _called(
+    output: str, function: Callable[..., object], given: Iterable[Any], fault: Fault | None
+) -> None:
+    if fault is not None:
+        inject(fault)
     with (
         Path(output).open("a", encoding="utf-8") as file,
         contextlib.redirect_stdout(file),
         contextlib.redirect_stderr(file),
     ):
         try:
-            main()
+            function(*given)
         except Exception:  # for the log: the process prints it elsewhere
             traceback.print_exc(file=file)
             sys.exit(1)

@@ -42,6 +42,8 @@ LINK_FORMS: dict[str, dict[str, Any]] = {
     },
     "distmult": {"model": "distmult", "loss": "softmax", "n3": 0.01},
     "complex-divided": {"model": "complex", "loss": "softmax", **DIVIDED},
+    "distmult-divided": {"model": "distmult", "loss": "softmax", **DIVIDED},
+    "complex": {"model": "complex", "loss": "softmax"},
     "rotate": {"model": "rotate"},
     "transe-unit": {"model": "transe", "normalise": True, "inverses": True, "loss": "meanmargin"},
     "rotate-divided": {"model": "rotate", **DIVIDED},

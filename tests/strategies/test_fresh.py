@@ -21,7 +21,15 @@ from dicgrl.settings import Settings
 from dicgrl.strategies.fresh import FreshSettings, Plan, Redrawn, plan_of
 from dicgrl.trainers import LinkTrainer
 from dicgrl.training import DivergedError, FitReport, Schedule, TrainingSet
-from tests.growing import CPU, knowledge_stream, settings_of, strategy_of, stream_of, trainer_of
+from tests.growing import (
+    CPU,
+    LINK_FORMS,
+    knowledge_stream,
+    settings_of,
+    strategy_of,
+    stream_of,
+    trainer_of,
+)
 
 Triple = tuple[int, int, int]
 ENTITIES = 120
@@ -309,7 +317,7 @@ def test_old_rows_learn_the_more_slowly_the_smaller_the_part_is(
     assert plan_of(trainer, FreshSettings()).old_pace == pytest.approx(pace)
 
 
-@pytest.mark.parametrize("form", ["transe", "transe-divided", "convkb-triple"])
+@pytest.mark.parametrize("form", LINK_FORMS)
 def test_an_idle_old_row_moves_only_in_steps_that_learn_of_it(form: str) -> None:
     trainer = trainer_of(settings_of(form, "fresh", batch=4, epochs=20, effort="40", idle_pace=0.0))
     assert isinstance(trainer, LinkTrainer)

@@ -20,6 +20,7 @@ from dicgrl.strategies.ingredients import Composed
 from dicgrl.strategies.lkge import LKGE, Evidence, Reconstruction, evidence
 from dicgrl.trainers import LinkTrainer
 from tests.growing import (
+    PLAIN_FORMS,
     knowledge_stream,
     settings_of,
     strategy_of,
@@ -195,15 +196,21 @@ def test_an_order_is_the_same_in_every_epoch(
         assert torch.equal(seen[0], trainer.examples("train", 1))
 
 
-def test_old_rows_wait_for_the_second_stage() -> None:
-    for epochs, still in ((2, True), (3, False)):
-        trainer, strategy = learned("incde", stage_epochs=2, epochs=epochs, validate_on="none")
-        strategy.prepare(trainer)
-        before, old = weights(trainer), trainer.old_rows()["entities"]
-        strategy.learn(trainer)
-        after = trainer.model.entities.rows
-        assert torch.equal(after[:old], before["entities/rows"][:old]) == still
-        assert not torch.equal(after[old:], before["entities/rows"][old:])
+@pytest.mark.parametrize("form", PLAIN_FORMS)
+@pytest.mark.parametrize(
+    ("name", "epochs", "still"), [("incde", 2, True), ("incde", 3, False), ("fastkge", 2, True)]
+)
+def test_old_rows_wait_for_the_second_stage_if_there_is_one(
+    name: str, epochs: int, still: bool, form: str
+) -> None:
+    changes = {"stage_epochs": 2} if name == "incde" else {}
+    trainer, strategy = learned(name, form, epochs=epochs, validate_on="none", **changes)
+    strategy.prepare(trainer)
+    before, old = weights(trainer), trainer.old_rows()["entities"]
+    strategy.learn(trainer)
+    after = trainer.model.entities.rows
+    assert torch.equal(after[:old], before["entities/rows"][:old]) == still
+    assert not torch.equal(after[old:], before["entities/rows"][old:])
 
 
 @pytest.mark.parametrize("parts", [2, 5])
