@@ -13,6 +13,7 @@ from dicgrl.models.components import Components
 from dicgrl.recipes import default_settings
 from dicgrl.research.cells import Cell
 from dicgrl.strategies import strategy_named
+from dicgrl.strategies.arrival import ACTIVATED
 
 STRATEGIES = ("frozen", "lower", "ewc", "emr", "gem", "dicgrl", "upper")
 PUBLISHED = ("paper", "released")  # recipes with the rows of the paper alone
@@ -73,6 +74,9 @@ def conditions_of(settings: dict[str, Any]) -> dict[str, str]:
     Example:
         >>> conditions_of({"strategy": "emr", "dim": 64, "start": "auto", "budget": "20%"})
         {'active': '64', 'start': 'random', 'budget': '20%'}
+        >>> both = {"strategy": "dicgrl", "dim": 64, "shield": "5%", "budget": "10%"}
+        >>> conditions_of(both)["budget"], conditions_of(both | {"strategy": "arrival"})["budget"]
+        ('10% + 5%', '5%')
     """
     strategy = strategy_named(settings["strategy"])
     count, top = settings.get("components", 0), settings.get("top", 1)
@@ -81,11 +85,14 @@ def conditions_of(settings: dict[str, Any]) -> dict[str, str]:
     if start == "auto":
         start = "neighbours" if strategy.starts_from_neighbours else "random"
     used = strategy.Settings.options()
-    spent = next((settings[key] for key in ("budget", "effort") if key in used), "")
+    spent = [str(settings[key]) for key in ("budget", "effort") if key in used][:1]
+    shield = settings.get("shield", "0") if "shield" in used else "0"
+    if shield not in ("0", ACTIVATED):  # examples besides; those of `activated` are the budget's
+        spent = [*(spent if "later_epochs" in used else []), str(shield)]
     return {
         "active": str(active),
         "start": "" if strategy.name == "upper" else start,
-        "budget": str(spent),
+        "budget": " + ".join(spent),
     }
 
 
