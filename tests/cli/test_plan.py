@@ -44,6 +44,30 @@ def test_times_follow_the_size(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Non
     assert seconds["ranking of 1,000 triples"] == 2.0
 
 
+def test_ranks_divide_what_is_dealt_and_nothing_else(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = capacity.Rates(positives=1000.0, indexed=500.0, ranked=1e6, rows=10)
+    monkeypatch.setattr(capacity, "measure_rates", lambda *_: rates)
+    alone, four = planned(cli), planned(cli, "--ranks", "4")
+    mine, whole = four["memory"]["device"], alone["memory"]["device"]
+    for name in ("rows", "gradients and optimizer", "a step"):
+        assert mine[name] == whole[name] / 4
+    triples = whole["triples and known answers"] - 9000 * 2 * 24 * 3 / 4
+    assert mine["triples and known answers"] == triples
+    host = dict(four["memory"]["host"])
+    assert host.pop("the whole model, to load or commit it") == 1000 * (8 * 12 + 4)
+    assert host == alone["memory"]["host"] and four["store_bytes"] == alone["store_bytes"]
+    assert four["seconds"]["epoch"] == 9.0 / 4 and four["seconds"]["taken in"] == 18.0
+    assert alone["sent_bytes"] == 0
+    # Of two ends of each triple: an id, a vector, a gradient; of relations a ring sends two.
+    steps = -(-9000 // 1024)
+    sent = 2 * 9000 / 4 * (8 + 2 * 4 * 8) + steps * 2 * 4 * 1000 * 8
+    assert four["sent_bytes"] == round(sent * 3 / 4)
+    shown = cli(*SIZE, "--no-measure", "--ranks", "4").out
+    assert "each of 4 processes" in shown and "GB to others in an epoch" in shown
+
+
 def test_this_machine_is_measured(cli: Cli) -> None:
     found = planned(cli, "--set", "negatives=2", "--set", "batch=64")
     assert all(rate > 0 for rate in found["rates"].values()) and found["seconds"]["update"] > 0

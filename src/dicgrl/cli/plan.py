@@ -18,6 +18,10 @@ def plan(
         "rotate"
     ),
     part: Annotated[int, typer.Option(min=1, max=10**12, help="Facts of an update.")] = 10_000,
+    ranks: Annotated[
+        int,
+        typer.Option(min=1, max=10**6, help="Processes that learn it together, by torchrun."),
+    ] = 1,
     changes: Changes = None,
     device: Device = "auto",
     measure: Annotated[
@@ -35,7 +39,7 @@ def plan(
     place = pick_device(device)
     task_named("link-prediction").check_model(model, "what is planned")
     settings = Settings(model, "fresh", epochs=0, batch=0, lr=0.0, dim=dim).parsed(changes or [])
-    found = plan_capacity(Size(entities, triples, part), settings, place, measured=measure)
+    found = plan_capacity(Size(entities, triples, part, ranks), settings, place, measured=measure)
     if as_json:
         show_json(found)
     else:

@@ -26,7 +26,7 @@ from dicgrl.settings import Settings
 from dicgrl.strategies.effort import usual_of
 from dicgrl.trainers.from_settings import model_of, objective_of
 from dicgrl.training import Schedule, TrainingSet, fit
-from dicgrl.training.adam import numbers_beside, state_bytes
+from dicgrl.training.adam import is_rowwise, numbers_beside, state_bytes
 from dicgrl.training.all_entities import step_bytes
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 
@@ -34,7 +34,7 @@ from dicgrl.training.settings import LinkSchedule, LinkTraining
 _TRIPLE, _ENTITY, _ARRIVING = 150, 250, 160
 # Bytes on the device of a triple that is learned: itself, its weight, a shuffle, and its place
 # among the known answers to its two questions. Sorting these takes some more, for a while.
-_LEARNED, _SORTED = 24 + 4 + 8 + 2 * 24, 40
+_LEARNED, _ANSWERS, _SORTED = 24 + 4 + 8, 2 * 24, 40
 _RELATIONS = 1000
 _TESTED = 1000
 _LARGEST_PROBE = 1 << 28  # bytes of rows that speed is measured with, on a CPU
@@ -48,15 +48,17 @@ class Size:
         entities: How many entities it has.
         triples: How many training triples.
         part: How many triples an update brings.
+        ranks: How many processes learn it together, each on a device of its own.
     """
 
     entities: int
     triples: int
     part: int
+    ranks: int = 1
 
     def __post_init__(self) -> None:
-        if min(self.entities, self.triples, self.part) < 1:
-            raise UserError("entities, triples and part: expected at least 1 of each")
+        if min(self.entities, self.triples, self.part, self.ranks) < 1:
+            raise UserError("entities, triples, part and ranks: expected at least 1 of each")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ def plan_capacity(
         "store_bytes": _stored(size, settings),
         "rates": None if rates is None else asdict(rates),
         "seconds": None if rates is None else seconds_of(size, settings, device, rates),
+        "sent_bytes": sent_in_epoch(size, settings),
         "advice": advice(size, settings, device, needed, free),
     }
 
@@ -113,14 +116,18 @@ def plan_capacity(
 def memory_of(
     size: Size, settings: Settings, device: torch.device
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Bytes on the device, and on the host, by what they are for."""
+    """Bytes on the device, and on the host, by what they are for; of several ranks on each."""
     vectors, schedule = settings.of(VectorSettings), settings.of(LinkSchedule)
     table = model_of(settings.model, settings, device=device).entities
     rows = size.entities * vectors.length // table.width
     number = 2 if vectors.precision == "bfloat16" else 4
-    every = state_bytes(table, schedule.optimizer, vectors.precision, rows)
+    rule = schedule.optimizer
+    if rule == "auto":  # goes by the whole table
+        rule = "rowwise" if is_rowwise(table, rule, rows) else "adam"
+    rows = math.ceil(rows / size.ranks)
+    every = state_bytes(table, rule, vectors.precision, rows)
     fitted = schedule.fitted(size.triples)
-    batch = min(fitted.batch, size.triples)
+    batch = math.ceil(min(fitted.batch, size.triples) / size.ranks)
     negatives = settings.of(LinkTraining).negatives
     mentions = batch * (negatives + 2)
     step = mentions * (2 * 4 * vectors.length + 20)
@@ -128,33 +135,56 @@ def memory_of(
         "rows": rows * table.width * number,
         "gradients and optimizer": round(rows * table.width * (every - number)),
         "a step": step if negatives else step_bytes(batch, size.entities, vectors.length),
-        "triples and known answers": size.triples * (_LEARNED + _SORTED),
+        "triples and known answers": round(
+            size.triples * (_LEARNED + _ANSWERS / size.ranks + _SORTED)
+        ),
     }
     on_host = {
         "history and index": size.triples * _TRIPLE,
         "labels": size.entities * _ENTITY,
         "while they are taken in": size.triples * _ARRIVING,
     }
+    if size.ranks > 1:
+        on_host["the whole model, to load or commit it"] = _model_bytes(size, settings)
     return on_device, on_host
 
 
 def _stored(size: Size, settings: Settings) -> int:
     """Bytes of a run folder with one version: rows, state, triples and labels."""
+    return _model_bytes(size, settings) + 24 * size.triples + 12 * size.entities
+
+
+def sent_in_epoch(size: Size, settings: Settings) -> int:
+    """Bytes that each rank sends in an epoch, at most: repeated heads and tails are sent once.
+
+    Of each, its id is asked for, its vector comes and its gradient goes back; a ring sends the
+    gradients of a batch's relations twice.
+    """
+    vectors, others = settings.of(VectorSettings), (size.ranks - 1) / size.ranks
+    batch = settings.of(LinkSchedule).fitted(size.triples).batch
+    number = 2 if vectors.precision == "bfloat16" else 4
+    ends = 2 * size.triples / size.ranks * (8 + (4 + number) * vectors.length)
+    steps, relations = math.ceil(size.triples / batch), min(_RELATIONS, batch)
+    return round(others * (ends + steps * 2 * 4 * relations * vectors.length))
+
+
+def _model_bytes(size: Size, settings: Settings) -> int:
+    """Bytes of all rows of entities with their state."""
     vectors = settings.of(VectorSettings)
     rule = settings.of(LinkSchedule).optimizer
     table = model_of(settings.model, settings).entities
     rows = size.entities * vectors.length // table.width
     number = 2 if vectors.precision == "bfloat16" else 4
     state = 4 * numbers_beside(table, rule, rows)
-    return round(rows * table.width * (number + state)) + 24 * size.triples + 12 * size.entities
+    return round(rows * table.width * (number + state))
 
 
 def seconds_of(
     size: Size, settings: Settings, device: torch.device, rates: Rates
 ) -> dict[str, float]:
-    """How long it takes, by what was measured."""
+    """How long it takes, by what was measured; of several ranks without what they exchange."""
     schedule = settings.of(LinkSchedule).fitted(size.triples)
-    positives = rates.positives
+    positives = rates.positives * size.ranks
     if not settings.of(LinkTraining).negatives:  # each is compared with all entities
         positives *= rates.rows / size.entities
     epoch = size.triples / positives
@@ -165,7 +195,7 @@ def seconds_of(
         "epochs": schedule.epochs,
         "training": epoch * schedule.epochs,
         "update": update / positives + size.part / rates.indexed,
-        f"ranking of {_TESTED:,} triples": 2 * _TESTED * size.entities / rates.ranked,
+        f"ranking of {_TESTED:,} triples": 2 * _TESTED * size.entities / rates.ranked / size.ranks,
     }
 
 

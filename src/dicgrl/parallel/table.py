@@ -177,14 +177,14 @@ class ShardedTable(Table):
             names: Buffers that there may be; those that some rank has are handed in.
         """
         own, group = self.own, self.group
-        has = torch.tensor([own.has(name) for name in names], device=own.rows.device).long()
+        mine = [own.state(name).shape[1] if own.has(name) else 0 for name in names]
+        widths = group.largest(torch.tensor(mine, device=own.rows.device)).tolist()
         entities = [self.own_entities(rank) for rank in range(group.size)]
         found: dict[str, Tensor] = {}
-        for name in (
-            n for n, there in zip(names, group.largest(has).tolist(), strict=True) if there
-        ):
-            width = self.width if name in ("rows", "moment1", "moment2") else 1
-            values = own.rows if name == "rows" else own.state(name, width)
+        for name, width in zip(names, widths, strict=True):
+            if not width:
+                continue
+            values = own.state(name, width)
             lengths = [len(some) * self.count for some in entities]
             for rank, rows in group.hand_in(values, lengths):
                 if name not in found:

@@ -107,7 +107,8 @@ class ShardedTrainer(LinkTrainer):
     def _open(self, step: Step) -> None:
         self._step = step
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Bring the gradients of a step to where they belong."""
         assert self._step is not None, "no step was taken"
         self._step.settle(self.model)
         self._step = None
@@ -123,7 +124,7 @@ class ShardedTrainer(LinkTrainer):
     ) -> FitReport:
         return fit(
             OwnShare(self.model),
-            Together(training_set, self._settle, self.group),
+            Together(training_set, self.settle, self.group),
             schedule or self.schedule,
             self.generator,
             validate=validate,

@@ -21,15 +21,24 @@ def capacity_table(found: dict[str, Any]) -> Group:
     here = "" if free is None else f"; {free / 1e9:,.1f} GB are free"
     lines: list[RenderableType] = [
         f"{found['entities']:,} entities, {found['triples']:,} triples: {found['model']}, "
-        f"dim={found['dim']}, on {found['device']}",
+        f"dim={found['dim']}, on {found['device']}{_each(found)}",
         memory,
         f"{found['needed_bytes'] / 1e9:,.1f} GB on the device{here}: "
         + ("it fits" if found["fits"] else f"as much as {found['devices']} such devices have free"),
     ]
     if found["seconds"] is not None:
         lines += _times(found)
+    if found["ranks"] > 1:
+        lines.append(
+            f"Each process sends {found['sent_bytes'] / 1e9:,.2f} GB to others in an epoch, at "
+            "most; the time of that is not counted."
+        )
     lines += [f"- {line}" for line in found["advice"]]
     return Group(*lines)
+
+
+def _each(found: dict[str, Any]) -> str:
+    return f", each of {found['ranks']:,} processes" if found["ranks"] > 1 else ""
 
 
 def _times(found: dict[str, Any]) -> list[RenderableType]:
