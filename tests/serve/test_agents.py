@@ -54,7 +54,7 @@ def test_an_agent_asks_and_tells(run: Path) -> None:
     )
     assert tools == {"ask", "explain", "similar", "find", "add_facts", "forget_facts"}
     assert len(best["answers"]) == 2 and best["version"] == 3
-    assert "unknown entity 'nobody'" in unknown and str(run) not in unknown
+    assert "unknown entity 'nobody'; `find`" in unknown and str(run) not in unknown
     assert len(alike["answers"]) == 3 and why["triple"] == ["e0", "plus 1", "e1"]
     assert spelt["entities"][0]["label"] == "e1"
     assert added["queued"] == 1

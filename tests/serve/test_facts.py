@@ -16,6 +16,9 @@ import httpx
 import pytest
 
 from dicgrl import Learner
+from dicgrl.errors import DataError
+from dicgrl.serve.options import ServeOptions
+from dicgrl.serve.serving import Serving
 from dicgrl.store.run_folder import RunFolder
 from tests.serve.servers import TOKEN, Server, serving
 from tests.serve.torture import children_of
@@ -169,6 +172,11 @@ def test_the_process_that_learns_is_begun_anew_when_it_dies(run: Path) -> None:
         server.add(newcomer("two"))
         assert server.until_learned() > first
         assert server.knows(*newcomer("two"))
+
+
+def test_a_folder_without_a_run_is_said(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no run here"):
+        Serving(tmp_path / "nothing", ServeOptions(token=TOKEN))
 
 
 def test_a_run_of_an_earlier_format_is_refused_with_a_word(tmp_path: Path) -> None:

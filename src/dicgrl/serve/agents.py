@@ -13,7 +13,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from dicgrl.errors import UserError
+from dicgrl.errors import UnknownLabelError, UserError
 from dicgrl.serve.facts import add_facts, forget_facts, labels_of
 from dicgrl.serve.options import ServeOptions
 from dicgrl.serve.problems import ProblemError, problem_of
@@ -39,7 +39,7 @@ def agent_server(serving: Serving) -> MCPServer:
     Args:
         serving: The run that is served.
     """
-    server: MCPServer = MCPServer("dicgrl", instructions=_HOW)
+    server: MCPServer = MCPServer("dicgrl", instructions=_HOW, log_level="WARNING")
     told = _Telling(serving)
 
     @server.tool()
@@ -121,7 +121,9 @@ class _Telling:
         except (ProblemError, UserError, OSError) as error:
             problem = problem_of(error)
             place = f"{problem.field}: " if problem.field else ""
-            raise ToolError(place + problem.detail) from None
+            unknown = isinstance(error, UnknownLabelError)
+            way_on = "; `find` gives labels that are spelt like it" if unknown else ""
+            raise ToolError(place + problem.detail + way_on) from None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dicgrl.errors import UserError
+from dicgrl.errors import DataError, UserError
 from dicgrl.graph.change import FORGET, LEARN
 from dicgrl.store.database import Database, as_text, opened, parsed, writing_failures
 from dicgrl.store.place import RunPlace
@@ -131,12 +131,15 @@ class PendingFacts(RunPlace):
         """What writes facts that are to wait; the lock of the folder is not needed.
 
         Raises:
-            UserError: The folder holds no run, or one of an earlier format.
+            UserError: The folder holds a run of an earlier format.
+            DataError: It holds none.
         """
         if not self._database.exists() and self.exists():
             raise UserError(
                 f"{self.path}: a run of an earlier format; `dicgrl compact` brings it to this one"
             )
+        if not self._database.exists():
+            raise DataError(self.path, "no run here (store.sqlite is missing)")
         with opened(self._database, write=True) as database:
             database.config()
             yield PendingWriter(database)

@@ -3,7 +3,9 @@
 
 import { fresh, h, s } from "./dom.js";
 
-const WIDE = 560, HIGH = 230;
+// Drawings are scaled to their place: on a phone they are drawn small, so that one can read the numbers.
+const PHONE = matchMedia("(max-width: 560px)").matches;
+const WIDE = PHONE ? 330 : 560, HIGH = PHONE ? 190 : 230;
 const EDGE = { left: 46, right: 14, top: 12, bottom: 30 };
 
 function ticks(low, high, about = 4) {
@@ -19,7 +21,7 @@ function frame(xs, low, high, format, xLabel) {
   const across = WIDE - EDGE.left - EDGE.right, down = HIGH - EDGE.top - EDGE.bottom;
   const x = (at) => EDGE.left + (xs.length > 1 ? (at / (xs.length - 1)) * across : across / 2);
   const y = (value) => EDGE.top + down * (1 - (value - low) / (high - low || 1));
-  const every = Math.max(1, Math.ceil(xs.length / 12));
+  const every = Math.max(1, Math.ceil(xs.length / (PHONE ? 7 : 12)));
   const marks = [
     ticks(low, high).map((at) => [
       s("line", { class: "grid", x1: EDGE.left, x2: WIDE - EDGE.right, y1: y(at), y2: y(at) }),

@@ -37,6 +37,7 @@ export async function map(place, { state, query }) {
       try {
         if (!view) return await begin();
         const found = await get("api/maps", {}, signal);
+        view.expect(found);
         if (found.state === "making") return later();
         await view.grow(found);
       } catch (error) {
@@ -69,6 +70,7 @@ class MapView {
 
   async open() {
     this.build();
+    this.expect(this.found);
     for (const each of this.found.landmarks) this.know(each);
     const asked = this.versions.findIndex((each) => String(each.version) === this.query.get("at"));
     this.slider.value = String(asked >= 0 ? asked : this.versions.length - 1);
@@ -94,6 +96,7 @@ class MapView {
     this.slider = h("input", { id: "map-version", type: "range", min: "0", max: String(this.versions.length - 1), step: "1", oninput: () => this.show() });
     this.play = h("button", { type: "button", class: "quiet", onclick: () => this.run() }, "▶ Play");
     this.said = h("p", { class: "map-said", id: "map-said" });
+    this.coming = h("p", { class: "soft map-coming", hidden: true });
     this.label = h("label", { for: "map-version" });
     this.changed = h("input", { type: "checkbox", id: "map-changed", onchange: () => this.show() });
     this.legend = h("div", { class: "legend", role: "group", "aria-label": "Colours" });
@@ -110,7 +113,7 @@ class MapView {
           search.box,
           h("section", { class: "card" },
             h("div", { class: "row" }, this.label, this.play),
-            this.slider, this.said,
+            this.slider, this.said, this.coming,
             h("div", { class: "check" }, this.changed, h("label", { for: "map-changed" }, "show what changed"))),
           h("section", { class: "card" },
             h("div", { class: "field" }, h("label", { for: "map-by" }, "Colours say"), by), this.legend),
@@ -142,7 +145,7 @@ class MapView {
     const place = Number(this.slider.value);
     const each = this.versions[place];
     this.slider.setAttribute("aria-valuetext", `version ${each.version}`);
-    this.label.textContent = `Version ${each.version} of ${this.versions[this.versions.length - 1].version}`;
+    this.label.textContent = `Version ${each.version} of ${this.found.version}`;
     try {
       const at = await this.positions(each.version);
       const before = place ? await this.positions(this.versions[place - 1].version) : null;
@@ -292,17 +295,23 @@ class MapView {
     this.play.textContent = "▶ Play";
   }
 
+  /** Say whether the map of a newer version is being made. */
+  expect(found) {
+    this.coming.hidden = found.state !== "making";
+    this.coming.textContent = `The map of version ${found.version} is being made.`;
+  }
+
   /** A newer version has a map: go there if the newest was shown. */
   async grow(found) {
     const newest = Number(this.slider.value) === this.versions.length - 1;
-    const more = found.maps.length - this.versions.length;
+    const grown = found.version > this.found.version;
     this.found = found;
     this.slider.max = String(this.versions.length - 1);
     for (const each of found.landmarks) this.know(each);
     await this.colourings();
     if (newest) {
       this.slider.value = this.slider.max;
-      if (more > 0) this.changed.checked = true;
+      if (grown) this.changed.checked = true;
     }
     await this.show();
   }
