@@ -89,7 +89,7 @@ def to_pykeen(stream: KnowledgeStream) -> tuple[TriplesFactory, ...]:
     )
     return tuple(
         factory(
-            mapped_triples=torch.from_numpy(getattr(part, split).copy()),
+            mapped_triples=torch.from_numpy(getattr(part, split)).long(),
             entity_to_id=entity_to_id,
             relation_to_id=relation_to_id,
         )

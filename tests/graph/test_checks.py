@@ -69,7 +69,7 @@ def test_rows_are_taken_in_any_integer_type() -> None:
     builder = knowledge_builder()
     builder.add(np.array([[1, 0, 0]], dtype=np.uint8), np.array([]))
     part: KnowledgePart = builder.build()[1]
-    assert part.train.dtype == part.valid.dtype == np.int64
+    assert part.train.dtype == part.valid.dtype == np.int32
     none = np.empty(0)
     assert KnowledgeGraph().add(replace(part, valid=none)).valid.shape == (0, 3)
 

@@ -96,7 +96,7 @@ def scores_of(trainer: LinkTrainer, triples: IntArray) -> Tensor:
     if not len(triples):
         return torch.empty(0)
     height = min(max(MEMORY_BOUND // trainer.model.link_bytes(), 1), _TRIPLES)
-    blocks = torch.split(torch.from_numpy(triples).to(trainer.device), height)
+    blocks = torch.split(torch.from_numpy(triples).long().to(trainer.device), height)
     with evaluating(trainer.model):
         return torch.cat([trainer.model.score(*block.unbind(1)) for block in blocks]).cpu()
 
@@ -116,7 +116,7 @@ class _Side:
         self._candidates = candidates
         self._questions = questions.copy()
         self._questions[:, asked] = 0  # any id: it is replaced
-        self._triples = torch.from_numpy(self._questions).to(trainer.device)
+        self._triples = torch.from_numpy(self._questions).long().to(trainer.device)
         self._known: KnownAnswers | None = None
         if new and asked != RELATION:
             self._known = known_answers(trainer, self._questions, asked)

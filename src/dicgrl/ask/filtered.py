@@ -50,7 +50,7 @@ def filtered_scores(trainer: LinkTrainer, facts: IntArray, asked: int) -> Iterat
         asked: What is asked for: the column of the head, the relation or the tail.
     """
     model = trainer.model
-    triples = torch.from_numpy(facts).to(trainer.device)
+    triples = torch.from_numpy(facts).long().to(trainer.device)
     known = None if asked == RELATION else known_answers(trainer, facts, asked)
     among = model.num_relations if known is None else model.num_entities
     if known is None:
@@ -81,7 +81,7 @@ def known_answers(trainer: LinkTrainer, facts: IntArray, asked: int) -> KnownAns
     """All answers to the questions of facts that are known, learned or held out."""
     graph = trainer.graph
     known = [graph.train[graph.same_questions(facts)], _held_out_of(graph).alike(facts, asked)]
-    triples = torch.from_numpy(np.concatenate(known)).to(trainer.device)
+    triples = torch.from_numpy(np.concatenate(known)).long().to(trainer.device)
     return KnownAnswers.of(triples, asked, trainer.model.num_relations)
 
 

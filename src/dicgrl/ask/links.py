@@ -256,7 +256,7 @@ class LinkAsking(Asking):
         """What `measure` says of triples by ids, [n, 3]."""
         if not len(rows):
             raise UserError("there is no triple to measure with")
-        triples = torch.from_numpy(rows).to(self.device)
+        triples = torch.from_numpy(rows).long().to(self.device)
         ranks = self.trainer.ranks(triples, besides=triples)
         elsewhere = self.trainer.leads_elsewhere(triples)
         found: dict[str, Any] = {

@@ -173,7 +173,7 @@ def fact_probabilities(
     found = np.empty(len(facts), dtype=np.float32)
     for block in filtered_scores(trainer, facts, TAIL):
         at = block.rows.cpu().numpy()
-        relations = torch.from_numpy(facts[at, RELATION])
+        relations = torch.from_numpy(facts[at, RELATION]).long()
         truth = block.scores.gather(1, block.answers[:, None])
         rank = 1.0 + (block.scores > truth).sum(1, keepdim=True)
         scale = calibration.scale_of(relations, TAIL).to(block.scores)
@@ -203,8 +203,8 @@ class Masses:
         self._trainer, self._calibration, self._asked = trainer, calibration, asked
         self._questions = questions
         relations = np.zeros_like(questions[:, 1]) if asked == RELATION else questions[:, RELATION]
-        self._relations = torch.from_numpy(relations.copy())
-        self._triples = torch.from_numpy(questions).to(trainer.device)
+        self._relations = torch.from_numpy(relations).long().clone()
+        self._triples = torch.from_numpy(questions).long().to(trainer.device)
         self._known = None if asked == RELATION else known_answers(trainer, questions, asked)
         scale = calibration.scale_of(self._relations, asked)
         self._scale = scale.float().to(trainer.device)
@@ -259,7 +259,7 @@ class Masses:
 def _asked_for(trainer: LinkTrainer, facts: IntArray, asked: int) -> Asked:
     blocks = list(filtered_scores(trainer, facts, asked))
     order = torch.cat([block.rows for block in blocks]).argsort().cpu()
-    relations = torch.from_numpy(np.array(facts[:, RELATION]))
+    relations = torch.from_numpy(np.array(facts[:, RELATION], np.int64))
     if asked == RELATION:
         relations = torch.zeros_like(relations)
     kept = [_kept(block) for block in blocks]

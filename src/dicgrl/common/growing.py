@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from dicgrl.common.room import room
+
 
 class GrowingTensor:
     """Rows that are appended part by part; older ones are copied only when the room is doubled.
@@ -32,16 +34,28 @@ class GrowingTensor:
     def append(self, rows: Tensor) -> None:
         """Add rows [n, ...] of the shape and kind of all others."""
         count = self._count + len(rows)
+        self.reserve(len(rows), rows)[self._count : count] = rows
+        self._count = count
+
+    def reserve(self, count: int, like: Tensor) -> Tensor:
+        """Make room for so many more rows like these at once; gives all of the room."""
+        count += self._count
         if self._room is None or count > len(self._room):
             wanted = count if self._room is None else max(count, 2 * len(self._room))
-            room = torch.empty(wanted, *rows.shape[1:], dtype=rows.dtype, device=self._device)
+            longer = _room((wanted, *like.shape[1:]), like.dtype, self._device)
             if self._room is not None:
-                room[: self._count] = self._room[: self._count]
-            self._room = room
-        self._room[self._count : count] = rows
-        self._count = count
+                longer[: self._count] = self._room[: self._count]
+            self._room = longer
+        return self._room
 
     def view(self) -> Tensor:
         """All rows; not to be written to."""
         assert self._room is not None, "nothing was appended"
         return self._room[: self._count]
+
+
+def _room(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Room for rows; on the host it may be a file."""
+    if device.type == "cpu" and dtype == torch.float32:
+        return torch.from_numpy(room(shape, "float32"))
+    return torch.empty(shape, dtype=dtype, device=device)

@@ -7,9 +7,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from dicgrl.common.room import room
 from dicgrl.errors import UserError
 
-IntArray = npt.NDArray[np.int64]
+#: Ids and counts: int64, or int32 where there are many. What is made of several ids is int64.
+IntArray = npt.NDArray[np.signedinteger[Any]]
 FloatArray = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -17,14 +19,28 @@ _DENSE = 4  # entries of a table per value
 _MANY = 1 << 20  # rows
 
 
-def ids_in(ids: range) -> IntArray:
-    """The ids of a range as an int64 array, also where it is empty.
+def narrow(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Whole numbers in 32 bits where all of them fit; anything else as it is.
+
+    Example:
+        >>> narrow(np.array([1, 2])).dtype, narrow(np.array([1 << 40])).dtype
+        (dtype('int32'), dtype('int64'))
+    """
+    if numbers.dtype != np.int64 or not numbers.size:
+        return numbers
+    bounds = np.iinfo(np.int32)
+    fits = numbers.min() >= bounds.min and numbers.max() <= bounds.max
+    return numbers.astype(np.int32) if fits else numbers
+
+
+def ids_in(ids: range, dtype: npt.DTypeLike = np.int64) -> IntArray:
+    """The ids of a range as an array, also where it is empty.
 
     Example:
         >>> ids_in(range(2, 4))
         array([2, 3])
     """
-    return np.arange(ids.start, ids.stop, dtype=np.int64)
+    return np.arange(ids.start, ids.stop, dtype=dtype)
 
 
 def distinct(*values: IntArray) -> IntArray:
@@ -38,20 +54,9 @@ def distinct(*values: IntArray) -> IntArray:
     if table is not None:
         low, there = table
         return np.flatnonzero(there) + low
-    ordered = np.sort(np.concatenate(values))  # np.unique hashes and then sorts: much slower
-    return ordered[_first_of_each(ordered)]
-
-
-def is_first(values: IntArray) -> BoolArray:
-    """Where a value stands for the first time, [n].
-
-    Example:
-        >>> is_first(np.array([3, 1, 3]))
-        array([ True,  True, False])
-    """
-    first = np.zeros(len(values), dtype=np.bool_)
-    first[np.unique(values, return_index=True)[1]] = True
-    return first
+    ordered = np.concatenate(values)
+    ordered.sort()  # np.unique hashes and then sorts: much slower
+    return ordered[_first_of_each(ordered)].astype(np.int64, copy=False)
 
 
 def count_in(values: IntArray, queries: IntArray) -> IntArray:
@@ -144,7 +149,7 @@ def _first_of_each(ordered: IntArray) -> BoolArray:
 
 
 def as_triples(rows: npt.ArrayLike, what: str = "triples") -> IntArray:
-    """An int64 array of shape [n, 3], also where `rows` is empty.
+    """An array of shape [n, 3], also where `rows` is empty: int64, unless it is one of int32.
 
     Args:
         rows: The rows.
@@ -157,6 +162,8 @@ def as_triples(rows: npt.ArrayLike, what: str = "triples") -> IntArray:
         >>> as_triples([]).shape
         (0, 3)
     """
+    if isinstance(rows, np.ndarray) and rows.dtype == np.int32 and rows.shape[1:] == (3,):
+        return np.ascontiguousarray(rows)
     return _as_rows(rows, (3,), what)
 
 
@@ -217,25 +224,29 @@ class GrowingArray(Generic[_Scalar]):
         made._buffer, made._length = self._buffer, self._length
         return made
 
-    def append(self, rows: npt.NDArray[Any]) -> None:
-        """Copy `rows` to the end."""
-        needed = self._length + len(rows)
+    def append(self, rows: npt.NDArray[Any], kept: BoolArray | None = None) -> None:
+        """Copy `rows`, or those that are `kept` [n], to the end; a block at a time."""
+        needed = self._length + (len(rows) if kept is None else int(np.count_nonzero(kept)))
         if needed > len(self._buffer):
-            room = max(needed, 2 * len(self._buffer), needed * 5 // 4 if needed > _MANY else 0)
-            grown = np.empty((room, *self._buffer.shape[1:]), self._buffer.dtype)
+            wanted = max(needed, 2 * len(self._buffer), needed * 5 // 4 if needed > _MANY else 0)
+            grown = room((wanted, *self._buffer.shape[1:]), self._buffer.dtype)
             grown[: self._length] = self._buffer[: self._length]
             self._buffer = grown
-        self._buffer[self._length : needed] = rows
-        self._length = needed
+        for first in range(0, len(rows), _MANY):
+            some = rows[first : first + _MANY]
+            if kept is not None:
+                some = some[kept[first : first + _MANY]]
+            self._buffer[self._length : self._length + len(some)] = some
+            self._length += len(some)
 
     def keep(self, kept: BoolArray) -> None:
         """Drop the rows where `kept` [n] is False; whoever has a view keeps what it had."""
-        self.replace(self._buffer[: self._length][kept])
+        self.replace(self._buffer[: self._length], kept)
 
-    def replace(self, rows: npt.NDArray[Any], *, copy: bool = True) -> None:
-        """Have other rows from now on; whoever has a view keeps what it had."""
-        self._buffer = rows.astype(self._buffer.dtype, copy=copy)
-        self._length = len(rows)
+    def replace(self, rows: npt.NDArray[Any], kept: BoolArray | None = None) -> None:
+        """Have other rows, or those `kept` of them; whoever has a view keeps what it had."""
+        self._buffer, self._length = self._buffer[:0], 0
+        self.append(rows, kept)
 
     def put(self, at: IntArray, rows: npt.NDArray[Any], *, shared: bool = True) -> None:
         """Overwrite some rows.

@@ -7,64 +7,69 @@ than about log2(n) segments and each entry is moved O(log n) times in its life.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dicgrl.common.room import room
 from dicgrl.graph.arrays import BoolArray, IntArray, lies_close
+from dicgrl.graph.sorting import BLOCK, blocks_in_order, stable_order
 
 _FAR = 1 << 18  # keys of a segment that is searched in the order of what is asked
-_MANY = 1 << 20
 _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
-_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 class _Segment:
     """Entries in the order of their keys; those of a key are found in a table, or by a search.
 
     Numbers that fit take 32 bits, and where there is a table it stands for the keys: half of the
-    memory of a graph is in its indices.
+    memory of a graph is in its indices. They are sorted by blocks, so that little is needed beside
+    them while they are made.
 
     Args:
-        keys: Sorted, [n].
+        keys: In any order, [n].
         values: [n].
     """
 
     def __init__(self, keys: IntArray, values: IntArray) -> None:
         self._count = len(keys)
-        self._values = _narrow(values)
-        self._low, self._high = int(keys[0]), int(keys[-1])
+        self._low, self._high = int(keys.min()), int(keys.max())
         self._keys: IntArray | None = None
         self._starts: IntArray | None = None  # where each number from the lowest key on begins
         if lies_close(self._low, self._high, len(keys)):
-            self._starts = _narrow(self._table(keys))
+            self._starts = self._table(keys)
         else:
-            self._keys = _narrow(keys)
+            self._keys = room(len(keys), _narrowest(self._low, self._high))
+        self._values = room(len(values), _narrowest(int(values.min()), int(values.max())))
+        done = 0
+        for order in blocks_in_order(keys):
+            filled = slice(done, done := done + len(order))
+            self._values[filled] = values[order]
+            if self._keys is not None:
+                self._keys[filled] = keys[order]
 
     def _table(self, keys: IntArray) -> IntArray:
-        if len(keys) > _MANY:  # counting them would take a copy of all keys
-            numbers = np.arange(self._low, self._high + 2, dtype=np.int64)
-            least = np.append(np.searchsorted(keys, numbers.astype(keys.dtype)), len(keys))
-            return least.astype(np.int64, copy=False)
-        starts = np.full(self._high - self._low + 3, len(keys))
-        starts[0] = 0
-        np.cumsum(np.bincount(keys - self._low), out=starts[1:-1])
-        return starts
+        starts = np.zeros(self._high - self._low + 2, np.int64)
+        for first in range(0, len(keys), BLOCK):
+            some = keys[first : first + BLOCK].astype(np.int64) - self._low + 1
+            starts += np.bincount(some, minlength=len(starts))
+        np.cumsum(starts, out=starts)
+        return starts.astype(_narrowest(0, len(keys)))
 
     @property
     def keys(self) -> IntArray:
-        """The keys, as int64."""
+        """The keys, rising."""
         if self._keys is not None:
-            return _wide(self._keys)
+            return self._keys
         assert self._starts is not None
-        numbers = np.arange(self._low, self._high + 1)
-        return np.repeat(numbers, np.diff(self._starts[:-1]))
+        numbers = np.arange(self._low, self._high + 1, dtype=_narrowest(self._low, self._high))
+        return np.repeat(numbers, np.diff(self._starts))
 
     @property
     def values(self) -> IntArray:
-        """The values, as int64."""
-        return _wide(self._values)
+        """The values."""
+        return self._values
 
     def at(self, positions: IntArray) -> IntArray:
         """Values at some positions, as int64."""
@@ -73,23 +78,28 @@ class _Segment:
     def __len__(self) -> int:
         return self._count
 
-    def bounds(self, queries: IntArray) -> tuple[IntArray, IntArray]:
+    def bounds(self, queries: IntArray, width: int) -> tuple[IntArray, IntArray]:
+        """Where entries of keys in [query, query + width) begin and end."""
+        first, last = queries, queries + (width - 1)
         if self._starts is not None:
-            # Whatever lies outside has an empty range behind the last entry.
-            inside = (queries >= self._low) & (queries <= self._high)
-            place = np.where(inside, queries - self._low, len(self._starts) - 2)
-            return _wide(self._starts[place]), _wide(self._starts[place + 1])
+            # Whatever lies outside has an empty range.
+            start = self._starts[first.clip(self._low, self._high + 1) - self._low]
+            stop = self._starts[last.clip(self._low - 1, self._high) - self._low + 1]
+            return _wide(start), np.maximum(_wide(stop), start)
         assert self._keys is not None
         if self._keys.dtype != queries.dtype:  # else all keys would become wide for the search
-            queries = queries.clip(self._low - 1, self._high + 1).astype(self._keys.dtype)
+            first, last = (
+                ends.clip(self._low - 1, self._high + 1).astype(self._keys.dtype)
+                for ends in (first, last)
+            )
         if self._count < _FAR:
-            start, stop = (np.searchsorted(self._keys, queries, side) for side in _SIDES)
-            return _wide(start), _wide(stop)
+            start = np.searchsorted(self._keys, first, "left")
+            return _wide(start), _wide(np.searchsorted(self._keys, last, "right"))
         # In order a search begins where the last one ended, in what is in the cache.
-        order = np.argsort(queries)
+        order = stable_order(queries)
         found = np.empty((2, len(queries)), np.int64)
-        for bound, side in zip(found, _SIDES, strict=True):
-            bound[order] = np.searchsorted(self._keys, queries[order], side)
+        found[0, order] = np.searchsorted(self._keys, first[order], "left")
+        found[1, order] = np.searchsorted(self._keys, last[order], "right")
         return found[0], found[1]
 
 
@@ -98,10 +108,9 @@ def _wide(numbers: npt.NDArray[Any]) -> IntArray:
     return numbers.astype(np.int64, copy=False)
 
 
-def _narrow(numbers: IntArray) -> Any:
-    """The same numbers in 32 bits where that is possible, and the numbers around them as well."""
-    fits = len(numbers) and numbers.min() > _LEAST and numbers.max() < _MOST
-    return numbers.astype(np.int32) if fits else numbers
+def _narrowest(low: int, high: int) -> Any:
+    """32 bits where numbers between these fit, and the numbers around them as well."""
+    return np.int32 if low > _LEAST and high < _MOST else np.int64
 
 
 class SegmentIndex:
@@ -131,10 +140,7 @@ class SegmentIndex:
         """Append entries; equal keys keep their order of arrival."""
         if len(keys) == 0:
             return
-        keys, values = _narrow(keys), _narrow(values)
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        self._segments.append(_Segment(keys, values[order]))
+        self._segments.append(_Segment(keys, values))
         while len(self._segments) > 1 and (2 * len(self._segments[-1]) >= len(self._segments[-2])):
             newer, older = self._segments.pop(), self._segments.pop()
             self._segments.append(_merge(older, newer))
@@ -171,22 +177,26 @@ class SegmentIndex:
             >>> index.lookup(np.array([7]))[1].tolist()
             [2]
         """
-        gone = (keys << 32) | values
+        gone = (_wide(keys) << 32) | values
         segments = []
         for segment in self._segments:
-            kept = ~np.isin((segment.keys << 32) | segment.values, gone)
+            kept = ~np.isin((_wide(segment.keys) << 32) | segment.values, gone)
             if kept.any():
                 segments.append(_Segment(segment.keys[kept], segment.values[kept]))
         self._segments = segments
 
-    def lookup(self, queries: IntArray) -> tuple[IntArray, IntArray]:
+    def lookup(self, queries: IntArray, width: int = 1) -> tuple[IntArray, IntArray]:
         """All entries of the queried keys.
+
+        Args:
+            queries: The keys.
+            width: So many numbers from each query on are its keys.
 
         Returns:
             Positions in `queries` and the values, one pair per entry, ordered by query and then
             by arrival.
         """
-        found = [_expand(segment, *segment.bounds(queries)) for segment in self._segments]
+        found = [_expand(segment, *segment.bounds(queries, width)) for segment in self._segments]
         if not found:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         query = np.concatenate([pair[0] for pair in found])
@@ -226,18 +236,18 @@ class SegmentIndex:
         wanted = ((nth + offset[query]) * stride).astype(np.int64)
         value = np.empty(len(query), np.int64)
         for segment in self._segments:  # the wanted entry lies in one of them
-            start, stop = segment.bounds(queries)
+            start, stop = segment.bounds(queries, 1)
             length = (stop - start)[query]
             here = (wanted >= 0) & (wanted < length)
             value[here] = segment.at(start[query[here]] + wanted[here])
             wanted = np.where(here, -1, wanted - length)
         return query, value
 
-    def count(self, queries: IntArray) -> IntArray:
-        """How many entries each queried key has."""
+    def count(self, queries: IntArray, width: int = 1) -> IntArray:
+        """How many entries each queried key has; see `lookup`."""
         total = np.zeros(len(queries), dtype=np.int64)
         for segment in self._segments:
-            start, stop = segment.bounds(queries)
+            start, stop = segment.bounds(queries, width)
             total += stop - start
         return total
 
@@ -254,11 +264,40 @@ class SegmentIndex:
         return sum(self.segments)
 
 
+class Prefixes:
+    """A multimap by the first bits of its keys: what is sorted by all of them is so by these.
+
+    Args:
+        index: The multimap.
+        bits: How many bits at the end of a key do not count.
+
+    Example:
+        >>> index = SegmentIndex()
+        >>> index.add(np.array([0b101, 0b110, 0b100]), np.array([0, 1, 2]))
+        >>> Prefixes(index, 1).count(np.array([0b10, 0b11])).tolist()
+        [2, 1]
+    """
+
+    def __init__(self, index: SegmentIndex, bits: int) -> None:
+        self._index, self._bits = index, bits
+
+    def lookup(self, queries: IntArray) -> tuple[IntArray, IntArray]:
+        """As of the multimap; entries of a query come in the order of their keys."""
+        return self._index.lookup(_wide(queries) << self._bits, 1 << self._bits)
+
+    def count(self, queries: IntArray) -> IntArray:
+        """How many entries each query has."""
+        return self._index.count(_wide(queries) << self._bits, 1 << self._bits)
+
+    def contains(self, queries: IntArray) -> BoolArray:
+        """Which of the queries have an entry."""
+        return self.count(queries) > 0
+
+
 def _merge(older: _Segment, newer: _Segment) -> _Segment:
-    # A stable sort of two sorted runs is one merge pass (radix or tim sort), older entries first.
+    """The entries of both, the older ones first among those of a key."""
     keys = np.concatenate([older.keys, newer.keys])
-    order = np.argsort(keys, kind="stable")
-    return _Segment(keys[order], np.concatenate([older.values, newer.values])[order])
+    return _Segment(keys, np.concatenate([older.values, newer.values]))
 
 
 def _expand(segment: _Segment, start: IntArray, stop: IntArray) -> tuple[IntArray, IntArray]:

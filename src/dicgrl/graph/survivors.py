@@ -11,7 +11,7 @@ import numpy as np
 
 from dicgrl.graph.arrays import IntArray
 
-_NO_IDS: IntArray = np.empty(0, np.int64)
+_NO_IDS: IntArray = np.empty(0, np.int32)
 
 
 class Survivors:
@@ -39,7 +39,7 @@ class Survivors:
         """Let rows arrive with a part, or each with its own."""
         if len(rows):
             self._rows.append(rows)
-            self._parts.append(part if isinstance(part, np.ndarray) else np.full(len(rows), part))
+            self._parts.append(np.broadcast_to(np.asarray(part, np.int32), len(rows)))
 
     def forget(self, rows: IntArray, before: int) -> None:
         """Let rows leave that came with a part before this one."""
@@ -72,7 +72,8 @@ class Survivors:
     def settled(self, num_parts: int) -> tuple[IntArray, list[int]]:
         """What is left, oldest first, and where each part begins in it; the end comes last."""
         rows, parts = self._settle()
-        return rows, np.searchsorted(parts, np.arange(num_parts + 1)).tolist()
+        wanted = np.arange(num_parts + 1, dtype=parts.dtype)  # of another type, all would be copied
+        return rows, np.searchsorted(parts, wanted).tolist()
 
     def _settle(self) -> tuple[IntArray, IntArray]:
         rows, parts = _joined(self._rows), _joined(self._parts)
@@ -83,7 +84,7 @@ class Survivors:
             at = np.searchsorted(keys[order], own, side="right") - 1
             left = (at < 0) | (keys[order][at] != own) | (parts >= before[order][at])
             rows, parts = rows[left], parts[left]
-        if (np.diff(parts) < 0).any():  # some were added late
+        if (parts[1:] < parts[:-1]).any():  # some were added late
             order = np.argsort(parts, kind="stable")
             rows, parts = rows[order], parts[order]
         self._rows, self._parts = [rows], [parts]
@@ -94,4 +95,4 @@ class Survivors:
 def _joined(arrays: list[IntArray]) -> IntArray:
     """All of some arrays, the first of which is empty; not copied where there is only one more."""
     filled = [array for array in arrays if len(array)]
-    return filled[0] if len(filled) == 1 else np.concatenate(arrays)
+    return filled[0] if len(filled) == 1 else np.concatenate(filled or arrays)

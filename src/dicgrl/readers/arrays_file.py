@@ -10,7 +10,7 @@ import io
 import math
 import zipfile
 import zlib
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from dicgrl.readers.bounds import most_unpacked, too_large
 from dicgrl.readers.sources import SourceFile
 
 _BLOCK = 1 << 20
+_MAPPED = 1 << 26  # bytes of a file from which on it is mapped
 _WORDS = 200  # characters of a reason
 _PLAIN = "biufcmMSU"  # kinds of numbers, times and texts
 _HEADERS = {
@@ -48,6 +49,12 @@ def load_arrays(file: SourceFile) -> Any:
     Raises:
         DataError: It is neither, is damaged, or unpacks to too much.
     """
+    try:
+        mapped = _mapped(file)
+    except _UNREADABLE:
+        mapped = None  # then it is looked at again, and what is wrong is said
+    if mapped is not None:
+        return mapped
     content = io.BytesIO(file.read())
     try:
         if zipfile.is_zipfile(content):
@@ -77,13 +84,35 @@ def _arrays_of(content: BinaryIO, label: str) -> dict[str, npt.NDArray[Any]]:
     return arrays
 
 
-def _array(stream: BinaryIO) -> npt.NDArray[Any]:
+def _mapped(file: SourceFile) -> npt.NDArray[Any] | None:
+    """A large NPY file on disk as an array that is not read before somebody looks at it."""
+    if file.path is None or file.ending != ".npy" or file.label.lower().endswith(".gz"):
+        return None
+    size = file.path.stat().st_size
+    if size < _MAPPED:
+        return None
+    with file.open() as stream:
+        shape, by_column, kind = _header(stream)
+        begin = stream.tell()
+    if size - begin != math.prod(shape) * kind.itemsize:
+        return None
+    order: Literal["F", "C"] = "F" if by_column else "C"
+    return np.memmap(file.path, kind, "r", begin, shape, order).view(np.ndarray)
+
+
+def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and type."""
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
         raise ValueError(f"format {version}")
     shape, by_column, kind = _HEADERS[version](stream)
     if kind.kind not in _PLAIN or min(shape, default=0) < 0:
         raise ValueError(f"an array of {kind.kind!r}, which is neither numbers nor text")
+    return shape, by_column, kind
+
+
+def _array(stream: BinaryIO) -> npt.NDArray[Any]:
+    shape, by_column, kind = _header(stream)
     count = math.prod(shape)
     wanted = count * kind.itemsize
     found = bytearray()

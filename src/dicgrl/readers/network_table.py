@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dicgrl.common.room import room
 from dicgrl.errors import DataError, shown, shown_value
 from dicgrl.graph import NetworkGraph, NetworkStream, NetworkStreamBuilder, Vocabulary
 from dicgrl.graph.arrays import FloatArray, IntArray
 from dicgrl.graph.holdout import NOTHING, HoldOut
 from dicgrl.graph.network.holdout import hold_out_nodes
+
+_ROWS = 1 << 12  # of features that are looked at together
 
 
 @dataclass(slots=True)
@@ -67,11 +70,21 @@ class NetworkTable:
             class_id[seen] = builder.classes.add(labels[i] for i in seen)
             builder.add(
                 node_id[self.edges[self.edge_part == part]],
-                self.features[arriving],
+                _taken(self.features, arriving),
                 class_id[code[arriving]],
                 *(first + np.flatnonzero(self.split[arriving] == number) for number in range(3)),
             )
         return builder.build(self.names)
+
+
+def _taken(features: FloatArray, rows: IntArray) -> FloatArray:
+    """Some rows of features, rising; the same array where they are all."""
+    if len(rows) == len(features):
+        return features
+    taken = room((len(rows), features.shape[1]), np.float32)
+    for first in range(0, len(rows), _ROWS):
+        taken[first : first + _ROWS] = features[rows[first : first + _ROWS]]
+    return taken
 
 
 class Positions:
@@ -222,13 +235,15 @@ def _checked_features(
     if features.ndim != 2:
         raise DataError(source, f"features have shape {list(features.shape)}; expected [n, F]")
     features = of_width(source, features, graph)
-    bad = np.argwhere(~np.isfinite(features))
-    if len(bad):
-        row, column = bad[0]
-        raise DataError(
-            source,
-            f"feature {column} of node {shown(nodes[row])} is {features[row, column]}; not finite",
-        )
+    for first in range(0, len(features), _ROWS):
+        bad = np.argwhere(~np.isfinite(features[first : first + _ROWS]))
+        if len(bad):
+            row, column = bad[0] + (first, 0)
+            raise DataError(
+                source,
+                f"feature {column} of node {shown(nodes[row])} is {features[row, column]}; "
+                "not finite",
+            )
     return features
 
 

@@ -208,4 +208,4 @@ def as_features(source: str, features: Any) -> FloatArray:
     if features.dtype.kind not in "iufb":
         raise DataError(source, f"features must be numbers, not {features.dtype}")
     with np.errstate(over="ignore"):  # too large for float32 is infinite, found later
-        return features.astype(np.float32)
+        return features.astype(np.float32, copy=False)

@@ -48,17 +48,19 @@ class SourceFile:
         opener: Opens it for reading as it is stored.
         reading: How it is to be read, where it does not say so itself.
         reader: The format that reads it, where it is no file.
+        path: Where it lies, if that is on disk.
     """
 
     label: str
     opener: Callable[[], BinaryIO]
     reading: Reading = field(default_factory=Reading)
     reader: object = None
+    path: Path | None = None
 
     @classmethod
     def on_disk(cls, path: Path, reading: Reading | None = None) -> SourceFile:
         """A file of the file system."""
-        return cls(str(path), lambda: path.open("rb"), reading or Reading())
+        return cls(str(path), lambda: path.open("rb"), reading or Reading(), path=path)
 
     @property
     def name(self) -> str:

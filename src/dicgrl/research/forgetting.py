@@ -163,7 +163,7 @@ class _Study:
         for kind in KINDS:
             rows = self._ids(trainer, getattr(self.facts, kind))
             some = np.random.default_rng(25).permutation(len(rows))[:ASKED]
-            metrics[kind] = trainer.measure(torch.from_numpy(rows[some]).to(trainer.device))
+            metrics[kind] = trainer.measure(torch.from_numpy(rows[some]).long().to(trainer.device))
         return {
             "metrics": metrics,
             "positives": sum(report.positives.values()),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from typing_extensions import override
@@ -83,8 +84,14 @@ class Following(Vocabulary):
 
 def part_content(part: Part) -> Content:
     """Arrays and new labels of a part, in ids of the graph."""
-    arrays = {name: torch.from_numpy(array.copy()) for name, array in part.arrays().items()}
+    arrays = {name: _wide(array) for name, array in part.arrays().items()}
     return arrays, part.new_labels()
+
+
+def _wide(array: npt.NDArray[Any]) -> Tensor:
+    """A copy in which whole numbers have 64 bits, as they are stored."""
+    dtype = np.int64 if array.dtype == np.int32 else array.dtype
+    return torch.from_numpy(array.astype(dtype))
 
 
 def parts_of(
@@ -120,7 +127,7 @@ def change_content(change: Change) -> Content:
     """Arrays and labels of a change; those of its part have their own names."""
     arrays, labels = ({}, None) if change.part is None else part_content(change.part)
     for name, array in change.arrays.items():
-        arrays[_BESIDES + name] = torch.from_numpy(array.copy())
+        arrays[_BESIDES + name] = _wide(array)
     return arrays, {"part": labels, "change": dict(change.labels)}
 
 

@@ -231,4 +231,4 @@ class TripleLinks(Links):
 def _component_rows(ids: IntArray, bits: IntArray, count: int) -> IntArray:
     """Rows id * K + k for every component k among an id's bits."""
     which, component = ((bits[:, None] >> np.arange(count)) & 1).nonzero()
-    return ids[which] * count + component
+    return ids[which].astype(np.int64) * count + component

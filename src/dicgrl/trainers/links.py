@@ -363,5 +363,6 @@ class LinkTrainer(Trainer):
         return valid[chosen[:most].to(valid.device)]
 
     def on_device(self, rows: npt.NDArray[Any]) -> Tensor:
-        """An array as a tensor there."""
-        return torch.from_numpy(np.array(rows)).to(self.device)  # a copy: views are read-only
+        """An array as a tensor there, whole numbers in 64 bits."""
+        dtype = np.int64 if rows.dtype.kind == "i" else rows.dtype
+        return torch.from_numpy(np.array(rows, dtype)).to(self.device)  # views are read-only

@@ -25,6 +25,7 @@ from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
 from dicgrl.models.division import EncoderSettings
 from dicgrl.models.mode import evaluating
 from dicgrl.trainers.blending import blend_rows
+from dicgrl.trainers.scaling import scaled, scaled_blocks
 from dicgrl.trainers.trainer import TRAINED_BYTES, Trainer
 from dicgrl.training import NodeObjective
 from dicgrl.training.neighbours import (
@@ -40,23 +41,6 @@ from dicgrl.training.stepper import Objective
 _SPARSE = 0.2  # share of numbers that are not zero up to which sparse features are faster
 _ALL = 1 << 30  # neighbours of a node
 _MOST_OF_IT = 0.6  # share of the network from which on the whole is passed as quickly
-
-
-def scaled(features: Tensor, how: str) -> Tensor:
-    """Features of nodes scaled row by row; a row of zeros stays as it is.
-
-    Args:
-        features: [N, F].
-        how: `l2`: to length 1. `row`: to a sum of absolute values of 1. `none`: as they are.
-
-    Example:
-        >>> scaled(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), "l2").tolist()
-        [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
-    """
-    if how == "none":
-        return features
-    order = 2 if how == "l2" else 1
-    return torch.nn.functional.normalize(features, p=float(order), dim=1)
 
 
 class NodeTrainer(Trainer):
@@ -182,10 +166,12 @@ class NodeTrainer(Trainer):
         """Only what arrived since is scaled; what passes the whole network waits until asked."""
         graph = self.graph
         assert graph is not None
-        fresh = torch.from_numpy(graph.features[len(self._rows) :].copy())
-        self._rows.append(scaled(fresh, self.training.features))
+        fresh = graph.features[len(self._rows) :]
+        self._rows.reserve(len(fresh), torch.from_numpy(fresh[:0].copy()))
+        for some in scaled_blocks(fresh, self.training.features):
+            self._rows.append(some)
+            self._filled += int(torch.count_nonzero(some))
         self.x = self._rows.view()
-        self._filled += int(torch.count_nonzero(self.x[len(self.x) - len(fresh) :]))
         self.labels = torch.from_numpy(graph.labels.copy()).to(self.device)
         self._edges = self._inputs = None
 

@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from dicgrl.graph.arrays import BoolArray, IntArray, is_first
+from dicgrl.graph.arrays import BoolArray, IntArray
 from dicgrl.graph.knowledge.facts import DATED, Facts
 from dicgrl.graph.knowledge.keys import triple_keys
 from dicgrl.graph.knowledge.part import KnowledgePart
+from dicgrl.graph.sorting import is_first
 from dicgrl.graph.times import NEVER
 
 

@@ -37,13 +37,13 @@ class KnowledgeParts:
     def rows(
         self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]
     ) -> IntArray:
-        """Ids of labelled triples, [n, 3]; unseen labels arrive line by line, head before tail."""
+        """Ids of labelled triples, int32 [n, 3]; unseen labels arrive line by line, head first."""
         if isinstance(heads, Coded) and isinstance(relations, Coded) and isinstance(tails, Coded):
             (kinds,) = add_in_order(self.relations, relations)
             head_ids, tail_ids = add_in_order(self.entities, heads, tails)
-            return np.stack([head_ids, kinds, tail_ids], axis=1)
+            return _stacked(head_ids, kinds, tail_ids)
         ends = self.entities.add(chain.from_iterable(zip(heads, tails, strict=True)))
-        return np.stack([ends[0::2], self.relations.add(relations), ends[1::2]], axis=1)
+        return _stacked(ends[0::2], self.relations.add(relations), ends[1::2])
 
     def add(
         self,
@@ -143,3 +143,7 @@ class KnowledgeParts:
 
     def __len__(self) -> int:
         return len(self._parts)
+
+
+def _stacked(*columns: IntArray) -> IntArray:
+    return np.stack(columns, axis=1, dtype=np.int32, casting="same_kind")

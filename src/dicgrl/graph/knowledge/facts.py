@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from dicgrl.graph.arrays import (
-    BoolArray,
-    GrowingArray,
-    IntArray,
-    distinct,
-    in_order_of_parts,
-)
-from dicgrl.graph.index import SegmentIndex
-from dicgrl.graph.knowledge.keys import question_keys, question_of, triple_keys
+from dicgrl.graph.arrays import BoolArray, GrowingArray, IntArray, distinct, ids_in
+from dicgrl.graph.index import Prefixes, SegmentIndex
+from dicgrl.graph.knowledge.keys import ENTITY_BITS, question_keys, question_of, triple_keys
 from dicgrl.graph.part import SPLITS
 from dicgrl.graph.times import NEVER
 
@@ -40,7 +35,7 @@ class Facts:
     Attributes:
         by_entity: Training triples that mention an entity; a self loop counts once.
         by_triple: Training triples by their keys.
-        by_question: Training triples by (h, r, ?) and by (?, r, t).
+        by_tail: Training triples by (?, r, t).
         held_out: Valid and test triples, by the same keys.
         by_repeat: Triples that arrived again, by the same keys.
         by_date: Triples that are dated, by the same keys.
@@ -48,20 +43,25 @@ class Facts:
     """
 
     def __init__(self) -> None:
-        self._rows = {name: GrowingArray((WIDTHS[name],), np.dtype(np.int64)) for name in SETS}
+        self._rows = {name: GrowingArray((WIDTHS[name],), _type_of(name)) for name in SETS}
         self._starts: dict[str, list[int]] = {name: [0] for name in SETS}
         self._clear()
 
     def _clear(self) -> None:
         self.by_entity = SegmentIndex()
         self.by_triple = SegmentIndex()
-        self.by_question = {"tail": SegmentIndex(), "head": SegmentIndex()}
+        self.by_tail = SegmentIndex()
         self.held_out = SegmentIndex()
         self.by_repeat = SegmentIndex()
         self.by_date = SegmentIndex()
         self.seen = {"tail": SegmentIndex(), "head": SegmentIndex()}
         self._relation_counts = np.zeros(0, np.int64)
         self._loop_counts = np.zeros(0, np.int64)  # self loops of each relation
+
+    @property
+    def by_question(self) -> dict[str, Prefixes | SegmentIndex]:
+        """Training triples by (h, r, ?), where the tail is asked for, and by (?, r, t)."""
+        return {"tail": Prefixes(self.by_triple, ENTITY_BITS), "head": self.by_tail}
 
     def fork(self) -> Facts:
         """The same facts; while the fork is used, these may not change."""
@@ -92,14 +92,21 @@ class Facts:
         found: BoolArray = loops > usual
         return found
 
-    def append(self, rows: Rows) -> None:
-        """Take in the triples of the next part; those of `train` are not known."""
-        self._index(rows["train"], len(self._rows["train"]))
-        self._hold_out(rows)
+    def append(self, rows: Rows, unseen: BoolArray) -> None:
+        """Take in the triples of the next part.
+
+        Args:
+            rows: Of each split.
+            unseen: Which of those of `train` are not known, [n]; the others are left out.
+        """
+        first = len(self._rows["train"])
         for split in SPLITS:
-            self._rows[split].append(rows[split])
+            self._rows[split].append(rows[split], unseen if split == "train" else None)
         for name in SETS:
             self._starts[name].append(len(self._rows[name]))
+        new = self._rows["train"].view()[first:]
+        self._index(new, first, (0, len(new)))
+        self._hold_out(rows)
 
     def repeat(self, triples: IntArray) -> None:
         """Note training triples that arrived again with the newest part, or after it."""
@@ -143,7 +150,7 @@ class Facts:
         removed = self.rows("train")[~kept["train"]]
         if len(removed):
             numbers = np.where(kept["train"], np.cumsum(kept["train"]) - 1, -1)
-            for index in (self.by_entity, self.by_triple, *self.by_question.values()):
+            for index in (self.by_entity, self.by_triple, self.by_tail):
                 index.renumber(numbers)
             self._count(removed, -1)
             self._unsee(removed)
@@ -158,44 +165,43 @@ class Facts:
             self.held_out = SegmentIndex()
             self._hold_out({split: self.rows(split) for split in SPLITS})
 
-    def restore(self, rows: Rows, starts: Mapping[str, Sequence[int]]) -> None:
+    def restore(self, rows: dict[str, IntArray], starts: Mapping[str, Sequence[int]]) -> None:
         """Have other triples from now on, indexed at once.
 
         Args:
-            rows: All triples of each set, oldest first; those of `train` once each.
+            rows: All triples of each set, oldest first; those of `train` once each. They are taken
+                out of it.
             starts: Where each part begins in them, and the end of the last.
         """
         self._clear()
         for name in SETS:
-            self._rows[name].replace(rows[name], copy=False)
+            self._rows[name].replace(rows.pop(name))
             self._starts[name] = list(starts[name])
-        self._index(self.rows("train"), 0, np.diff(self._starts["train"]))
-        self._hold_out(rows)
+        self._index(self.rows("train"), 0, self._starts["train"])
+        self._hold_out({split: self.rows(split) for split in SPLITS})
         for name, index in ((AGAIN, self.by_repeat), (DATED, self.by_date)):
-            index.add(triple_keys(rows[name]), np.arange(len(rows[name])))
+            index.add(triple_keys(self.rows(name)), np.arange(len(self.rows(name))))
 
     def starts(self) -> dict[str, list[int]]:
         """Where each part begins in the rows of each set, and the end of the last."""
         return {name: list(starts) for name, starts in self._starts.items()}
 
-    def _index(self, triples: IntArray, first: int, sizes: IntArray | None = None) -> None:
-        """Index triples of one part, or of parts of these sizes as if they came one by one."""
-        rows = np.arange(first, first + len(triples))
-        self.by_triple.add(triple_keys(triples), rows)
+    def _index(self, triples: IntArray, first: int, bounds: Sequence[int]) -> None:
+        """Index triples from a row on, as if those between two bounds came with a part each."""
+        if not len(triples):
+            return
+        self.by_entity.add(*_mentions(triples, first, bounds))  # what needs the most room first
+        rows = ids_in(range(first, first + len(triples)), np.int32)
         for side, given in (("tail", "head"), ("head", "tail")):
-            index, keys = self.by_question[side], question_keys(triples, side)
+            keys = question_keys(triples, side)
             unasked = distinct(keys)
-            unasked = unasked[~index.contains(unasked)]  # it is now seen there
+            unasked = unasked[~self.by_question[side].contains(unasked)]  # it is now seen there
+            if side == "head":
+                self.by_tail.add(keys, rows)
+            del keys
             self.seen[given].add(*question_of(unasked))
-            index.add(keys, rows)
+        self.by_triple.add(triple_keys(triples), rows)
         self._count(triples, 1)
-        not_loop = triples[:, 0] != triples[:, 2]
-        ends = np.concatenate([triples[:, 0], triples[not_loop, 2]])
-        rows = np.concatenate([rows, rows[not_loop]])
-        if sizes is not None and len(sizes) > 1:
-            order = in_order_of_parts(rows - first, sizes)
-            ends, rows = ends[order], rows[order]
-        self.by_entity.add(ends, rows)
 
     def _count(self, triples: IntArray, sign: int) -> None:
         """Add triples to the counts by relation, or take them off."""
@@ -214,6 +220,22 @@ class Facts:
     def _hold_out(self, rows: Rows) -> None:
         keys = triple_keys(np.concatenate([rows["valid"], rows["test"]]))
         self.held_out.add(keys, keys)
+
+
+def _type_of(name: str) -> np.dtype[Any]:
+    """What rows of a set are kept in: moments need 64 bits, ids do not."""
+    return np.dtype(np.int64 if name == DATED else np.int32)
+
+
+def _mentions(triples: IntArray, first: int, bounds: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Both ends of triples, a self loop once, and their rows: part by part, heads before tails."""
+    not_loop = np.flatnonzero(triples[:, 0] != triples[:, 2])
+    ends, rows = [], []
+    for begin, end in pairwise(bounds):
+        others = not_loop[slice(*np.searchsorted(not_loop, (begin, end)))].astype(np.int32)
+        ends += [triples[begin:end, 0], triples[others, 2]]
+        rows += [ids_in(range(first + begin, first + end), np.int32), others + np.int32(first)]
+    return np.concatenate(ends), np.concatenate(rows)
 
 
 def _forked(value: Any) -> Any:

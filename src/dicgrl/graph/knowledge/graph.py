@@ -16,7 +16,6 @@ from dicgrl.graph.arrays import (
     count_in,
     distinct,
     ids_in,
-    is_first,
     mentions,
 )
 from dicgrl.graph.change import MERGE, RENAME, Change
@@ -27,6 +26,7 @@ from dicgrl.graph.knowledge.keys import MAX_ENTITIES, MAX_RELATIONS, question_ke
 from dicgrl.graph.knowledge.part import KnowledgePart, translated
 from dicgrl.graph.knowledge.replay import Replay
 from dicgrl.graph.part import SPLITS, Part
+from dicgrl.graph.sorting import is_first
 from dicgrl.graph.vocabulary import Vocabulary
 
 _GLANCE = 64  # triples that are looked at first
@@ -87,8 +87,8 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
             split: translated(r, (entity, relation, entity))
             for split, r in zip(SPLITS, given, strict=True)
         }
-        rows["train"] = self._unseen(rows["train"])
-        self._facts.append(rows)
+        self._facts.append(rows, self._unseen(rows["train"]))
+        del rows
         newest = self.num_parts - 1
         rows = {split: self.rows(split, newest) for split in SPLITS}  # held once
         self._revive("entities", entity.ours)
@@ -144,7 +144,9 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
     def merge(self, vocabulary: str, pairs: IntArray) -> None:
         left = Replay.of(self._facts)
         left.merge(vocabulary, pairs)
-        self._facts.restore(*left.settled())
+        rows, starts = left.settled()
+        del left
+        self._facts.restore(rows, starts)
         for kept, gone in pairs:
             self.vocabularies()[vocabulary].merge(int(kept), int(gone))
             if gone not in self.retired(vocabulary):  # it had facts, which the other has now
@@ -175,11 +177,25 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
             if DATED in change.arrays:
                 left.date(change.arrays[DATED])
             taken.append(replace(change, part=part))
-        self._facts.restore(*left.settled())
-        self._retire_unmentioned(left.forgotten)
+        forgotten = left.forgotten
+        rows, starts = left.settled()
+        del left  # it holds the rows
+        self._facts.restore(rows, starts)
+        self._retire_unmentioned(forgotten)
         for name, others in gone:
             self._retire(name, others)
-        return taken
+        return [self._shared(change) for change in taken]
+
+    def _shared(self, change: Change) -> Change:
+        """A change whose part has our rows instead of its own, where they are the same."""
+        part = change.part
+        if not isinstance(part, KnowledgePart) or part.index >= self.num_parts:
+            return change
+        train, valid, test = (self.rows(split, part.index, part.index + 1) for split in SPLITS)
+        for own, ours in ((part.train, train), (part.valid, valid), (part.test, test)):
+            if not np.array_equal(own, ours):
+                return change
+        return replace(change, part=replace(part, train=train, valid=valid, test=test))
 
     @override
     def apply(self, change: Change) -> Change:
@@ -370,7 +386,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
     def num_parts(self) -> int:
         return self._facts.num_parts
 
-    def _unseen(self, triples: IntArray) -> IntArray:
+    def _unseen(self, triples: IntArray) -> BoolArray:
+        """Which triples are not known, each the first time that it stands there."""
         keys = triple_keys(triples)
-        new = is_first(keys) & ~self._facts.by_triple.contains(keys)
-        return triples if new.all() else triples[new]
+        return is_first(keys) & ~self._facts.by_triple.contains(keys)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from typing_extensions import override
 
 from dicgrl.errors import UserError
-from dicgrl.graph.arrays import IntArray, as_ids, as_triples, ids_in
+from dicgrl.graph.arrays import IntArray, as_ids, as_triples, ids_in, narrow
 from dicgrl.graph.checks import check_ids
 from dicgrl.graph.part import SPLITS, Part
 from dicgrl.graph.times import NEVER
@@ -30,7 +31,7 @@ class KnowledgePart(Part):
         relations: Likewise for relations.
         new_entities: Ids that arrive with this part: a range, since ids are given on arrival.
         new_relations: Likewise for relations.
-        train: Triples to learn from (head, relation, tail), int64 [n, 3].
+        train: Triples to learn from (head, relation, tail), [n, 3]; int32 once they are checked.
         valid: Triples to select a model with.
         test: Triples to measure with, the paper's query set.
         times: When each triple of `train` was so, as `dicgrl.graph.times.moments` gives it; empty
@@ -60,6 +61,18 @@ class KnowledgePart(Part):
         return self.new_relations.stop
 
     @override
+    @classmethod
+    def from_arrays(
+        cls,
+        index: int,
+        vocabularies: Mapping[str, Vocabulary],
+        ranges: Mapping[str, range],
+        arrays: Mapping[str, npt.NDArray[Any]],
+    ) -> Self:
+        arrays = {name: narrow(array) for name, array in arrays.items()}
+        return super(KnowledgePart, cls).from_arrays(index, vocabularies, ranges, arrays)
+
+    @override
     def checked(self) -> Self:
         of = f"of part {self.index}"
         check_ids(f"new entities {of}", ids_in(self.new_entities), self.entities)
@@ -70,7 +83,7 @@ class KnowledgePart(Part):
                 continue
             for column, labels in enumerate((self.entities, self.relations, self.entities)):
                 check_ids(f"{split} triples {of}", triples[:, column], labels)
-        train, valid, test = rows.values()
+        train, valid, test = (triples.astype(np.int32, copy=False) for triples in rows.values())
         times = as_ids(self.times, f"times {of}")
         if len(times) not in (0, len(train)):
             raise UserError(f"{len(times)} times {of} for {len(train)} training triples")

@@ -18,7 +18,6 @@ from dicgrl.graph.arrays import (
     distinct,
     ids_in,
     in_order_of_parts,
-    is_first,
 )
 from dicgrl.graph.change import FORGET, MERGE, RENAME, REPLACE, REVISE, Change
 from dicgrl.graph.growing import Graph
@@ -27,6 +26,7 @@ from dicgrl.graph.network.keys import edge_keys
 from dicgrl.graph.network.part import NetworkPart
 from dicgrl.graph.network.replay import NO_IDS, Replay
 from dicgrl.graph.part import SPLITS, Part
+from dicgrl.graph.sorting import is_first
 from dicgrl.graph.vocabulary import Vocabulary
 
 Scope = Literal["accumulated", "part"]
