@@ -1,13 +1,15 @@
 """The same number of trials for every strategy, on validation data alone.
 
-    python benchmarks/trials.py NAME [--model transe] [--trials 8] [--only emr] [--seed 0]
+    python benchmarks/trials.py NAME [--model transe] [--only emr ...] [--trials 3] [--seed 0]
         [--set key=value ...] [--device auto] [--json docs/results/trials-NAME-MODEL.json]
 
-A trial is the `best` recipe of a strategy with some settings drawn from the strategy's grid below;
-the first trial is the recipe as it is. All rows have vectors of about the same active size and the
-same budget, start from neighbours is open to every one, and upper is tried divided as well. Chosen
-is what has the highest mean over the parts' validation MRR after the last part (A). Test sets are
-taken out of the stream. A file that is there is gone on with: finished trials are not repeated.
+A trial is the `best` recipe of a strategy with some settings changed; the first is the recipe as it
+is, the next ones double the rate (from the first part on) and try what is the strategy's own, such
+as the start from neighbours where the recipe has it not. All rows have vectors of about the same
+active size, the same epochs of the first part and the same budget; upper is tried divided as well.
+Chosen is what has the highest mean over the parts' validation sets (MRR or accuracy) after the last
+part (A). Test sets are taken out of the stream. A file that is there is gone on with: finished
+trials are not repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import random
 import statistics
 import tempfile
 import time
@@ -30,66 +31,36 @@ from dicgrl.jobs.sweep import without_test
 from dicgrl.learner import Learner
 from dicgrl.recipes import load_recipe
 from dicgrl.settings import Settings
+from dicgrl.strategies import strategy_named
+from dicgrl.tasks import task_of_model
 
-METRICS = ("mrr", "hits@1", "hits@3", "hits@10")
-Grid = Mapping[str, Sequence[str]]
-
-_CONTINUED: Grid = {
-    "start": ("random", "neighbours"),
-    "later_epochs": ("10", "30"),
-    "later_rate": ("0.3", "1"),
+Changes = Mapping[str, str]
+METRIC = {"links": "mrr", "nodes": "accuracy"}
+TWICE: Changes = {"lr": "2x"}
+GENTLE: Changes = {"later_epochs": "50", "later_rate": "0.2", "validate_on": "none"}
+ONE_COMPONENT = {
+    "links": ("components=1", "top=1"),
+    "nodes": ("components=1", "top=1", "hidden=64"),
 }
-_RETRAINED: Grid = {"lr": ("0.5x", "1x", "2x"), "epochs": ("0.5x", "1x", "2x")}
-_SHIELDED: Grid = {
-    "start": ("random", "neighbours"),
-    "later_epochs": ("10", "30"),
-    "later_rate": ("0.3", "1"),
-    "pace": ("1", "3"),
-}
-ROWS: dict[str, tuple[str, bool, tuple[str, ...], Grid]] = {
-    # the row: strategy, whether it is divided, settings that make the row, grid
-    "frozen": ("frozen", False, (), {"start": ("random", "neighbours")}),
-    "lower": ("lower", False, (), _CONTINUED),
-    "ewc": ("ewc", False, (), {**_CONTINUED, "strength": ("30", "300", "3000")}),
-    "emr": ("emr", False, (), _CONTINUED),
-    "gem": ("gem", False, (), _CONTINUED),
-    "warm": (
-        "warm",
-        False,
-        (),
-        {"start": ("random", "neighbours"), "effort": ("10%", "20%"), "later_rate": ("0.3", "0.7")},
-    ),
-    "fresh": (
-        "fresh",
-        False,
-        (),
-        {
-            "start": ("random", "neighbours"),
-            "effort": ("10%", "20%"),
-            "passes": ("5", "10", "20"),
-            "old_pace": ("0", "1"),
-        },
-    ),
-    "dicgrl": ("dicgrl", True, (), _SHIELDED),
-    "dicgrl, K=1": ("dicgrl", True, ("components=1", "top=1"), _SHIELDED),
-    "upper": ("upper", False, (), _RETRAINED),
-    "upper, divided": ("upper", True, (), _RETRAINED),
+# What each row tries of its own, for links and for nodes; a value with an x is a multiple.
+OWN: dict[str, dict[str, Changes]] = {
+    "frozen": {"links": {"start": "neighbours"}, "nodes": {"dropout": "0.4"}},
+    "lower": {"links": {"start": "neighbours"}, "nodes": GENTLE},
+    "ewc": {"links": {"start": "neighbours"}, "nodes": GENTLE},
+    "emr": {"links": {"later_epochs": "30"}, "nodes": GENTLE},
+    "gem": {"links": {"later_epochs": "30"}, "nodes": GENTLE},
+    "warm": {"links": {"effort": "20%"}, "nodes": {"effort": "20%"}},
+    "fresh": {"links": {"passes": "20"}, "nodes": {"effort": "20%"}},
+    "dicgrl": {"links": {"guard": "true"}, "nodes": {"later_rate": "0.5"}},
+    "dicgrl, K=1": {"links": {"guard": "true"}, "nodes": {"later_rate": "0.5"}},
+    "upper": {"links": {"lr": "4x"}, "nodes": {"dropout": "0.4"}},
+    "upper, divided": {"links": {"lr": "4x"}, "nodes": {"dropout": "0.4"}},
 }
 
 
-def combinations(grid: Grid, count: int, seed: int) -> list[dict[str, str]]:
-    """So many combinations without repeats, the recipe as it is first; all where there are fewer.
-
-    Args:
-        grid: Settings and their values.
-        count: How many.
-        seed: Seed of the draw, the same for every row.
-    """
-    every: list[dict[str, str]] = [{}]
-    for key, values in grid.items():
-        every = [{**each, key: value} for each in every for value in values]
-    random.Random(seed).shuffle(every)  # more trials later begin with the same ones
-    return [{}, *every[: count - 1]]
+def trials_of(row: str, task: str) -> list[Changes]:
+    """What is tried of a row: as many trials as of every other."""
+    return [{}, TWICE, OWN[row][task]]
 
 
 def changed(settings: Settings, values: Mapping[str, str]) -> Settings:
@@ -129,9 +100,10 @@ def trial(
         found = (m[metric] * size for m, size in zip(measured, sizes, strict=True))
         return sum(found) / sum(sizes)
 
+    metrics = list(measured[0])
     return {
-        "whole": {metric: round(whole(metric), 5) for metric in METRICS},
-        "average": {m: round(statistics.fmean(each[m] for each in measured), 5) for m in METRICS},
+        "whole": {metric: round(whole(metric), 5) for metric in metrics},
+        "average": {m: round(statistics.fmean(each[m] for each in measured), 5) for m in metrics},
         "seconds": round(sum(report.learn_seconds for report in later), 2),
         "positives": sum(sum(report.positives.values()) for report in later),
     }
@@ -143,78 +115,87 @@ def _first_of(settings: Settings) -> str:
 
 
 def planned(
-    name: str, model: str, count: int, seed: int, only: str, changes: Sequence[str]
-) -> Iterator[dict[str, Any]]:
-    """The trials of all rows."""
-    for row, (strategy, divided, own, grid) in ROWS.items():
-        if only.lower() not in row:
+    name: str, model: str, only: Sequence[str], changes: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], Settings]]:
+    """The trials of all rows, and their settings."""
+    task = task_of_model(model).recipe
+    for row in OWN:
+        if only and not any(words in row for words in only):
             continue
+        strategy, _, variant = row.partition(", ")
         recipe = load_recipe(
-            "best", registered(name), model, disentangled=divided, strategy=strategy
+            "best",
+            registered(name),
+            model,
+            disentangled=strategy_named(strategy).divided or bool(variant),
+            strategy=strategy,
         )
+        own = ONE_COMPONENT[task] if variant == "K=1" else ()
         settings = recipe.settings.parsed([*changes, *own])
-        for values in combinations(grid, count, seed):
+        for values in trials_of(row, task):
             tried = changed(settings, values)
-            yield {"row": row, "strategy": strategy, "values": values, "settings": tried}
+            words = " ".join(f"{key}={value}" for key, value in values.items()) or "recipe"
+            plan = {"row": row, "tried": words, "values": dict(values)}
+            yield plan, tried
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("name")
     parser.add_argument("--model", default="transe")
-    parser.add_argument("--trials", type=int, default=8)
-    parser.add_argument("--only", default="", help="rows with this in their name")
+    parser.add_argument("--only", action="append", help="rows with this in their name")
+    parser.add_argument("--trials", type=int, default=3, help="of each row, the first so many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", dest="changes", action="append", default=[], help="for all rows")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--json", type=Path, help="written anew after each trial, and gone on with")
     arguments = parser.parse_args()
     stream = without_test(dicgrl.load_stream(arguments.name))
+    task = task_of_model(arguments.model).recipe
+    metric = METRIC[task]
     command = f"python benchmarks/trials.py {arguments.name} --model {arguments.model}"
-    command += f" --trials {arguments.trials} --seed {arguments.seed}"
+    command += f" --seed {arguments.seed}"
     file: dict[str, Any] = {
         "command": " ".join([command, *(f"--set {change}" for change in arguments.changes)]),
         "dataset": stream.name,
         "model": arguments.model,
         "seed": arguments.seed,
-        "judged_by": "average mrr of the validation sets after the last part",
+        "metric": metric,
+        "planned": list(OWN),
         "trials": [],
     }
     if arguments.json and arguments.json.is_file():
         file["trials"] = json.loads(arguments.json.read_text(encoding="utf-8"))["trials"]
     finished = {(each["row"], json.dumps(each["values"])) for each in file["trials"]}
+    plans = planned(arguments.name, arguments.model, arguments.only or (), arguments.changes)
     with tempfile.TemporaryDirectory() as place:
-        for plan in planned(
-            arguments.name,
-            arguments.model,
-            arguments.trials,
-            arguments.seed,
-            arguments.only,
-            arguments.changes,
-        ):
-            settings = plan.pop("settings")
+        for plan, settings in plans:
+            if trials_of(plan["row"], task).index(plan["values"]) >= arguments.trials:
+                continue
             if (plan["row"], json.dumps(plan["values"])) in finished:
                 continue
             begun = time.perf_counter()
             plan |= trial(stream, settings, arguments.seed, arguments.device, Path(place))
             plan["active"] = _active(settings)
             file["trials"].append(plan)
+            file["trials"].sort(key=lambda each: list(OWN).index(each["row"]))
             if arguments.json:
                 write_json(arguments.json, file)
-            shown = " ".join(f"{key}={value}" for key, value in plan["values"].items()) or "recipe"
+            average, whole = (100 * plan[judged][metric] for judged in ("average", "whole"))
             print(
-                f"{plan['row']:16} A MRR {100 * plan['average']['mrr']:.2f}  "
-                f"W MRR {100 * plan['whole']['mrr']:.2f}  {time.perf_counter() - begun:5.1f} s  "
-                f"{shown}",
+                f"{plan['row']:16} {metric}: A {average:.2f}  W {whole:.2f}  "
+                f"{time.perf_counter() - begun:5.1f} s  {plan['tried']}",
                 flush=True,
             )
 
 
 def _active(settings: Settings) -> int:
-    """Numbers of a vector that a triple uses."""
+    """Numbers of a vector that a triple, or an edge of a network, uses."""
     from dicgrl.models.components import Components
 
     count, top = settings.components, settings.top
+    if "hidden" in settings.as_dict():  # of each head or component
+        return int(settings.hidden * (top if count else settings.heads))
     size = Components(count, top).size(settings.dim) if count else settings.dim
     return math.prod((top, size)) if count else size
 

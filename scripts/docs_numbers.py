@@ -12,8 +12,9 @@ A comment after a paragraph, list item or table names the source of its numbers,
 
 - `table1-best[words].whole` is a row of docs/results/reproduce-table1-best.json (or of
   docs/results/table1-best.json): the only one that has all the words among its labels or in the
-  title of its table. What follows the dot leads to the value; of seeds it is the mean, unless
-  `.std`, `.least`, `.most` or `.paper` follows. `parts.1:` is a list; a blank in a key is `_`.
+  title of its table; of several the one with most of them as whole labels. What follows the dot
+  leads to the value; of seeds it is the mean, unless `.std`, `.least`, `.most` or `.paper` follows.
+  `parts.1:` is a list; a blank in a key is `_`.
 - Numbers are compared with the digits that the page shows. Expressions may use + - * /, least,
   most, mean and count.
 - Each decimal number of the block needs its entry; `_` is one that is not measured here (the
@@ -187,6 +188,9 @@ def looked_up(name: str, words: str, path: str) -> Any:
     """
     wanted = {word.lower() for word in words.split()}
     found = [row for title, row in _tables(name) if wanted <= _labels(title, row)]
+    if len(found) > 1:  # `dicgrl` is the row of that name, not that of `dicgrl, K=1`
+        whole = [len(wanted & {str(value).lower() for value in row.values()}) for row in found]
+        found = [row for row, count in zip(found, whole, strict=True) if count == max(whole)]
     if len(found) != 1:
         raise WrongNumberError(f"{name}[{words}]: {len(found)} rows")
     value: Any = found[0]

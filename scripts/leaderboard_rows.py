@@ -91,7 +91,7 @@ def _of_cuts(rows: Sequence[Mapping[str, Any]], source: str) -> Iterator[Entry]:
 
 def _of_trials(file: Mapping[str, Any], source: str) -> Iterator[Entry]:
     """Shares; of each row the trial with the best average."""
-    metric = file.get("metric", "mrr")
+    metric = file["metric"]
     best: dict[str, Mapping[str, Any]] = {}
     for trial in file["trials"]:
         known = best.setdefault(trial["row"], trial)

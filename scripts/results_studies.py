@@ -101,53 +101,58 @@ def trial_sections(folder: Path) -> list[str]:
 
 def trial_section(file: Result, path: Path) -> str:
     """The best trial of each row beside the recipe, and how many there were."""
-    by_row: dict[str, list[Result]] = {}
-    for each in file["trials"]:
-        by_row.setdefault(each["row"], []).append(each)
-    header = (
-        "row",
-        "active",
-        "trials",
-        "recipe: A MRR / W MRR",
-        "best: A MRR / W MRR",
-        "its settings",
-    )
+    metric = file["metric"]
+    shown = f"A / W of {_metric(file)}"
+    rows = _rows_of(file)
+    most = max(len(trials) for trials in rows.values())
+    short = [row for row in file["planned"] if len(rows.get(row, ())) < most]
+    late = f"Not finished yet: {'; '.join(short)}." if short else ""
+    header = ("row", "active", "trials", f"recipe: {shown}", f"best: {shown}", "its settings")
     cells = []
-    for row, trials in by_row.items():
-        best = max(trials, key=lambda each: each["average"]["mrr"])
+    for row, trials in rows.items():
+        best = _best(trials, metric)
         changes = " ".join(f"{key}={value}" for key, value in best["values"].items())
+        first = next(each for each in trials if not each["values"])
+        numbers = (_pair(first, metric), _pair(best, metric))
         cells.append(
-            (
-                row,
-                str(trials[0]["active"]),
-                str(len(trials)),
-                _pair(next(each for each in trials if not each["values"])),
-                _pair(best),
-                changes or "the recipe's",
-            )
+            (row, str(best["active"]), str(len(trials)), *numbers, changes or "the recipe's")
         )
     words = filled(f"""
-        What each row reached in trials that are drawn alike from a grid of its own, on validation
-        triples of seed {file["seed"]}: per cent after the last part. `frozen` has no more than
-        three. Vectors have about the same active size, the budget is the same, and the start from
-        neighbours is open to every row. A setting with an x is a multiple of the recipe's.
-        `{file["command"]} --json docs/results/{path.name}`; a file that is there is gone on with.
-        All trials: [results/{path.name}](results/{path.name}).""")
+        What each row reached in its trials, on validation data of seed {file["seed"]} after the
+        last part: per cent. Each row has the recipe as it was then, the same at twice the rate from
+        the first part on, and one change of its own. Vectors have about the same active size, first
+        parts have the same epochs, the budget is the same, and the start from neighbours is open to
+        every row. A setting with an x is a multiple of the recipe's. `{file["command"]} --json
+        docs/results/{path.name}`; a file that is there is gone on with. {late} All trials:
+        [results/{path.name}](results/{path.name}).""")
     title = f"## {TRIALS_TITLE}: {file['dataset']}, {file['model']}"
     return "\n\n".join([title, words, table(header, cells)])
 
 
 def trial_claim(file: Result) -> tuple[str, str]:
     """What equal trials say of retraining and of what updates."""
-    best: dict[str, float] = {}
+    rows, metric = _rows_of(file), file["metric"]
+    best = {row: 100 * _best(trials, metric)["average"][metric] for row, trials in rows.items()}
+    claim = f"With equal trials on {file['dataset']}, validation: A of {_metric(file)}"
+    names = ("fresh", "dicgrl", "emr", "upper")
+    return claim, ", ".join(f"{name} {best[name]:.1f}" for name in names if name in best)
+
+
+def _rows_of(file: Result) -> dict[str, list[Result]]:
+    by_row: dict[str, list[Result]] = {}
     for each in file["trials"]:
-        value = 100 * each["average"]["mrr"]
-        best[each["row"]] = max(value, best.get(each["row"], value))
-    claim = f"With equal trials on {file['dataset']}, validation: A of MRR"
-    return claim, ", ".join(
-        f"{name} {best[name]:.1f}" for name in ("fresh", "dicgrl", "emr", "upper") if name in best
-    )
+        by_row.setdefault(each["row"], []).append(each)
+    return by_row
 
 
-def _pair(trial: Result) -> str:
-    return " / ".join(f"{100 * trial[judged]['mrr']:.1f}" for judged in ("average", "whole"))
+def _best(trials: list[Result], metric: str) -> Result:
+    """The trial with the highest average; of equal ones the first."""
+    return max(trials, key=lambda each: each["average"][metric])
+
+
+def _metric(file: Result) -> str:
+    return "MRR" if file["metric"] == "mrr" else str(file["metric"])
+
+
+def _pair(trial: Result, metric: str) -> str:
+    return " / ".join(f"{100 * trial[judged][metric]:.1f}" for judged in ("average", "whole"))

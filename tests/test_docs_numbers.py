@@ -95,7 +95,11 @@ def shown_numbers(value: Any) -> set[str]:
 def test_what_a_mark_may_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
         {"strategy": name, "whole": {"values": [a, b], "mean": (a + b) / 2}, "parts": [1.0, 3.0]}
-        for name, a, b in (("emr", 40.0, 42.0), ("upper", 50.0, 51.0))
+        for name, a, b in (
+            ("emr", 40.0, 42.0),
+            ("upper", 50.0, 51.0),
+            ("upper, divided", 1.0, 2.0),
+        )
     ]
     report = {"tables": [{"title": "Films: all edges", "rows": rows}]}
     (tmp_path / "reproduce-x.json").write_text(json.dumps(report))
@@ -104,6 +108,7 @@ def test_what_a_mark_may_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for entry, value in (
         ("x[emr].whole", 41.0),
         ("x[emr edges].whole.least", 40.0),
+        ("x[upper divided].whole", 1.5),
         ("100 * x[emr].whole / x[upper].whole", 100 * 41 / 50.5),
         ("mean(x[emr].parts.0:)", 2.0),
         ("most(x[emr].parts.0:, 2)", 3.0),
