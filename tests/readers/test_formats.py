@@ -279,6 +279,35 @@ class TestParquet:
         with pytest.raises(DataError, match=said):
             read_stream(tmp_path / "x.parquet")
 
+    def test_blocks_share_their_labels(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Ids are those of one block, whatever a block's dictionary holds besides."""
+        arrow = pytest.importorskip("pyarrow")
+        chance = np.random.default_rng(0)
+        facts = [(f"e{a}", f"r{b % 3}", f"e{c}") for a, b, c in chance.integers(0, 30, (200, 3))]
+        held = [None, "", "unused", *(f"e{i}" for i in range(30)), "e1"]
+        of_heads = arrow.array([held.index(head) for head, _, _ in facts], arrow.int32())
+        heads = arrow.DictionaryArray.from_arrays(of_heads, arrow.array(held))
+        table = arrow.table(
+            {"head": heads, "relation": [r for _, r, _ in facts], "tail": [t for _, _, t in facts]}
+        )
+        with arrow.ipc.new_file(str(tmp_path / "x.arrow"), table.schema) as writer:
+            writer.write_table(table, max_chunksize=7)
+        found, plain = (
+            read_stream(tmp_path / "x.arrow")[0],
+            KnowledgeStream.from_labels("x", [facts])[0],
+        )
+        assert np.array_equal(found.train, plain.train)
+        assert list(found.entities) == list(plain.entities)
+        held[0], of_heads = None, arrow.array([3] * 10 + [0], arrow.int32())
+        heads = arrow.DictionaryArray.from_arrays(of_heads, arrow.array(held))
+        table = arrow.table({"head": heads, "relation": ["r"] * 11, "tail": ["t"] * 11})
+        with arrow.ipc.new_file(str(tmp_path / "x.arrow"), table.schema) as writer:
+            writer.write_table(table, max_chunksize=4)
+        with pytest.raises(DataError, match=r"x\.arrow:11: column 'head' is empty"):
+            read_stream(tmp_path / "x.arrow")
+
     def test_partitions(self, tmp_path: Path) -> None:
         arrow = pytest.importorskip("pyarrow")
         parquet = pytest.importorskip("pyarrow.parquet")

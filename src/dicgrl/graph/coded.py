@@ -22,7 +22,8 @@ class Coded(Sequence[str]):
     """Labels of n rows.
 
     Attributes:
-        labels: The distinct labels.
+        labels: The distinct labels; several columns may have the same list, and it may grow, as
+            further blocks of a file bring further labels.
         codes: Position of each row's label among them, int64 [n].
 
     Example:
@@ -89,3 +90,45 @@ def add_in_order(vocabulary: Vocabulary, *columns: Coded) -> list[IntArray]:
     ids = np.full(len(local), -1, dtype=np.int64)
     ids[order] = vocabulary.add(local.labels(order))
     return [ids[column] for column in codes]
+
+
+class OrderedIds:
+    """Ids of the labels of columns, as `add_in_order` gives them.
+
+    Where blocks have one list of labels that grows, each label is looked up once.
+
+    Args:
+        vocabulary: Gives the ids; unseen labels arrive in it.
+
+    Example:
+        >>> labels, films = ["b", "a"], Vocabulary()
+        >>> ids = OrderedIds(films)
+        >>> ids.of(Coded(labels, np.array([1, 0])), Coded(labels, np.array([1, 1])))
+        [array([0, 1]), array([0, 0])]
+        >>> labels.append("c")
+        >>> ids.of(Coded(labels, np.array([2, 0])))
+        [array([2, 1])]
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._labels: list[str] | None = None
+        self._ids = np.empty(0, np.int64)  # of these; -1 where no row has had the label
+
+    def of(self, *columns: Coded) -> list[IntArray]:
+        """Ids of columns of the same length; unseen labels arrive row by row."""
+        labels = columns[0].labels
+        if any(column.labels is not labels for column in columns):
+            return add_in_order(self._vocabulary, *columns)
+        if labels is not self._labels:
+            self._labels, self._ids = labels, np.empty(0, np.int64)
+        more = np.full(len(labels) - len(self._ids), -1, dtype=np.int64)
+        self._ids = np.concatenate([self._ids, more])
+        every = np.stack([column.codes for column in columns], axis=1).ravel()
+        unseen = np.flatnonzero(self._ids[every] < 0)
+        first = np.full(len(labels), len(every))
+        first[every[unseen[::-1]]] = unseen[::-1]  # the last assignment counts: the first place
+        arriving = np.flatnonzero(first < len(every))
+        arriving = arriving[np.argsort(first[arriving])]
+        self._ids[arriving] = self._vocabulary.add(labels[at] for at in arriving.tolist())
+        return [self._ids[column.codes] for column in columns]

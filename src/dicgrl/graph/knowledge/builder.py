@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dicgrl.graph.arrays import IntArray
-from dicgrl.graph.coded import Coded, add_in_order
+from dicgrl.graph.coded import Coded, OrderedIds
 from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.knowledge.holdout import hold_out_triples
 from dicgrl.graph.knowledge.keys import triple_keys
@@ -30,6 +30,7 @@ class KnowledgeParts:
         self.entities = Vocabulary(kind="entity")
         self.relations = Vocabulary(kind="relation")
         self.names: dict[str, str] = {}
+        self._ends, self._kinds = OrderedIds(self.entities), OrderedIds(self.relations)
         self._parts: list[KnowledgePart] = []
         self._indexed = 0  # parts whose triples are in these
         self._taught, self._asked = SegmentIndex(), SegmentIndex()
@@ -39,8 +40,8 @@ class KnowledgeParts:
     ) -> IntArray:
         """Ids of labelled triples, int32 [n, 3]; unseen labels arrive line by line, head first."""
         if isinstance(heads, Coded) and isinstance(relations, Coded) and isinstance(tails, Coded):
-            (kinds,) = add_in_order(self.relations, relations)
-            head_ids, tail_ids = add_in_order(self.entities, heads, tails)
+            (kinds,) = self._kinds.of(relations)
+            head_ids, tail_ids = self._ends.of(heads, tails)
             return _stacked(head_ids, kinds, tail_ids)
         ends = self.entities.add(chain.from_iterable(zip(heads, tails, strict=True)))
         return _stacked(ends[0::2], self.relations.add(relations), ends[1::2])

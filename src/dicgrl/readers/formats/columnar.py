@@ -104,43 +104,66 @@ class Arrow(_Columnar):
                 writer.write_batch(_as_batch(block))
 
 
-def coded(label: str, column: Any, name: str, first: int) -> Coded:
-    """A column of a batch as labels; whole numbers count as what they are written as.
+class _Book:
+    """The labels of columns, each taken out of Arrow once, whichever block brings it.
 
     Args:
         label: How messages call the file.
-        column: The column.
-        name: What it is called.
-        first: The number of its first row.
-
-    Raises:
-        DataError: It holds something else, or a row holds nothing.
     """
-    arrow = needed("pyarrow", "arrow", "Arrow")
-    types, compute = arrow.types, needed("pyarrow.compute", "arrow", "Arrow")
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    if not text and not types.is_integer(kind) and not types.is_temporal(kind):
-        raise DataError(
-            label, f"column {shown(name)} has the type {kind}; expected text or whole numbers"
-        )
-    if column.null_count:
-        row = first + int(compute.index(compute.is_null(column), True).as_py())
-        raise DataError(label, f"column {shown(name)} is empty", row)
-    if not types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    labels = column.dictionary.cast(arrow.string()).to_pylist()
-    codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    wrong = [i for i, each in enumerate(labels) if not each]  # None: a value of the dictionary
-    if wrong and np.isin(codes, wrong).any():
-        row = first + int(np.isin(codes, wrong).argmax())
-        raise DataError(label, f"column {shown(name)} is empty", row)
-    labels = [each or "" for each in labels]
-    try:
-        check_labels(labels)
-    except UserError as error:
-        raise DataError(label, f"column {shown(name)}: {error}") from None
-    return Coded(labels, codes)
+
+    def __init__(self, label: str) -> None:
+        self._arrow = needed("pyarrow", "arrow", "Arrow")
+        self._compute = needed("pyarrow.compute", "arrow", "Arrow")
+        self._label = label
+        self._known = self._arrow.array([], self._arrow.large_string())
+        self._labels: list[str] = []
+
+    def coded(self, column: Any, name: str, first: int) -> Coded:
+        """A column of a batch as labels; whole numbers count as what they are written as.
+
+        Args:
+            column: The column.
+            name: What it is called.
+            first: The number of its first row.
+
+        Raises:
+            DataError: It holds something else, or a row holds nothing.
+        """
+        column = self._encoded(column, name, first)
+        held = column.dictionary.cast(self._arrow.large_string()).fill_null("")
+        codes = column.indices.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        full = self._compute.not_equal(held, "")
+        empty = np.flatnonzero(~full.to_numpy(zero_copy_only=False))
+        if len(empty) and np.isin(codes, empty).any():  # else a dictionary holds it for nobody
+            row = first + int(np.isin(codes, empty).argmax())
+            raise DataError(self._label, f"column {shown(name)} is empty", row)
+        found = self._compute.index_in(held, value_set=self._known)
+        places = found.fill_null(-1).to_numpy().astype(np.int64)
+        unseen = self._compute.and_(found.is_null(), full)
+        arriving = held.filter(unseen)
+        if len(arriving):
+            new = arriving.to_pylist()
+            try:
+                check_labels(new)
+            except UserError as error:
+                raise DataError(self._label, f"column {shown(name)}: {error}") from None
+            at = unseen.to_numpy(zero_copy_only=False)
+            places[at] = np.arange(len(self._labels), len(self._labels) + len(new))
+            self._labels.extend(new)
+            self._known = self._arrow.concat_arrays([self._known, arriving])
+        return Coded(self._labels, places[codes])
+
+    def _encoded(self, column: Any, name: str, first: int) -> Any:
+        types = self._arrow.types
+        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+        text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+        if not text and not types.is_integer(kind) and not types.is_temporal(kind):
+            wrong = f"column {shown(name)} has the type {kind}; expected text or whole numbers"
+            raise DataError(self._label, wrong)
+        if column.null_count:
+            row = first + int(self._compute.index(self._compute.is_null(column), True).as_py())
+            raise DataError(self._label, f"column {shown(name)} is empty", row)
+        return column if types.is_dictionary(column.type) else column.dictionary_encode()
 
 
 def partitioned_rows(folder: DiskFolder) -> Iterator[Rows]:
@@ -172,10 +195,15 @@ def coded_rows(
         DataError: A value is no label, or there are no rows.
     """
     first = 1
+    entities, relations = _Book(label), _Book(label)
+    books = (entities, relations, entities)
     for batch in batches:
         batch.validate(full=True)  # else a damaged file may point anywhere
         if batch.num_rows:
-            columns = [coded(label, batch.column(name), name, first) for name in names[:TRIPLE]]
+            columns = [
+                book.coded(batch.column(name), name, first)
+                for book, name in zip(books, names[:TRIPLE], strict=False)
+            ]
             times = [_times(batch.column(name)) for name in names[TRIPLE:]]
             yield Rows(first, [*columns, *times])
         first += batch.num_rows
