@@ -71,6 +71,8 @@ VECTORS: dict[str, dict[str | None, tuple[int, int, int]]] = {
         f"{name}.transe.published": {None: (3, 4, 68), "dicgrl": (3, 4, 68)}
         for name in ("entity", "relation", "fact", "hybrid")
     },
+    "fb15k-237.complex.published": {None: (3, 4, 668), "dicgrl": (3, 4, 668)},
+    "wn18rr.complex.published": {None: (3, 4, 336), "dicgrl": (3, 4, 336)},
     "wn18rr.convkb.released": {None: (2, 4, 50), "dicgrl": (2, 4, 50)},
     "a stranger's.transe.best": {None: (3, 4, 68), "dicgrl": (3, 4, 68), "fresh": (3, 4, 68)},
 }

@@ -251,7 +251,7 @@ class Table:
         if self._places is not None:
             self.accumulate(ids, gradient)
             return
-        self.gradient[first : first + len(gradient)] += gradient
+        self.gradient[first : first + len(gradient)].add_(gradient)
         self.touch(ids)
 
     def touch(self, ids: Tensor) -> None:

@@ -57,8 +57,8 @@ def load_recipe(
     So it does where a dataset's recipe has no word about strategies.
 
     Args:
-        name: paper, released (the authors' code), best, published (settings of rivals), or the path
-            of a recipe file (ending with .toml).
+        name: paper, released (the authors' code), best, published (settings of rivals, or of a
+            decoder's authors), or the path of a recipe file (ending with .toml).
         dataset: Name of a dataset (`dicgrl.datasets.registered`); empty for data of one's own.
         model: Name of the model.
         disentangled: Whether vectors are divided into components.
