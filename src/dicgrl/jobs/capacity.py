@@ -131,10 +131,13 @@ def memory_of(
     negatives = settings.of(LinkTraining).negatives
     mentions = batch * (negatives + 2)
     step = mentions * (2 * 4 * vectors.length + 20)
+    if not negatives:
+        on_gpu = device.type == "cuda"
+        step = step_bytes(batch, size.entities, vectors.length, on_gpu=on_gpu)
     on_device = {
         "rows": rows * table.width * number,
         "gradients and optimizer": round(rows * table.width * (every - number)),
-        "a step": step if negatives else step_bytes(batch, size.entities, vectors.length),
+        "a step": step,
         "triples and known answers": round(
             size.triples * (_LEARNED + _ANSWERS / size.ranks + _SORTED)
         ),

@@ -43,7 +43,8 @@ def needs(
         negative = _NEGATIVE_BYTES if model.device.type == "cuda" else model.link_bytes()
         step = batch * negatives * negative
     else:
-        step = step_bytes(batch, model.num_entities + entities, model.length)
+        on_gpu = model.device.type == "cuda"
+        step = step_bytes(batch, model.num_entities + entities, model.length, on_gpu=on_gpu)
     whole = "" if model.length == vectors.dim else f" (vectors of {model.length:,} numbers)"
     return [
         Need(

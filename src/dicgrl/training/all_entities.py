@@ -131,15 +131,16 @@ class AllEntitiesObjective:
         return with_terms(model, total, triples, route, weight, self.beta)
 
 
-def step_bytes(triples: int, entities: int, length: int) -> int:
-    """Memory that a step on so many triples takes at most, besides the model, on a GPU.
+def step_bytes(triples: int, entities: int, length: int, *, on_gpu: bool) -> int:
+    """Memory that a step on so many triples takes at most, besides the model.
 
     Args:
         triples: Triples of the step.
         entities: Entities that there are.
         length: Length of an entity's whole vector.
+        on_gpu: Whether it is taken on a GPU, whose blocks are larger.
     """
-    pairs = min(2 * triples, _height(entities, on_gpu=True)) * entities
+    pairs = min(2 * triples, _height(entities, on_gpu=on_gpu)) * entities
     return _PAIR_BYTES * pairs + 4 * length * (2 * entities + 16 * triples)
 
 
