@@ -2,11 +2,12 @@
 
     python benchmarks/network_growth.py [--streams cora,citeseer,pubmed,classes,hetero,large]
         [--model gat] [--strategies upper,frozen,warm,fresh] [--seeds 3] [--on test|valid]
-        [--set dropout=0.2] [--json rows.json]
+        [--set dropout=0.2] [--device cpu|cuda] [--json rows.json]
 
-Default settings, one CPU thread; `cora=PATH` names a stream by its path. The first part is learned
-once for all strategies. Seconds are those of a later part, validation left out; `CPU` is the time
-of the processor for the same, validation included, which does not depend on what else runs.
+Default settings, one CPU thread unless another device is given; `cora=PATH` names a stream by its
+path. The first part is learned once for all strategies. Seconds are those of a later part,
+validation left out; `CPU` is the time of the processor for the same, validation included, which
+does not depend on what else runs.
 With `--on valid` the validation nodes are measured in place of the test nodes, to choose by.
 """
 
@@ -84,6 +85,7 @@ def main() -> None:
     parser.add_argument("--parts", type=int, help="only so many parts, the first one included")
     parser.add_argument("--on", choices=("test", "valid"), default="test")
     parser.add_argument("--set", action="append", default=[], help="key=value, for all strategies")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -99,7 +101,7 @@ def main() -> None:
                 settings = chosen_settings(None, arguments.model, strategy, "", {})
                 settings = settings.parsed(arguments.set)
                 if first is None or settings.form.divided != first.settings.form.divided:
-                    first = dicgrl.Learner(settings=settings, seed=seed, device="cpu")
+                    first = dicgrl.Learner(settings=settings, seed=seed, device=arguments.device)
                     first.learn(stream[0])
                 found.setdefault(strategy, Found()).add(measure(stream, first, settings))
         upper = found.get("upper", Found())
