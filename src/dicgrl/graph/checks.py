@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dicgrl.errors import UserError
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import IntArray, ids_in
 from dicgrl.graph.vocabulary import Vocabulary
 
 
@@ -32,3 +32,9 @@ def check_ids(what: str, ids: IntArray, labels: Vocabulary, lowest: int = 0) -> 
             f"{what}: row {row} has {labels.kind} id {ids[row]}; expected {lowest} <= id < "
             f"{len(labels)}"
         )
+
+
+def check_range(what: str, ids: range, labels: Vocabulary) -> None:
+    """As `check_ids`, of a range; it costs nothing where all is well."""
+    if ids.start < 0 or ids.stop > len(labels):
+        check_ids(what, ids_in(ids), labels)

@@ -195,28 +195,36 @@ def _csv_lines(
     blank = 0  # the first blank line
     try:
         for row in reader:
+            line = reader.line_num
             if not row:
-                blank = blank or reader.line_num
+                blank = blank or line
                 continue
             columns = columns or len(row)
             if columns > _COLUMNS:
-                raise DataError(file.label, f"more than {_COLUMNS:,} columns", reader.line_num)
-            if len(row) != columns or blank:
-                sign = _SIGNS.get(sep, repr(sep))
-                raise DataError(
-                    file.label,
-                    f"expected {columns} fields separated by {sign}, found "
-                    + ("a blank line" if blank else f"{len(row)}: {shown(sep.join(row))}")
-                    + (_said(hint, row, columns) if reader.line_num == 1 else ""),
-                    blank or reader.line_num,
-                )
-            if FORBIDDEN.search("".join(row)):
-                wrong = next(filter(FORBIDDEN.search, row))
-                begins = reader.line_num - sum(field.count("\n") for field in row)
-                raise DataError(file.label, forbidden(wrong), begins)
-            yield reader.line_num, row
+                raise DataError(file.label, f"more than {_COLUMNS:,} columns", line)
+            if blank:
+                raise _other_fields(file, columns, sep, "a blank line", blank)
+            if len(row) != columns:
+                found = f"{len(row)}: {shown(sep.join(row))}"
+                found += _said(hint, row, columns) if line == 1 else ""
+                raise _other_fields(file, columns, sep, found, line)
+            _check_labels(file, row, line)
+            yield line, row
     except csv.Error as error:
         raise DataError(file.label, f"not valid CSV ({error})", reader.line_num) from error
+
+
+def _other_fields(file: SourceFile, columns: int, sep: str, found: str, line: int) -> DataError:
+    sign = _SIGNS.get(sep, repr(sep))
+    expected = f"expected {columns} fields separated by {sign}"
+    return DataError(file.label, f"{expected}, found {found}", line)
+
+
+def _check_labels(file: SourceFile, row: list[str], line: int) -> None:
+    """Refuse a row with a character that no label may have; it names the line that it begins in."""
+    if FORBIDDEN.search("".join(row)):
+        wrong = next(filter(FORBIDDEN.search, row))
+        raise DataError(file.label, forbidden(wrong), line - sum(f.count("\n") for f in row))
 
 
 def _by_column(first_line: int, rows: list[list[str]]) -> Rows:

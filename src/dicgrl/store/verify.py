@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -92,22 +92,37 @@ class _Verification:
         found.versions = len(self.versions)
         whole = {version.number for version in self.versions if self._is_whole(version)}
         files = run.files() if sound["files"] else []
+        there = self._files_there(files)
+        if sound["models"]:
+            self._check_models(files, whole, there)
+            self._check_links(run.tags() if sound["tags"] else {})
+
+    def _files_there(self, files: Sequence[TensorFile]) -> set[str]:
+        """Names of the files that are whole; notes those that nobody needs."""
         there = {file.name for file in files if self._is_there(file)}
         known = {file.name for file in files}
-        found.leftovers = sorted(p.name for p in run.folder.glob("*") if p.name not in known)
-        if not sound["models"]:
-            return
-        models = run.models()
-        for number, chain in zip(models, chains_of(files, models.values()), strict=True):
+        found = self.run.folder.glob("*")
+        self.found.leftovers = sorted(path.name for path in found if path.name not in known)
+        return there
+
+    def _check_models(self, files: Sequence[TensorFile], whole: set[int], there: set[str]) -> None:
+        """Which versions can be restored: their facts are whole, and all their files are there."""
+        models = self.run.models()
+        chains = chains_of(files, models.values())
+        for number, chain in zip(models, chains, strict=True):
             complete = {file.name for file in chain} <= there
             if self._is_restorable(number, chain, whole) and complete:
-                found.restorable.append(number)
-        found.restorable.sort()
-        for name, number in run.tags().items() if sound["tags"] else ():
+                self.found.restorable.append(number)
+        self.found.restorable.sort()
+
+    def _check_links(self, tags: Mapping[str, int]) -> None:
+        """Whether the newest version and those of tags have a model."""
+        models, newest = self.run.models(), len(self.versions)
+        for name, number in tags.items():
             if number not in models:
-                found.damage.append(f"tag {name}: version {number} has no model")
-        if self.versions and len(self.versions) not in models:
-            found.damage.append(f"version {len(self.versions)}, the newest, has no model")
+                self.found.damage.append(f"tag {name}: version {number} has no model")
+        if newest and newest not in models:
+            self.found.damage.append(f"version {newest}, the newest, has no model")
 
     def _check_pages(self) -> None:
         database = self.run.database

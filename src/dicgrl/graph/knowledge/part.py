@@ -11,8 +11,8 @@ import numpy.typing as npt
 from typing_extensions import override
 
 from dicgrl.errors import UserError
-from dicgrl.graph.arrays import IntArray, as_ids, as_triples, ids_in, narrow
-from dicgrl.graph.checks import check_ids
+from dicgrl.graph.arrays import IntArray, as_ids, as_triples, narrow
+from dicgrl.graph.checks import check_ids, check_range
 from dicgrl.graph.part import SPLITS, Part
 from dicgrl.graph.times import NEVER
 from dicgrl.graph.vocabulary import Translation, Vocabulary
@@ -75,8 +75,8 @@ class KnowledgePart(Part):
     @override
     def checked(self) -> Self:
         of = f"of part {self.index}"
-        check_ids(f"new entities {of}", ids_in(self.new_entities), self.entities)
-        check_ids(f"new relations {of}", ids_in(self.new_relations), self.relations)
+        check_range(f"new entities {of}", self.new_entities, self.entities)
+        check_range(f"new relations {of}", self.new_relations, self.relations)
         rows = {s: as_triples(getattr(self, s), f"{s} triples {of}") for s in SPLITS}
         for split, triples in rows.items():
             if not len(triples):

@@ -9,8 +9,8 @@ import numpy as np
 from typing_extensions import override
 
 from dicgrl.errors import UserError, shown
-from dicgrl.graph.arrays import FloatArray, IntArray, as_edges, as_ids, ids_in
-from dicgrl.graph.checks import check_ids
+from dicgrl.graph.arrays import FloatArray, IntArray, as_edges, as_ids
+from dicgrl.graph.checks import check_ids, check_range
 from dicgrl.graph.part import SPLITS, Part
 from dicgrl.graph.vocabulary import Vocabulary
 
@@ -78,8 +78,8 @@ class NetworkPart(Part):
             UserError: Something does not fit; the message names the split and the row.
         """
         of = f"of part {self.index}"
-        check_ids(f"new nodes {of}", ids_in(self.new_nodes), self.nodes)
-        check_ids(f"new classes {of}", ids_in(self.new_classes), self.classes)
+        check_range(f"new nodes {of}", self.new_nodes, self.nodes)
+        check_range(f"new classes {of}", self.new_classes, self.classes)
         edges = as_edges(self.edges, f"edges {of}")
         for ends in edges.T:
             check_ids(f"edges {of}", ends, self.nodes)
