@@ -6,9 +6,10 @@ keep them for long. So the first passes also push each of them down, in the same
 score is what its ends have beside others that they never met (`Trainer.unlearning`), and no
 further: a fact that was taken back is unknown, not false.
 
-Pushing moves rows that right facts share, and most of these bear it. So a pass draws those around
-the change by how much they have suffered: by how far their score has fallen since the repair began
-(`Trainer.standing`), which costs a score each, without negatives.
+Pushing moves rows that right facts share, and what was wrong has cost right facts before. So a pass
+draws most of those around the change by how badly they stand: by how far their score has fallen
+since the repair began, and how far it lies below what was usual then (`Trainer.standing`). That
+costs a score each, without negatives.
 
 How much is processed follows the facts that are gone, and never exceeds a share of what retraining
 would process. It is the same for all strategies, models and tasks.
@@ -37,12 +38,13 @@ _PASSES = 20
 _EFFORT = 2.0  # of that of a part of as many facts: what is known by heart goes slowly
 _PUSHES = 8  # passes that push down what is gone, at most
 _PUSHED = 0.12  # share of all that is processed that these may take
-_PUSH = 1.0  # weight of that, where an example that is learned has 1
+_PUSH = 1.5  # weight of that, where an example that is learned has 1
 _RATE = 1.4  # of the usual learning rate
 _STEPS = 64  # at least: a few facts are not unlearned in three
 _SMALLEST = 32  # of a batch
 _NEAR = 0.9  # share of a pass that is drawn around what changed
-_SUFFERING = 0.5  # share of these that is drawn by how far their scores have fallen
+_NEEDY = 0.75  # share of these that is drawn by how badly they stand
+_LOW = 1.0  # weight of standing below the usual, where having fallen as far has 1
 _LOOKED = 4  # times what is drawn there in all passes: so many are looked at, at most
 _NODE_BATCH = 512  # nodes of a step where the settings name no number
 
@@ -145,7 +147,7 @@ class Repaired(TrainingSet):
     def batches(
         self, epoch: int, size: int, generator: torch.Generator
     ) -> Iterable[tuple[Objective, Tensor, Tensor]]:
-        near = self._suffering(generator)
+        near = self._around(generator)
         far = _drawn(len(self.examples) - self._close, self._far, generator) + self._close
         chosen = torch.cat([near, far])
         self._seen[chosen.cpu().numpy()] = True
@@ -159,20 +161,20 @@ class Repaired(TrainingSet):
                 objective = _both(objective, self._push, pushed)
             yield objective, self.examples[some], self.weight[some]
 
-    def _suffering(self, generator: torch.Generator) -> Tensor:
-        """Examples around the change, a share of them by how far their scores have fallen."""
+    def _around(self, generator: torch.Generator) -> Tensor:
+        """Examples around the change, most of them by how badly they stand."""
         evenly = _drawn(self._close, self._near, generator)
         now = None
         if self._before is not None:
             now = self._trainer.standing(self.examples[: self._close])
         if self._before is None or now is None:
             return evenly
-        fallen = (self._before - now).relu()
-        chosen = round(_SUFFERING * self._near)
-        fallen[evenly[chosen:]] = 0  # they are there already
-        fallen += 1e-6 * fallen.max() + torch.finfo(fallen.dtype).tiny
+        need = (self._before - now).relu() + _LOW * (self._before.median() - now).relu()
+        chosen = round(_NEEDY * self._near)
+        need[evenly[chosen:]] = 0  # they are there already
+        need += 1e-6 * need.max() + torch.finfo(need.dtype).tiny
         # Weighted, without repeats: those of the least exponential times (Efraimidis, Spirakis).
-        times = torch.rand(len(fallen), generator=generator, device=fallen.device).log() / -fallen
+        times = torch.rand(len(need), generator=generator, device=need.device).log() / -need
         return torch.cat([times.topk(chosen, largest=False).indices, evenly[chosen:]])
 
 
