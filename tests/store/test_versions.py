@@ -24,7 +24,7 @@ from dicgrl.store.writer import LONGEST_CHAIN
 from tests.learner.helpers import assert_same
 from tests.runs import read_json
 from tests.stores import edited, kept, same_bits, stored, tensors_of
-from tests.tiny import learner_of, ring, taught
+from tests.tiny import learner_of, ring, stream_of, taught
 
 
 @pytest.fixture(scope="module", params=["links", "nodes"])
@@ -415,3 +415,23 @@ def test_results_are_bounded_and_the_store_has_all(tmp_path: Path) -> None:
     assert [part["part"] for part in written["parts"]] == list(range(3, MOST_PARTS + 3))
     assert RunFolder(tmp_path).results() == written
     assert len(RunFolder(tmp_path).overview()["parts"]) == MOST_PARTS + 3
+
+
+def test_results_do_not_grow_with_the_square_of_the_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each part all test sets are measured: a long life shows fewer parts."""
+    monkeypatch.setattr("dicgrl.store.results.MOST_TESTS", 4)
+    learner = learner_of("links")
+    about = {"dataset": "ring", "task": "link-prediction", "recipe": "default", "published": {}}
+    for number, part in enumerate(stream_of("links")):
+        learner.learn(part)
+        learner.evaluate()
+        learner.save(tmp_path, results=results_of(learner, about), about=about)
+        written = read_json(tmp_path / "results.json")
+        tests = [len(each["tests"]) for each in written["parts"]]
+        assert tests == list(range(1, number + 2))[-len(tests) :]
+        assert len(tests) == 1 or sum(tests) <= 4
+        assert written.get("earlier_parts", 0) == number + 1 - len(tests)
+        assert RunFolder(tmp_path).results() == written and RunFolder(tmp_path).is_measured()
+    assert written["earlier_parts"]

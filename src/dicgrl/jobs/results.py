@@ -8,7 +8,7 @@ from dicgrl.common.devices import device_name, peak_memory
 from dicgrl.graph import Stream
 from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
-from dicgrl.store.results import MOST_PARTS, earlier
+from dicgrl.store.results import earlier, newest_parts
 
 
 def about_run(stream: Stream, recipe: Recipe) -> dict[str, Any]:
@@ -28,7 +28,8 @@ def results_of(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
         learner: A learner that was evaluated after each part.
         about: What `about_run` says.
     """
-    found = learner.evaluations()[-MOST_PARTS:]
+    shown = newest_parts(learner.tests)
+    found = learner.evaluations()[-shown:]
     last = found[-1]
     return {
         **about,
@@ -38,10 +39,10 @@ def results_of(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
         "device": device_name(learner.trainer.device),
         "settings": learner.settings.as_dict(),
         "protocol": learner.strategy.describe_protocol(learner.trainer),
-        **earlier(len(learner.reports)),
+        **earlier(len(learner.reports), shown),
         "parts": [
             report.results(after)
-            for report, after in zip(learner.reports[-MOST_PARTS:], found, strict=True)
+            for report, after in zip(learner.reports[-shown:], found, strict=True)
         ],
         "forgetting": last.forgetting,
         "backward_transfer": last.backward_transfer,

@@ -15,7 +15,8 @@ from dicgrl.common.atomic import append_to_file, replacing_file, write_json
 from dicgrl.errors import DataError
 from dicgrl.store.version import Version
 
-MOST_PARTS = 64  # the newest parts that results.json has
+MOST_PARTS = 64  # the newest parts that results.json has, at most
+MOST_TESTS = MOST_PARTS * (MOST_PARTS + 1) // 2  # measurements of them together: all of 64 parts
 _LONGEST_LINE = 1 << 16  # bytes of a trace that are read to find its last line
 
 
@@ -23,17 +24,43 @@ def results_of(line: Sequence[Version]) -> dict[str, Any]:
     """What results.json says of versions; empty where nothing was measured after the newest."""
     if not line or line[-1].results is None:
         return {}
-    shown = line[-MOST_PARTS:]
+    shown = newest(line)
     parts = [
         {**(version.results or {}).get("entry", {}), "tests": list(version.tests)}
         for version in shown
     ]
-    return {**line[-1].results["summary"], **earlier(len(line)), "parts": parts}
+    return {**line[-1].results["summary"], **earlier(len(line), len(parts)), "parts": parts}
 
 
-def earlier(parts: int) -> dict[str, int]:
+def newest_parts(tests: Sequence[Sequence[object]]) -> int:
+    """How many of the newest parts results.json has: it does not grow for ever.
+
+    After each part all test sets so far are measured, so that a long life shows fewer parts.
+
+    Args:
+        tests: What was measured after each part.
+
+    Example:
+        >>> newest_parts([[0]] * 100), newest_parts([[0] * 1000] * 100), newest_parts([[0] * 9999])
+        (64, 2, 1)
+    """
+    count = total = 0
+    for found in reversed(tests[-MOST_PARTS:]):
+        total += len(found)
+        if count and total > MOST_TESTS:
+            break
+        count += 1
+    return count
+
+
+def newest(line: Sequence[Version]) -> Sequence[Version]:
+    """The versions of these parts."""
+    return line[-newest_parts([version.tests for version in line]) :] if line else line
+
+
+def earlier(parts: int, shown: int) -> dict[str, int]:
     """How many parts came before those that results.json has; nothing where it has all of them."""
-    return {"earlier_parts": parts - MOST_PARTS} if parts > MOST_PARTS else {}
+    return {"earlier_parts": parts - shown} if parts > shown else {}
 
 
 def checked_results(
@@ -52,7 +79,7 @@ def checked_results(
                 "facts are known",
             )
         raise DataError(folder, "this run has no results yet; --resume goes on with it")
-    every, line = line, line[-MOST_PARTS:]
+    every, line = line, newest(line)
     measured = [version for version in line if version.results is not None]
     if len(measured) < len(line):
         raise DataError(

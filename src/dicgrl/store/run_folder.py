@@ -48,9 +48,9 @@ from dicgrl.store.reading import read_state
 from dicgrl.store.records import StoredRun
 from dicgrl.store.released import ReleasedRun, is_released
 from dicgrl.store.results import (
-    MOST_PARTS,
     checked_results,
     is_written,
+    newest,
     results_of,
     write_results,
     write_trace,
@@ -261,7 +261,7 @@ class RunFolder(NightsPlace, PendingFacts):
 
     def is_measured(self) -> bool:
         """Whether all versions have results."""
-        return all(version.results is not None for version in self.line()[-MOST_PARTS:])
+        return all(version.results is not None for version in newest(self.line()))
 
     # Writing
 
