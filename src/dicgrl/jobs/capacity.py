@@ -31,7 +31,7 @@ from dicgrl.training.all_entities import step_bytes
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 
 # Bytes on the host, by `benchmarks/intake.py`: what is held, and what besides while it is taken in.
-_TRIPLE, _ENTITY, _ARRIVING = 150, 250, 160
+_TRIPLE, _ENTITY, _ARRIVING = 60, 250, 60
 # Bytes on the device of a triple that is learned: itself, its weight, a shuffle, and its place
 # among the known answers to its two questions. Sorting these takes some more, for a while.
 _LEARNED, _ANSWERS, _SORTED = 24 + 4 + 8, 2 * 24, 40
