@@ -4,9 +4,10 @@ The same means: from a file to arrays of ids and a list of labels, and from labe
 measurement is a process of its own; its peak of memory is what it took beyond the libraries.
 Seconds of the processor count all threads, and say more where something else is at work.
 
-    python benchmarks/formats.py [--facts 1000000] [--only parquet,tsv] [--alone]
+    python benchmarks/formats.py [--facts 1000000] [--only parquet,tsv] [--alone] [--json FILE]
 
-`--alone` leaves the other libraries out, as for `--facts 10000000 --only parquet,tsv --alone`.
+`--alone` leaves the other libraries out, as for `--facts 10000000 --only parquet --alone`. `--json`
+adds to what a file holds, so that several commands fill one.
 """
 
 from __future__ import annotations
@@ -168,6 +169,7 @@ def measure(who: str, what: str, path: Path, count: int) -> dict[str, Any]:
     took = time.perf_counter() - started
     worked = time.process_time() - worked
     return {
+        "facts": f"{count:,} facts",
         "format": path.suffix[1:],
         "who": who,
         "what": what,
@@ -188,7 +190,7 @@ def main() -> None:
     options.add_argument("--facts", type=int, default=1_000_000)
     options.add_argument("--only", default=",".join(NAMES))
     options.add_argument("--alone", action="store_true")
-    options.add_argument("--json", action="store_true")
+    options.add_argument("--json", type=Path, help="add to the rows of this file")
     given = options.parse_args()
     titles = f"{'facts/s':>12} {'per CPU s':>12} {'peak MB':>9}"
     print(f"{given.facts:,} facts\n{'format':8} {'':8} {'':6} {titles}")
@@ -203,13 +205,24 @@ def main() -> None:
                         continue
                     told = in_a_process(who, what, path, given.facts)
                     print(
-                        json.dumps(told)
-                        if given.json
-                        else f"{name:8} {who:8} {what:6} {told['facts_per_s']:12,.0f} "
+                        f"{name:8} {who:8} {what:6} {told['facts_per_s']:12,.0f} "
                         f"{told['facts_per_cpu_s']:12,.0f} {told['peak_mb']:9,.0f}",
                         flush=True,
                     )
+                    if given.json:
+                        keep(given.json, told)
             path.unlink()
+
+
+def keep(path: Path, row: dict[str, Any]) -> None:
+    """Put a row into a file, in place of an earlier one of the same."""
+
+    def key(each: dict[str, Any]) -> list[str]:
+        return [each[name] for name in ("facts", "format", "who", "what")]
+
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+    rows = [*(each for each in rows if key(each) != key(row)), row]
+    path.write_text(json.dumps({"rows": rows}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

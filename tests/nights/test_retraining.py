@@ -9,6 +9,7 @@ import pytest
 from dicgrl import Learner, NightOptions, nightly
 from dicgrl.nights import retraining as signal
 from dicgrl.nights.retraining import Evidence, retraining
+from dicgrl.report.night_text import retraining_text
 from dicgrl.store.run_folder import RunFolder
 from tests.nights.test_nightly import begun
 from tests.tiny import stream_of
@@ -21,12 +22,26 @@ def test_the_estimate_is_what_its_page_says() -> None:
     found = retraining(KNOWN, "mrr")
     ratio = (0.6 / 0.3) ** signal.SLOPE * math.exp(signal.LEVEL)
     assert found["gain"] == pytest.approx(0.3 * (ratio - 1))
-    assert found["pays"] and found["evidence"]["seconds"] == 12.0
+    assert found["pays"] and found["resolved"] and found["evidence"]["seconds"] == 12.0
 
 
 def test_what_is_still_known_does_not_pay() -> None:
     assert not retraining(replace(KNOWN, learned_now=0.6), "mrr")["pays"]
     assert not retraining(replace(KNOWN, learned_now=0.9), "mrr")["pays"]
+
+
+@pytest.mark.parametrize(
+    ("learned_now", "said"),
+    [
+        (0.05, "a retraining would pay: it would change MRR by +"),
+        (0.6, "no sign that a retraining would pay: the estimate for MRR, "),
+        (30.0, "a retraining would hardly pay: it would change MRR by -"),
+    ],
+)
+def test_what_is_within_its_error_is_called_so(learned_now: float, said: str) -> None:
+    found = retraining(replace(KNOWN, learned_now=learned_now), "mrr")
+    assert found["resolved"] == (abs(found["gain"]) > found["error"]) == ("no sign" not in said)
+    assert retraining_text({"retraining": found}).startswith(said)
 
 
 @pytest.mark.parametrize("missing", ["level", "learned_now", "learned_then"])

@@ -144,8 +144,8 @@ def retraining(evidence: Evidence, metric: str) -> dict[str, Any]:
         metric: What it is about.
 
     Returns:
-        `gain`, what would be added to the metric, its `error`, and whether it `pays`; or `why`
-        nothing is said; and the `evidence`.
+        `gain`, what would be added to the metric, its `error`, whether it is `resolved`, that is
+        larger than its error, and whether it `pays`; or `why` nothing is said; and the `evidence`.
     """
     told = {"metric": metric, "evidence": asdict(evidence)}
     if metric != "mrr":
@@ -155,4 +155,5 @@ def retraining(evidence: Evidence, metric: str) -> dict[str, Any]:
     ratio = SLOPE * math.log(evidence.learned_then / evidence.learned_now) + LEVEL
     gain = evidence.level * math.expm1(ratio)
     error = evidence.level * math.expm1(ERROR)
-    return told | {"gain": gain, "error": error, "pays": gain - error > LEAST_GAIN}
+    resolved, pays = abs(gain) > error, gain - error > LEAST_GAIN
+    return told | {"gain": gain, "error": error, "resolved": resolved, "pays": pays}

@@ -117,12 +117,24 @@ def retraining_text(night: Night) -> str:
     if found.get("gain") is None:
         return str(found.get("why", ""))
     gain, error = (100 * found[name] for name in ("gain", "error"))
-    evidence = found["evidence"]
-    pays = "a retraining would pay" if found["pays"] else "a retraining would hardly pay"
+    evidence, metric = found["evidence"], SHOWN[found["metric"]]
+    if found["pays"]:
+        told = (
+            f"a retraining would pay: it would change {metric} by {gain:+.1f} (error {error:.1f})"
+        )
+    elif abs(gain) > error:
+        told = (
+            f"a retraining would hardly pay: it would change {metric} by {gain:+.1f} "
+            f"(error {error:.1f})"
+        )
+    else:
+        told = (
+            f"no sign that a retraining would pay: the estimate for {metric}, {gain:+.1f}, is "
+            f"within its error of {error:.1f}"
+        )
     return (
-        f"{pays}: it would change {SHOWN[found['metric']]} by {gain:+.1f} (error {error:.1f}) and "
-        f"take some {evidence['seconds']:,.0f} s; {100 * evidence['share']:.0f} % of the facts "
-        f"arrived since version {evidence['version']}, which learned everything"
+        f"{told}; it would take some {evidence['seconds']:,.0f} s; {100 * evidence['share']:.0f} % "
+        f"of the facts arrived since version {evidence['version']}, which learned everything"
     )
 
 
