@@ -87,7 +87,9 @@ def push(points: Floats) -> Push:
 def pull(points: Floats, edges: Edges) -> Floats:
     """How neighbours attract each point: sum of p_ij (y_i - y_j) / (1 + |y_i - y_j|^2), [N, 2]."""
     x, y = (torch.from_numpy(np.ascontiguousarray(points[:, axis])) for axis in (0, 1))
-    apart = [each[edges.first] - each[edges.second] for each in (x, y)]  # [E] each
+    apart = [
+        each.index_select(0, edges.first) - each.index_select(0, edges.second) for each in (x, y)
+    ]  # [E] each
     held = edges.weight / (apart[0].square() + apart[1].square() + 1.0)
     total = [
         torch.segment_reduce(each * held, "sum", lengths=edges.counts, axis=0, unsafe=True)

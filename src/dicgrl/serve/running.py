@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 import sys
@@ -43,6 +44,8 @@ def run_server(
     listener = _listener(host, port)
     names = [*hosts, host, *_LOCAL] if hosts or host in _LOCAL else []
     app = create_app(folder, options, [name.lower() for name in names])
+    gc.collect()
+    gc.freeze()  # what is there stays; to look through it again would hold up answers for 0.1 s
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listener.getsockname()[1]}"
     config = uvicorn.Config(
