@@ -10,6 +10,7 @@ import torch
 from dicgrl.common import devices, memory
 from dicgrl.common.devices import check_memory, free_memory, pick_device
 from dicgrl.errors import UserError
+from dicgrl.trainers import sizes
 from tests.tiny import learner_of, taught
 
 CPU = torch.device("cpu")
@@ -96,3 +97,11 @@ def test_free_memory_is_the_least_of_what_system_and_container_allow(
     monkeypatch.setattr(memory, "_SYSTEM", tmp_path / "meminfo")
     monkeypatch.setattr(memory, "_CONTAINER", tmp_path)
     assert devices.free_memory(torch.device("cpu")) == expected
+
+
+def test_what_does_not_fit_a_gpu_may_fit_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "free_on_host", lambda: 8_000_000_000)
+    said = sizes._instead(["precision=bfloat16 4.0 GB"], "cuda", 7_000_000_000)
+    assert said == "with precision=bfloat16 4.0 GB; --device cpu has 8.0 GB free"
+    assert sizes._instead([], "cuda", 9_000_000_000) == ""
+    assert sizes._instead([], "cpu", 7_000_000_000) == ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dicgrl.common.memory import Need
+from dicgrl.common.memory import Need, free_on_host
 from dicgrl.common.options import Sections
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
@@ -51,10 +51,24 @@ def needs(
             takes[now],
             f"dim={vectors.dim}{whole}, optimizer={schedule.optimizer} and "
             f"precision={vectors.precision} for {entities:,} new entities",
-            f"with {', '.join(less)}" if less else "",
+            _instead(less, model.device.type, takes[now]),
         ),
         Need(
             step,
             f"batch={schedule.batch} and negatives={negatives}",
         ),
     ]
+
+
+def _instead(less: list[str], device: str, needed: int) -> str:
+    """What would do where a device is too small, for a message: other settings, or the host.
+
+    Example:
+        >>> _instead(["optimizer=rowwise and precision=float32 1.0 GB"], "cpu", 2_000_000_000)
+        'with optimizer=rowwise and precision=float32 1.0 GB'
+    """
+    ways = [f"with {', '.join(less)}"] if less else []
+    host = None if device == "cpu" else free_on_host()
+    if host is not None and host > needed:
+        ways.append(f"--device cpu has {host / 1e9:,.1f} GB free")
+    return "; ".join(ways)
