@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from dicgrl import Settings, UserError
 from dicgrl.models import Components, KnowledgeModel
@@ -150,6 +152,34 @@ def test_who_knows_nothing_pays_for_every_entity() -> None:
         assert loss.item() == pytest.approx(math.log(count), rel=1e-6)
 
 
+class _Largest(TorchDispatchMode):
+    """Notes the most numbers that any tensor made meanwhile has."""
+
+    numbers = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        found = func(*args, **(kwargs or {}))
+        for made in found if isinstance(found, tuple | list) else [found]:
+            if isinstance(made, Tensor):
+                self.numbers = max(self.numbers, made.numel())
+        return found
+
+
+def test_a_hub_with_hundreds_of_answers_takes_the_memory_of_a_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(all_entities, "_height", lambda *_, **__: 3)
+    model = KnowledgeModel("complex", 8, options={"n3": 0.0})
+    model.grow(600, 1)
+    known = rows_of([(entity, 0, 599) for entity in range(500)])
+    objective = AllEntitiesObjective(Competitors(known, range(600), 1))
+    with _Largest() as largest:
+        backward(objective(model, known, torch.ones(500)))
+    assert largest.numbers <= 8 * 1000  # all queries; a place for each answer would be 500,000
+
+
 def test_an_answer_without_competition_costs_nothing() -> None:
     known = rows_of([(h, 0, t) for h in range(3) for t in range(3)])
     model = KnowledgeModel("complex", 4, options={"n3": 0.0})
@@ -211,6 +241,20 @@ def test_what_cannot_be_compared_with_all_entities_is_refused(
 ) -> None:
     with pytest.raises(UserError, match=message):
         task_named("link-prediction").check(Settings(model, negatives=0, **changes))
+
+
+@pytest.mark.parametrize("new", [True, False], ids=["PyTorch 2.9", "PyTorch 2.6"])
+def test_rounding_is_asked_for_meanwhile_and_no_longer(
+    new: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    products = SimpleNamespace(fp32_precision="ieee") if new else SimpleNamespace(allow_tf32=False)
+    before = dict(vars(products))
+    monkeypatch.setattr(torch.backends.cuda, "matmul", products)
+    with all_entities._rounded(False):
+        assert vars(products) == before
+    with all_entities._rounded(True):
+        assert vars(products) == ({"fp32_precision": "tf32"} if new else {"allow_tf32": True})
+    assert vars(products) == before
 
 
 def test_tf32_needs_products_with_all_entities() -> None:

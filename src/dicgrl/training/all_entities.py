@@ -60,26 +60,32 @@ class Competitors:
     def __len__(self) -> int:
         return len(self.entities)
 
-    def excluded(self, triples: Tensor) -> Tensor:
-        """What does not compete in both questions of triples [b, 3]: places, [2 b, m].
+    def known(self, triples: Tensor) -> Tensor:
+        """What does not compete in both questions of triples [b, 3], for `leave_out`, [3, 2 b].
 
-        They are those of entities in the range, or the one behind its last.
+        It is where the known answers of each question begin and end, and its own answer.
         """
         tails, heads = self._sides
         (first, last), (from_, to) = tails.find(triples), heads.find(triples)
         before = len(tails.answers)
-        first, last = torch.cat([first, from_ + before]), torch.cat([last, to + before])
-        places = first[:, None] + torch.arange(self._most, device=triples.device)
-        places = torch.where(places < last[:, None], places, len(self._answers) - 1)
-        own = torch.cat([triples[:, TAIL], triples[:, HEAD]])[:, None]
+        own = torch.cat([triples[:, TAIL], triples[:, HEAD]])
+        begin, end = torch.cat([first, from_ + before]), torch.cat([last, to + before])
+        return torch.stack([begin, end, own])
+
+    def leave_out(self, scores: Tensor, known: Tensor) -> Tensor:
+        """Scores [q, n] with minus infinity where an entity does not compete.
+
+        Args:
+            scores: Of all entities of the range.
+            known: Those questions' columns of what `known` gave, [3, q].
+        """
+        first, last, own = known[..., None]
+        places = first + torch.arange(self._most, device=scores.device)
+        places = torch.where(places < last, places, len(self._answers) - 1)
         answers = torch.cat([self._answers[places], own], 1) - self.entities.start
         outside = (answers < 0) | (answers >= len(self))
-        return torch.where(outside, len(self), answers)
-
-    def leave_out(self, scores: Tensor, excluded: Tensor) -> Tensor:
-        """Scores [q, n] with minus infinity where an entity does not compete."""
         out = torch.zeros(len(scores), len(self) + 1, dtype=torch.bool, device=scores.device)
-        out.scatter_(1, excluded, True)
+        out.scatter_(1, torch.where(outside, len(self), answers), True)
         if self._retired is not None:
             out.index_fill_(1, self._retired, True)
         return scores.masked_fill(out[:, :-1], -torch.inf)
@@ -123,10 +129,10 @@ class AllEntitiesObjective:
         if thresholds is not None:
             lead = Softmax().level(asked.scores.detach())[:, 0]
             lead = lead - torch.cat([thresholds[:, 1], thresholds[:, 0]])
-        excluded = self.competitors.excluded(triples)
+        known = self.competitors.known(triples)
         with _rounded(self.tf32 and triples.is_cuda):
             total: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
-                asked.queries, rows, asked.scores, share, lead, excluded, self.competitors, asked
+                asked.queries, rows, asked.scores, share, lead, known, self.competitors, asked
             )
         return with_terms(model, total, triples, route, weight, self.beta)
 
@@ -155,7 +161,7 @@ class _CrossEntropy(torch.autograd.Function):
         own: Tensor,
         share: Tensor,
         lead: Tensor | None,
-        excluded: Tensor,
+        known: Tensor,
         competitors: Competitors,
         asked: Asked,
     ) -> Tensor:
@@ -164,7 +170,7 @@ class _CrossEntropy(torch.autograd.Function):
         losses = torch.empty_like(own)
         d_queries, d_rows, d_own = torch.empty_like(queries), None, torch.empty_like(own)
         for some in _blocks(len(queries), len(rows), on_gpu=queries.is_cuda):
-            scores = competitors.leave_out(likeness.matrix(queries[some], rows), excluded[some])
+            scores = competitors.leave_out(likeness.matrix(queries[some], rows), known[:, some])
             raised = scores if lead is None else scores + lead[some, None]
             level = torch.logaddexp(raised.logsumexp(1), own[some])
             losses[some] = level - own[some]
@@ -201,9 +207,12 @@ def _rounded(wanted: bool) -> Iterator[None]:
         yield
         return
     products = torch.backends.cuda.matmul
-    before = products.fp32_precision
-    products.fp32_precision = "tf32"
+    # The second is what PyTorch before 2.9 has.
+    new = hasattr(products, "fp32_precision")
+    name, rounded = ("fp32_precision", "tf32") if new else ("allow_tf32", True)
+    before = getattr(products, name)
+    setattr(products, name, rounded)
     try:
         yield
     finally:
-        products.fp32_precision = before
+        setattr(products, name, before)
