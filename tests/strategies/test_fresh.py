@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from dicgrl import Learner
 from dicgrl.graph import KnowledgeGraph, KnowledgeStream, KnowledgeStreamBuilder
 from dicgrl.settings import Settings
+from dicgrl.strategies.effort import usual_of
 from dicgrl.strategies.fresh import FreshSettings, Plan, Redrawn, plan_of
 from dicgrl.trainers import LinkTrainer
 from dicgrl.training import DivergedError, FitReport, Schedule, TrainingSet
@@ -203,15 +204,35 @@ def test_what_is_processed_is_within_the_effort(
         assert taken >= 2 * new * len(found.passes)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "expected"), [((990, 10), 12 * 10 + 20), ((90, 10), 495)]
-)  # in 15 passes of one size
-def test_a_small_part_is_processed_a_few_times_on_a_cpu(
-    sizes: tuple[int, int], expected: int
-) -> None:
-    """12 and 20,000 times the square of its share; never more than 10 % of retraining."""
+@pytest.mark.parametrize(("sizes", "expected"), [((990, 10), 4995), ((90, 10), 495)])
+def test_never_more_than_a_tenth_of_retraining(sizes: tuple[int, int], expected: int) -> None:
+    """In 15 passes of one size."""
     trainer = sized("fresh", *sizes, epochs=50)
     assert sum(map(len, told(trainer).passes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("device", "new", "expected"),
+    [
+        ("cpu", 10, 500 * 10),
+        ("cpu", 100, 25_000),
+        ("cpu", 5000, 12 * 5000 + 2500),
+        ("cuda", 5000, 500 * 5000 + 2500),
+        ("cpu", 50_000, 12 * 50_000 + 2_500_000),
+    ],
+)
+def test_a_small_part_is_processed_a_few_times(device: str, new: int, expected: int) -> None:
+    """500 times on a GPU, on a CPU as well up to 25,000, else 12 times; 20,000 x its share^2 more.
+
+    That is next to nothing of 10 and 100 facts, less than they may have anyway.
+    """
+    assert usual_of(device, new, known=1_000_000, epochs=100) == expected
+
+
+def test_nobody_is_processed_less_for_being_more() -> None:
+    for device in ("cpu", "cuda"):
+        found = [usual_of(device, new, 100_000, 100) for new in range(1, 100_000, 7)]
+        assert found == sorted(found)
 
 
 def test_a_part_of_a_few_facts_is_learned_in_many_steps() -> None:

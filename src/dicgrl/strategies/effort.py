@@ -14,6 +14,7 @@ SHARE = "10%"
 # costs a CPU a thousand times what it costs a GPU, and nobody wants to wait for a minute.
 _TIMES = {"cuda": 500.0, "cpu": 12.0}
 _LARGE = 20_000.0  # and this besides, times the square of the share of what is known that is new
+_QUICK = 25_000  # so many take a CPU a second or three: up to there it processes what a GPU does
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class EffortSettings(Section):
         "Examples that a later part may process, new and old ones together, each pass counted: 10% "
         "(of what retraining would process), 50x (times the part), 20000 or all (as much as "
         "retraining); with commas between them, the least of several. auto: 10%, and of a part "
-        "that is small beside the history some 500x on a GPU and 12x on a CPU.",
+        "that is small beside the history some 500x on a GPU; on a CPU 500x up to 25000, and 12x "
+        "of a part of which that is more.",
         check=amount_or(AUTO),
         numbers=True,
     )
@@ -36,27 +38,39 @@ class EffortSettings(Section):
         if self.effort != AUTO:
             retraining = trainer.schedule.epochs * known
             return examples_within(self.effort, retraining, new, "effort")
-        return usual_positives(trainer, new)
+        return usual_of(trainer.device.type, new, known, trainer.schedule.epochs)
 
 
-def usual_positives(trainer: Trainer, changed: int, effort: float = 1.0) -> int:
-    """Examples that a change of so many may process, unless one asks for another effort.
+def usual_of(device: str, changed: int, known: int, epochs: int) -> int:
+    """Examples that a part of so many may process on a kind of device, unless one says otherwise.
+
+    Args:
+        device: The kind.
+        changed: Examples of the part.
+        known: All that are known, with these.
+        epochs: Of retraining.
+
+    Example:
+        >>> [usual_of("cpu", new, 10_000_000, 16) for new in (10, 1000, 10_000)]
+        [5000, 25000, 120200]
+    """
+    wanted = max(_wanted(device, changed, known), min(_TIMES["cuda"] * changed, _QUICK))
+    return min(examples_within(SHARE, epochs * known, changed), round(wanted))
+
+
+def repair_positives(trainer: Trainer, changed: int, effort: float) -> int:
+    """Examples that the repair of a change may process.
 
     Args:
         trainer: The change has happened to it.
-        changed: How many examples came or went.
-        effort: A multiple, where a change of its kind needs more; never more than the share.
+        changed: How many examples it concerns.
+        effort: A multiple of what a part of as many takes, however few it has.
     """
     known = trainer.count("train")
-    return usual_of(trainer.device.type, changed, known, trainer.schedule.epochs, effort)
+    wanted = effort * _wanted(trainer.device.type, changed, known)
+    return min(examples_within(SHARE, trainer.schedule.epochs * known, changed), round(wanted))
 
 
-def usual_of(device: str, changed: int, known: int, epochs: int, effort: float = 1.0) -> int:
-    """Examples that a change of so many may process on a kind of device.
-
-    Example:
-        >>> usual_of("cpu", 10_000, 10_000_000, 16)
-        120200
-    """
+def _wanted(device: str, changed: int, known: int) -> float:
     times = _TIMES.get(device, _TIMES["cpu"]) + _LARGE * (changed / max(known, 1)) ** 2
-    return min(examples_within(SHARE, epochs * known, changed), round(effort * times * changed))
+    return times * changed

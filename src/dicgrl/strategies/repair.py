@@ -27,7 +27,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.graph.arrays import IntArray
-from dicgrl.strategies.effort import usual_positives
+from dicgrl.strategies.effort import repair_positives
 from dicgrl.strategies.freezing import pace_of, slow_others, unfreeze
 from dicgrl.trainers import Trainer
 from dicgrl.training import FitReport, TrainingSet
@@ -82,8 +82,8 @@ def repair(trainer: Trainer, monitor: Monitor | None = None) -> Repair:
     changed = max((len(rows) for rows in change.arrays.values()), default=0)
     if not len(near) or not changed:
         return Repair([])
-    least = min(_STEPS * _SMALLEST, usual_positives(trainer, trainer.count("train")))
-    total = max(usual_positives(trainer, changed, _EFFORT), least)
+    least = min(_STEPS * _SMALLEST, repair_positives(trainer, trainer.count("train"), 1.0))
+    total = max(repair_positives(trainer, changed, _EFFORT), least)
     pushes = max(min(_PUSHES, round(_PUSHED * total / max(len(gone), 1))), 1)
     total = max(total - pushes * len(gone), _PASSES)
     usual = trainer.schedule.batch or _NODE_BATCH
