@@ -98,7 +98,7 @@ def fresh(command: Command, folder: Path) -> None:
 
 
 def moments(injections: int, steps: dict[str, int], seed: int) -> Iterator[tuple[str, Fault]]:
-    """What to disturb, and when: every step of every command, each kind; then again, by chance."""
+    """What to disturb, and when: each command once, then every step of every one, by chance."""
     every = [
         (name, Fault(kind, at))
         for name, count in steps.items()
@@ -106,8 +106,9 @@ def moments(injections: int, steps: dict[str, int], seed: int) -> Iterator[tuple
         for at in range(1, count + 1)
     ]
     random.Random(seed).shuffle(every)
+    ordered = [*dict(reversed(every)).items(), *every]
     for number in range(injections):
-        yield every[number % len(every)]
+        yield ordered[number % len(ordered)]
 
 
 def checked(command: Command, folder: Path, log: Path, expected: Path, before: int) -> None:

@@ -123,6 +123,21 @@ def test_what_is_kept_of_the_candidates_stands_for_all(learner: Learner) -> None
     assert (sides >= ranks.realistic.flatten() - 1).all()
 
 
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_a_long_life_is_not_asked_about_ever_more_facts(
+    split: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = Learner("transe", "frozen", dim=4, epochs=1, device="cpu")
+    learner.learn([(f"e{n}", "next", f"e{n + 1}") for n in range(9)])
+    for n in range(10, 40):
+        learner.learn([(f"e{n}", "next", "e1")])
+    monkeypatch.setattr(probabilities, "most_facts", lambda _: 5)
+    monkeypatch.setattr(probabilities, "_LEAST", 5)
+    facts, parts = facts_within(trainer_of(learner), split)
+    assert len(facts) == len(parts) <= 6
+    assert split == "test" or 30 in parts
+
+
 def _order(trainer: LinkTrainer, facts: np.ndarray) -> np.ndarray:
     rows = {tuple(row): at for at, row in enumerate(trainer.graph.valid.tolist())}
     return np.array([rows[tuple(fact)] for fact in facts.tolist()])

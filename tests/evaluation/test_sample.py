@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl.evaluation.continual import Tested, evaluation
-from dicgrl.evaluation.sample import sample_of, sample_sizes
+from dicgrl.evaluation.sample import bounded_sizes, sample_of, sample_sizes
 from dicgrl.trainers.measured import Measured
 
 SIZES = st.lists(st.integers(0, 5000), min_size=1, max_size=8)
@@ -29,6 +29,20 @@ def test_a_sample_has_an_even_share_of_every_set_and_is_no_larger_than_allowed(
     shares = [count / size for count, size in zip(taken, sizes, strict=True) if count > 50]
     assert not shares or max(shares) <= 1.03 * min(shares)
     assert sample_sizes(sizes, 0) == sizes
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=60), st.integers(1, 30))
+def test_a_bounded_sample_does_not_grow_with_the_number_of_sets(
+    sizes: list[int], at_most: int
+) -> None:
+    taken, every = bounded_sizes(sizes, at_most), sample_sizes(sizes, at_most)
+    assert all(count in (0, most) for count, most in zip(taken, every, strict=True))
+    assert sum(taken) <= at_most + 1
+    assert taken[-1] == every[-1]
+    if sum(every) <= at_most:
+        assert taken == every
+    more = bounded_sizes([*sizes, 1], at_most)[:-1]  # one more set leaves sets out, and adds none
+    assert all(now <= before for now, before in zip(more, taken, strict=True))
 
 
 @given(st.integers(0, 9), st.integers(1, 300), st.data())

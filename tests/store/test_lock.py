@@ -239,6 +239,14 @@ def test_who_waits_gets_the_folder_when_it_is_free(hold: Hold, tmp_path: Path) -
         assert holder.wait() == -signal.SIGKILL
 
 
+@pytest.mark.parametrize("wait", [float("inf"), 1e30, 3e6])
+def test_who_would_wait_for_ever_waits(hold: Hold, tmp_path: Path, wait: float) -> None:
+    holder = hold(tmp_path)
+    threading.Timer(0.2, holder.kill).start()
+    with locked(tmp_path, wait=wait):
+        assert holder.wait() == -signal.SIGKILL
+
+
 def test_a_thread_may_ask_again_and_others_may_not(tmp_path: Path) -> None:
     with locked(tmp_path), locked(tmp_path), ThreadPoolExecutor(1) as pool:
         assert isinstance(pool.submit(_ask, tmp_path).exception(), BusyError)

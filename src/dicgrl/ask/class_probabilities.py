@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from dicgrl.ask.doubts import found_of
 from dicgrl.evaluation.calibration import fit_temperature
 from dicgrl.evaluation.reliability import reliability
-from dicgrl.evaluation.sample import sample_of, sample_sizes
+from dicgrl.evaluation.sample import bounded_sizes, sample_of
 from dicgrl.graph.arrays import IntArray
 from dicgrl.trainers import NodeTrainer
 
@@ -66,7 +66,7 @@ def measure_nodes(trainer: NodeTrainer, scale: float) -> dict[str, Any]:
 def _nodes_within(trainer: NodeTrainer, split: str) -> tuple[Tensor, IntArray]:
     """A sample of the nodes of a split, and the parts that they came with."""
     sizes = [trainer.count(split, part, part + 1) for part in range(trainer.num_parts)]
-    taken = sample_sizes(sizes, _NODES)
+    taken = bounded_sizes(sizes, _NODES)
     nodes = [
         trainer.nodes(split, part, part + 1)[sample_of(part, size, count)]
         for part, (size, count) in enumerate(zip(sizes, taken, strict=True))

@@ -17,7 +17,7 @@ from dicgrl.ask.doubts import found_of
 from dicgrl.ask.filtered import Block, filtered_scores, known_answers, known_relations
 from dicgrl.evaluation.calibration import Asked, Calibration, said_of
 from dicgrl.evaluation.reliability import reliability
-from dicgrl.evaluation.sample import sample_of, sample_sizes
+from dicgrl.evaluation.sample import bounded_sizes, sample_of
 from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray
 from dicgrl.models import KnowledgeModel
 from dicgrl.trainers import LinkTrainer
@@ -65,7 +65,7 @@ def facts_within(trainer: LinkTrainer, split: str) -> tuple[IntArray, IntArray]:
     if not most:
         return np.empty((0, 3), np.int64), np.empty(0, np.int64)
     sizes = [trainer.count(split, part, part + 1) for part in range(trainer.num_parts)]
-    taken = sample_sizes(sizes, most)
+    taken = bounded_sizes(sizes, most)
     rows = [
         trainer.graph.rows(split, part, part + 1)[sample_of(part, size, count)]
         for part, (size, count) in enumerate(zip(sizes, taken, strict=True))

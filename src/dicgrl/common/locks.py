@@ -25,6 +25,7 @@ _NO_LOCKS = {
     sqlite3.SQLITE_NOLFS,
 }
 _TRIES = 100
+_LONGEST = 1e6  # seconds that anybody waits: SQLite counts milliseconds in 32 bits
 _PAUSE = 0.001  # seconds between them: whoever removes and makes the folder has to come to an end
 _held: dict[tuple[Path, int], sqlite3.Connection | None] = {}  # by folder and thread
 
@@ -59,7 +60,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
             made = [place]
     if place.is_file():  # asked once: the folder may come and go
         raise UserError(f"{folder}: is a file; expected a folder")
-    until = time.monotonic() + wait
+    until = time.monotonic() + min(wait, _LONGEST)
     connection = _acquired(folder, place, until)
     _held[holder] = connection
     process = os.getpid()

@@ -33,6 +33,31 @@ def sample_sizes(sizes: Sequence[int], at_most: int) -> list[int]:
     return taken
 
 
+def bounded_sizes(sizes: Sequence[int], at_most: int) -> list[int]:
+    """As `sample_sizes`, for who need not look at every set: no more than is allowed and one.
+
+    Where there are more sets than `at_most`, one by a power of two of them is asked about, and the
+    newest.
+
+    Args:
+        sizes: Examples of each set.
+        at_most: Examples in all, at least 1.
+
+    Example:
+        >>> bounded_sizes([10_000, 600, 0, 1], at_most=2000)
+        [1250, 75, 0, 1]
+        >>> bounded_sizes([9] * 10, at_most=4)
+        [1, 0, 0, 0, 1, 0, 0, 0, 1, 1]
+    """
+    taken, step = sample_sizes(sizes, at_most), 1
+    while sum(taken[::step]) > at_most:
+        step *= 2
+    newest = len(taken) - 1
+    return [
+        count if part in (newest, part - part % step) else 0 for part, count in enumerate(taken)
+    ]
+
+
 def sample_of(part: int, size: int, count: int) -> IntArray:
     """Positions, in order, of the examples of a part's test set that a sample of it takes.
 
@@ -43,6 +68,8 @@ def sample_of(part: int, size: int, count: int) -> IntArray:
         size: Examples of its test set.
         count: Examples of the sample.
     """
+    if not count:
+        return np.empty(0, np.int64)
     order = np.random.default_rng((part, size)).permutation(size)
     positions: IntArray = np.sort(order[:count])
     return positions

@@ -16,6 +16,7 @@ import shutil
 import sqlite3
 import stat
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ _FAILURES = {
     sqlite3.SQLITE_CANTOPEN: errno.EACCES,
 }
 _PATIENCE = 30.0  # seconds that a commit of somebody else may take
+_PAUSE = 0.001  # seconds between tries to reach a database that is being closed
+_TIDYING = 100  # milliseconds that a writer waits for readers of what was before
 TABLES = {
     "about": "config TEXT NOT NULL",
     "versions": (
@@ -226,6 +229,19 @@ def opened(path: Path, *, write: bool = False) -> Iterator[Database]:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
         yield database
+        if write:
+            _clear_log(connection)
+
+
+def _clear_log(connection: sqlite3.Connection) -> None:
+    """Move what was committed from the log to the database, without keeping readers out.
+
+    The last connection to close does so too, and whoever opens the database meanwhile waits for the
+    disk: that must find nothing left to do.
+    """
+    with contextlib.suppress(sqlite3.Error):  # the log holds it all
+        connection.execute(f"PRAGMA busy_timeout = {_TIDYING}")
+        connection.execute("PRAGMA wal_checkpoint(FULL)")
 
 
 def writing_failures(path: Path) -> contextlib.AbstractContextManager[None]:
@@ -253,7 +269,7 @@ def _open(path: Path, write: bool, stack: contextlib.ExitStack) -> sqlite3.Conne
         # Readers open it for writing, too: then the last one to go clears the log away.
         connection = _connected(path, "rw")
         try:
-            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            _reach(connection)
         except BaseException:
             connection.close()
             raise
@@ -268,6 +284,25 @@ def _open(path: Path, write: bool, stack: contextlib.ExitStack) -> sqlite3.Conne
     for file in (path, log):
         shutil.copyfile(file, place / file.name)
     return _connected(place / path.name, "rw")
+
+
+def _reach(connection: sqlite3.Connection) -> None:
+    """Have a connection read once, which it cannot while the last one before it closes.
+
+    That takes a moment; SQLite's own pauses would grow to a tenth of a second.
+    """
+    until = time.monotonic() + _PATIENCE
+    connection.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            break
+        except sqlite3.OperationalError as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE)
+    connection.execute(f"PRAGMA busy_timeout = {round(1000 * _PATIENCE)}")
 
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
