@@ -30,8 +30,8 @@ _MILLIONS = "millions"  # what counts below a thousand are
 _HEAD = """\
 # Leaderboard: quality against cost
 
-Written by `python scripts/leaderboard.py` from the files in [results/](results); what is not there
-has not been measured yet."""
+Every strategy that has been measured, its quality beside its cost. Written by
+`python scripts/leaderboard.py` from the files in [results/](results)."""
 
 
 def front(rows: Sequence[Entry]) -> list[Entry]:
@@ -67,17 +67,18 @@ def page(folder: Path) -> str:
     words = filled("""
         A strategy is on the Pareto front of its board (marked *front*) if no other one there is at
         least as good and at least as cheap. Quality is A, the mean over the parts' test sets after
-        the last part (where a board says so, over their validation sets); cost is what later parts
-        took: positives (examples times epochs, whatever the machine) where they were counted, else
-        seconds, which say little where runs shared a machine; of cut graphs they are those of all
-        parts. Rows of one board are of one table: the same data, recipe, metric and measure of
-        cost; numbers of different boards are not comparable. `frozen`, which never learns after the
-        first part and costs nothing, is a control and stands outside. How equal the care was that
-        rows were given stands with their table in [results.md](results.md).""")
+        the last part (validation sets if a board says so). Cost is what later parts took: positives
+        (examples times epochs, independent of the machine) if they were counted, otherwise seconds,
+        which say little if runs shared a machine. For table1, table2 and films that is the mean of
+        a later part, for cut graphs the sum of all parts, otherwise the sum of the later parts.
+        All rows of a board have the same data, recipe, metric and measure of cost; numbers of
+        different boards cannot be compared. `frozen`, which never learns after the first part and
+        costs nothing, is a control outside the ranking. [results.md](results.md) says how equally
+        the strategies were tuned.""")
     sections = [_HEAD, words, f"![Quality against cost](results/{PICTURE})", _summary(found)]
     for (which, recipe, metric, cost), rows in found.items():
         best = front(rows)
-        header = ("strategy", metric, "W", f"{cost} of later parts", "seeds", "")
+        header = ("strategy", metric, "W", cost, "seeds", "")
         lines = [
             (
                 entry.label,

@@ -20,24 +20,26 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 _HEAD = """\
 # Settings
 
-Written by `python scripts/settings_page.py` from the settings that components declare (`option` in
-`src/dicgrl`). A setting is changed by `--set key=value` (also several times), by a recipe file, or
-in Python: `Learner(dim=100)`. Strategies and models of your own bring theirs (see
+Every setting, its default and its bounds. You need none of them to start; the most useful ones are
+in the [tutorial](tutorial.md#2-the-first-model). Change a setting with `--set key=value` (may be
+repeated), in a recipe file, or in Python: `Learner(dim=100)`. `model` and `strategy` have options
+of their own, `--model` and `--strategy`. Strategies and models of your own add their settings (see
 [examples](../examples)).
 
-The columns say what a graph of your own gets (`default.links.toml` and `default.nodes.toml` in
-`src/dicgrl/recipes`): *fresh* with the default strategy, *dicgrl* with that one, which is bounded
-there, *others* with other strategies and plain models; where only fresh or dicgrl has a setting,
-what holds in a recipe file that does not name it. The known datasets have recipes there that say
-more. `model` and `strategy` have options of their own, `--model` and `--strategy` (fresh unless
-given).
+The columns show the defaults for a graph of your own (`default.links.toml` and `default.nodes.toml`
+in `src/dicgrl/recipes`): *fresh* with the default strategy, *dicgrl* with that strategy, *others*
+with any other strategy and for plain models. If only fresh or dicgrl has a setting, *others* is the
+value in a recipe file that does not name it. The known datasets have recipes with other values.
 
-`--set` and `Learner` refuse what neither the strategy nor the model has a use for. Of several
-strategies in one command it is enough that one uses a setting; others ignore it. What only another
-setting puts out of use (`shield_rank` with `shield=0`, `heads` of a divided network) is accepted.
+`--set` and `Learner` refuse a setting that neither the strategy nor the model uses. If a command
+names several strategies, one of them has to use it, and the others ignore it. A setting that only
+another setting makes useless is accepted (`shield_rank` with `shield=0`, `heads` of a divided
+network).
 
-Where no other bound is given, a whole number is at most {whole:g} and any other {real:g}: float32
-holds no more. Values out of bounds are refused before anything is built.
+Unless other bounds are given, a whole number is at most {whole:g} and any other {real:g}, the limit
+of float32. Values out of bounds are refused before anything is built. This page is written by
+`python scripts/settings_page.py` from the settings that components declare (`option` in
+`src/dicgrl`).
 
 {components}
 
@@ -58,11 +60,11 @@ def page() -> str:
         whole=MOST_WHOLE,
         real=MOST_REAL,
         components=_filled(
-            f"Only models of components use {_listed(needed['components'])}, not plain ones."
+            f"{_listed(needed['components'])} are only for models divided into components."
         ),
         rows=_filled(
-            "The nodes of a network have no rows that could arrive or drift: there "
-            f"{_listed(needed['rows'])} have no effect and are refused; a recipe may carry them."
+            "The nodes of a network have no rows of their own that could arrive or drift: there "
+            f"{_listed(needed['rows'])} have no effect and are refused; a recipe may contain them."
         ),
     )
     return "\n".join([head, *_strategies(tasks), *(line for task in tasks for line in _task(task))])
@@ -101,7 +103,7 @@ def _suited(task: Task) -> list[str]:
     each = [f"{' and '.join(models)} with {values}" for values, models in found.items()]
     if not each:
         return []
-    return [_filled(f"Models that begin otherwise: {'; '.join(each)}."), ""]
+    return [_filled(f"Models with other defaults: {'; '.join(each)}."), ""]
 
 
 def _groups(

@@ -124,7 +124,7 @@ def _root(
         list[Path] | None,
         typer.Option(
             metavar="FILE.py",
-            help="Run this file first: scoring functions and strategies of your own.",
+            help="Load decoders, strategies or tasks of your own from this file.",
         ),
     ] = None,
 ) -> None:

@@ -37,28 +37,32 @@ def predict(
     head: Annotated[str | None, typer.Option(help="Label or name of the head.")] = None,
     relation: Annotated[str | None, typer.Option(help="Label or name of the relation.")] = None,
     tail: Annotated[str | None, typer.Option(help="Label or name of the tail.")] = None,
-    node: Annotated[str | None, typer.Option(help="A network's node: what class?")] = None,
+    node: Annotated[
+        str | None, typer.Option(help="A node of a network, to ask for its class.")
+    ] = None,
     about: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Any other field that the task's questions have."),
+        typer.Option(
+            metavar="KEY=VALUE", help="Another field of the question, for tasks of your own."
+        ),
     ] = None,
     k: Count = 10,
-    new: Annotated[bool, typer.Option("--new", help="Leave out facts that are known.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Leave out known facts.")] = False,
     among: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|TYPE",
-            help="Answers only among these entities: a file of labels, one in each line; or where "
-            "they were seen: seen (at that end of the asked relation), heads:RELATION or "
+            help="Only answers among these entities: a file with one label per line; or by where "
+            "they occur: seen (at the asked end of the relation), heads:RELATION or "
             "tails:RELATION.",
         ),
     ] = None,
     file: Annotated[
         Path | None,
         typer.Option(
-            help="Many questions: head TAB relation TAB tail, one of them ?, or a node in each "
-            "line; - for standard input. Answers are lines on standard output, with --json an "
-            "object for each question."
+            help="Many questions, one per line: head TAB relation TAB tail with ? for one of them, "
+            "or a node; - for standard input. Answers are lines on standard output, or with "
+            "--json one object per question."
         ),
     ] = None,
     skip_unknown: SkipUnknown = False,
@@ -66,7 +70,7 @@ def predict(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Answer a question: leave out what you ask for, head, relation or tail."""
+    """Answer a question: give two of head, relation and tail, and ask for the third."""
     from dicgrl.ask.lines import choosing_among
     from dicgrl.report.answers_table import answers_table
 
@@ -131,13 +135,13 @@ def similar(
     entity: Annotated[str, typer.Argument(help="Label or name of an entity, or of a node.")],
     k: Count = 10,
     component: Annotated[
-        int | None, typer.Option(min=0, help="Compare this component alone, from 0.")
+        int | None, typer.Option(min=0, help="Compare only this component, counted from 0.")
     ] = None,
     at: At = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """What has a similar vector: the cosine of the angle between the two."""
+    """Find entities or nodes with similar vectors, by cosine."""
     from dicgrl.report.answers_table import answers_table
 
     found = _loaded(folder, device, at).similar(entity, k=k, component=component)
@@ -153,14 +157,16 @@ def score(
     file: TripleFile,
     probability: Annotated[
         bool,
-        typer.Option("--probability", help="A probability, too; all candidates are scored for it."),
+        typer.Option(
+            "--probability", help="Add probabilities (slower: all candidates are scored)."
+        ),
     ] = False,
     reading: Reading = AS_IT_IS,
     skip_unknown: SkipUnknown = False,
     at: At = None,
     device: Device = "auto",
 ) -> None:
-    """Score labelled triples: the same lines with a score, to standard output."""
+    """Score triples: prints each line with its score."""
     from dicgrl.ask.lines import read_lines, scored
 
     asking = _loaded(folder, device, at).ask.for_links("score")
@@ -176,13 +182,13 @@ def evaluate(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="Triples: head TAB relation TAB tail; - for standard input. Without any, the test "
-            "sets of the run's parts.",
+            help="Triples: head TAB relation TAB tail; - for standard input. By default the run's "
+            "test sets.",
             show_default=False,
         ),
     ] = None,
     by_relation: Annotated[
-        bool, typer.Option("--by-relation", help="Each relation and side on its own, too.")
+        bool, typer.Option("--by-relation", help="Also by relation and side.")
     ] = False,
     reading: Reading = AS_IT_IS,
     skip_unknown: SkipUnknown = False,
@@ -191,7 +197,7 @@ def evaluate(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Measure how well a run finds the answers of triples, or of its test sets."""
+    """Measure how well a run answers your own triples, or its test sets."""
     from dicgrl.ask.lines import read_lines
     from dicgrl.report.evaluation_table import evaluation_table, tests_table
 
@@ -221,7 +227,9 @@ def evaluate(
 
 def export(
     folder: RunFolder,
-    to: Annotated[Path, typer.Option(help="Folder to write; with --index and --since, to update.")],
+    to: Annotated[
+        Path, typer.Option(help="Folder to write, or, with --index and --since, to update.")
+    ],
     file_format: Annotated[
         str,
         typer.Option(
@@ -233,32 +241,30 @@ def export(
     ] = DEFAULT_EXPORT,
     index: Annotated[
         str | None,
-        typer.Option(
-            metavar="usearch|faiss|lance", help="Instead: a vector index of the entities."
-        ),
+        typer.Option(metavar="usearch|faiss|lance", help="Write a vector index instead."),
     ] = None,
     since: Annotated[
         str | None,
         typer.Option(
             metavar="VERSION",
             help="Only rows that changed since that version, ready to upsert; with --index they "
-            "are put into the index that is there.",
+            "update the existing index.",
         ),
     ] = None,
     neighbours: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="How many neighbours of each row Parquet tells, 0 for none.",
+            help="Neighbours per row in Parquet; 0 for none.",
             show_default="10, up to 20,000 rows",
         ),
     ] = None,
     license_name: Annotated[
-        str, typer.Option("--license", help="For the model card, such as cc0-1.0.")
+        str, typer.Option("--license", help="Licence in the model card, such as cc0-1.0.")
     ] = "",
     at: At = None,
 ) -> None:
-    """Write vectors and labels for other programs, or a vector index of them."""
+    """Write vectors and labels for other programs, or a vector index."""
     from dicgrl.jobs.export import export_run
 
     names = export_run(
@@ -283,7 +289,7 @@ def explain(
     at: At = None,
     as_json: Json = False,
 ) -> None:
-    """Why a triple is likely: known facts that speak for it, and what it would activate."""
+    """Explain why a triple is likely: the known facts that support it."""
     from dicgrl.report.explanation_table import explanation_tables
 
     found = _loaded(folder, "cpu", at).explain(*triple, k=k)

@@ -29,20 +29,22 @@ if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
     from dicgrl.jobs.change import ChangeOptions, ChangeOutcome
 
 _FACTS = (
-    "Triples (head TAB relation TAB tail); of a network, lines of two: an edge, or a node and its "
+    "Triples (head TAB relation TAB tail); for a network, two columns: an edge, or a node and its "
     "class. Or data in any layout of docs/data.md; - for standard input."
 )
 Of = Annotated[
     str | None,
     typer.Option(
         help="What the labels are of: entities, relations, nodes or classes.",
-        show_default="found out",
+        show_default="found by label",
     ),
 ]
 PairFile = Annotated[
     Path | None,
     typer.Option(
-        "--file", metavar="FILE", help="Pairs of labels, TAB between them; - for standard input."
+        "--file",
+        metavar="FILE",
+        help="Pairs of labels, one per line, separated by TAB; - for standard input.",
     ),
 ]
 
@@ -59,7 +61,7 @@ def forget(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Take facts back: they are not known any more, and what they taught is unlearned."""
+    """Take facts back and unlearn them."""
     from dicgrl.jobs.change import ChangeOptions, forget_facts
 
     def change(options: ChangeOptions) -> ChangeOutcome:
@@ -98,7 +100,7 @@ def replace(
 def rename(
     folder: RunFolder,
     old: Annotated[str | None, typer.Argument(help="Label or name.")] = None,
-    new: Annotated[str | None, typer.Argument(help="The label from now on.")] = None,
+    new: Annotated[str | None, typer.Argument(help="The new label.")] = None,
     file: PairFile = None,
     of: Of = None,
     keep: Keep = None,
@@ -106,7 +108,7 @@ def rename(
     wait: Wait = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Give entities, relations, nodes or classes other labels; all else stays."""
+    """Rename entities, relations, nodes or classes."""
     from dicgrl.jobs.change import ChangeOptions, rename_labels
 
     pairs = _pairs(old, new, file)
@@ -120,9 +122,9 @@ def rename(
 
 def merge(
     folder: RunFolder,
-    kept: Annotated[str | None, typer.Argument(help="Label or name of the one that stays.")] = None,
+    kept: Annotated[str | None, typer.Argument(help="Label or name of the one to keep.")] = None,
     gone: Annotated[
-        str | None, typer.Argument(help="Label or name of the one that it takes in.")
+        str | None, typer.Argument(help="Label or name of the one to merge into it.")
     ] = None,
     file: PairFile = None,
     of: Of = None,
@@ -133,7 +135,7 @@ def merge(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Make two entities, relations, nodes or classes one: all facts become the first one's."""
+    """Merge two entities, relations, nodes or classes into the first."""
     from dicgrl.jobs.change import ChangeOptions, merge_labels
 
     pairs = _pairs(kept, gone, file)
@@ -150,8 +152,8 @@ def revise(
     nodes: Annotated[
         Path,
         typer.Argument(
-            help="Lines of a node and its class, or a table like nodes.csv: node, class, features; "
-            "- for standard input."
+            help="Lines with a node and its class, or a table like nodes.csv: node, class, "
+            "features; - for standard input."
         ),
     ],
     evaluate: Evaluate = "sample",
@@ -161,7 +163,7 @@ def revise(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Known nodes of a network have other classes or features from now on."""
+    """Change classes or features of known nodes of a network."""
     from dicgrl.jobs.change import ChangeOptions, revise_nodes
 
     def change(options: ChangeOptions) -> ChangeOutcome:
@@ -180,7 +182,7 @@ def retrain(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Let a new model learn all that a run knows; facts, ids, tags and versions stay."""
+    """Train a new model on all that a run knows; facts, ids, tags and versions stay."""
     from dicgrl.jobs.change import ChangeOptions, retrain_run
 
     def change(options: ChangeOptions) -> ChangeOutcome:

@@ -26,18 +26,20 @@ from dicgrl.readers import Reading, read_timed, write_stream
 from dicgrl.report.datasets_table import dataset_rows, datasets_table, statistics_tables
 from dicgrl.report.download_bar import download_bar
 
-datasets_app = typer.Typer(help="Datasets: list, show, fetch, split, convert.")
+datasets_app = typer.Typer(help="List, show, fetch, split or convert datasets.")
 
-_GIVEN_UP = "Share of what a part learns from that is set aside for"
+_GIVEN_UP = "Share of each part's training data to hold out for"
 MoreValid = Annotated[
-    float, typer.Option(help=f"{_GIVEN_UP} validation, besides what the graph has.")
+    float, typer.Option(help=f"{_GIVEN_UP} validation, in addition to the graph's own.")
 ]
-MoreTest = Annotated[float, typer.Option(help=f"{_GIVEN_UP} testing, besides what the graph has.")]
+MoreTest = Annotated[
+    float, typer.Option(help=f"{_GIVEN_UP} testing, in addition to the graph's own.")
+]
 
 
 @datasets_app.callback(invoke_without_command=True)
 def _list(context: typer.Context, as_json: Json = False) -> None:
-    """What is known, where it is, its task, parts and size."""
+    """List the known datasets: where they are, task, parts and size."""
     if context.invoked_subcommand is not None:
         if as_json:
             raise UserError(f"--json comes after {context.invoked_subcommand}, not before it")
@@ -59,7 +61,7 @@ def show(
     seed: Seed = 0,
     reading: Reading = AS_IT_IS,
 ) -> None:
-    """The statistics of a stream, part by part, as in the paper's appendix C."""
+    """Show the counts of a stream, part by part, as in the paper's appendix C."""
     stream = load_stream(source, valid=valid, test=test, seed=seed, reading=reading)
     description = describe(stream)
     if as_json:
@@ -100,13 +102,16 @@ def split(
     ratios: Annotated[
         str | None,
         typer.Option(
-            help="Share of each part.",
+            help="Shares of the parts.",
             show_default="0.8,0.05,0.05,0.05,0.05; nightly: 41 parts, the first of 0.75",
         ),
     ] = None,
     parts: Annotated[
         int | None,
-        typer.Option(min=1, help="Instead: how many parts, the first included; equal ones."),
+        typer.Option(
+            min=1,
+            help="Instead: the number of parts, all equal or, with --first, all but the first.",
+        ),
     ] = None,
     first: Annotated[
         float | None, typer.Option(help="Share of the first part; the others are equal.")
@@ -120,7 +125,7 @@ def split(
     seed: Seed = 0,
     reading: Reading = AS_IT_IS,
 ) -> None:
-    """Make a stream of several parts out of a static graph."""
+    """Split a static graph into a stream of several parts."""
     try:
         shares = None if ratios is None else [float(share) for share in ratios.split(",")]
     except ValueError:
@@ -157,7 +162,7 @@ def convert(
     ] = "tsv",
     reading: Reading = AS_IT_IS,
 ) -> None:
-    """Write the triples of a stream in another format; the parts stay as they are."""
+    """Write the triples of a stream in another format, part by part."""
     stream = load_stream(source, reading=reading)
     write_stream(stream, out, format=to)
     print_out(f"{out}: {len(stream)} parts. Next: dicgrl datasets show {out}")

@@ -19,14 +19,16 @@ LEVELS = ("debug", "info", "warning", "error")
 _STAMPED = "%(asctime)s %(levelname)s %(message)s"
 
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Only warnings and errors, and what --json prints.")
+    bool, typer.Option("--quiet", "-q", help="Print only warnings, errors and what --json prints.")
 ]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="A line for every epoch and step.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print a line for every epoch and step.")
+]
 LogLevel = Annotated[
     str,
     typer.Option(
         metavar="LEVEL",
-        help="Lines with time and level, from debug, info, warning or error on.",
+        help="Print lines with time and level, from this level on: debug, info, warning or error.",
         show_default=False,
     ),
 ]

@@ -15,16 +15,19 @@ def map_(
     folder: RunFolder,
     at: At = None,
     afresh: Annotated[
-        bool, typer.Option("--afresh", help="Make all maps anew: points lose their places.")
+        bool,
+        typer.Option(
+            "--afresh", help="Make all maps again from scratch: points lose their places."
+        ),
     ] = False,
     to: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.tsv", help="Write label, name, x and y of the version, too."),
+        typer.Option(metavar="FILE.tsv", help="Also write label, name, x and y of the version."),
     ] = None,
     wait: Wait = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Lay the vectors out in two dimensions, for versions that have no map: old points stay."""
+    """Map the vectors in two dimensions, for versions without a map; old points stay."""
     from dicgrl.jobs.maps import make_maps, write_places
     from dicgrl.report.maps_table import maps_table
 

@@ -25,21 +25,24 @@ from dicgrl.readers.remote import short_name
 def nightly(
     folder: RunFolder,
     facts: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="What arrived: whatever learn takes; - too.")
+        str,
+        typer.Argument(
+            metavar="SOURCE", help="The new facts: whatever learn takes; - for standard input."
+        ),
     ],
     fail_if: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GATE",
-            help="Refuse the night, exit code 1: 'mrr-drop 5%', 'hits@10 < 40%', doubts, ... "
-            "(docs/nightly.md); several times.",
+            help="Refuse the night (exit code 1) if this happens: 'mrr-drop 5%', 'hits@10 < 40%', "
+            "doubts, ... (docs/nightly.md); may be repeated.",
         ),
     ] = None,
     keep_anyway: Annotated[
-        bool, typer.Option("--keep-anyway", help="Keep a night whose gates fail; exit code 1.")
+        bool, typer.Option("--keep-anyway", help="Commit even if a gate fails; still exit code 1.")
     ] = False,
     test: Annotated[
-        float, typer.Option(help="Share of tonight's facts to hold out, so that it is measured.")
+        float, typer.Option(help="Share of tonight's facts to hold out for testing.")
     ] = 0.0,
     evaluate: Evaluate = "sample",
     message: Message = "",
@@ -49,7 +52,7 @@ def nightly(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Test what arrived, learn it, check the model, commit one version and report."""
+    """Test the model on new facts, learn them, check, commit one version, report."""
     from dicgrl.jobs.learn import task_of
     from dicgrl.nights.job import NightOptions
     from dicgrl.nights.job import nightly as do_night

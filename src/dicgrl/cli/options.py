@@ -11,23 +11,25 @@ Source = Annotated[
     str, typer.Argument(help="A dataset's name, or the path or URL of your own data.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
-Valid = Annotated[float, typer.Option(help="Share set aside for validation, where there is none.")]
-Test = Annotated[float, typer.Option(help="Share set aside for testing, where there is none.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of every random choice.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run (--out).")]
+Valid = Annotated[
+    float, typer.Option(help="Share to hold out for validation, if the data has none.")
+]
+Test = Annotated[float, typer.Option(help="Share to hold out for testing, if the data has none.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random choices.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder (--out of run).")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 TripleFile = Annotated[
     str, typer.Argument(help="Triples: head TAB relation TAB tail; - for standard input.")
 ]
 SkipUnknown = Annotated[
-    bool, typer.Option("--skip-unknown", help="Leave out lines with a label that is not known.")
+    bool, typer.Option("--skip-unknown", help="Skip lines with unknown labels.")
 ]
 Count = Annotated[int, typer.Option("-k", min=1, help="How many answers.")]
 RecipeName = Annotated[
     str,
     typer.Option(
-        help="Named settings: best, paper, released (as the authors' code), published (what rivals "
-        "of LKGE's streams have), or a recipe file (.toml)."
+        help="Named settings: best, paper, released (those of the authors' code), published "
+        "(those of other published methods, where there are any), or a recipe file (.toml)."
     ),
 ]
 Changes = Annotated[
@@ -37,25 +39,23 @@ Changes = Annotated[
 Model = Annotated[
     str | None,
     typer.Option(
-        help="rotate, transe, complex, distmult, convkb for links; gat, sage for nodes. Known "
-        "graphs are learned by transe, yours by rotate, networks by gat unless given."
+        help="rotate, transe, complex, distmult or convkb for links; gat or sage for nodes. "
+        "By default rotate (transe for the known datasets), and gat for networks."
     ),
 ]
 ModelOrRace = Annotated[
     str | None,
     typer.Option(
         "--model",
-        help="rotate, transe, complex, distmult, convkb for links, or auto: the winner of a short "
-        "race; gat, sage for nodes. Known graphs are learned by transe, yours by rotate, networks "
-        "by gat unless given.",
+        help="rotate, transe, complex, distmult or convkb for links, or auto, the winner of a "
+        "short race; gat or sage for nodes. By default rotate (transe for the known datasets), "
+        "and gat for networks.",
     ),
 ]
 Merged = Annotated[
     bool,
     # --whole is an older spelling that scripts may use.
-    typer.Option(
-        "--merged", "--whole", help="All parts merged: the setting that is not continual."
-    ),
+    typer.Option("--merged", "--whole", help="Merge all parts: learn a static graph."),
 ]
 Disentangled = Annotated[
     bool | None,
@@ -67,29 +67,30 @@ Disentangled = Annotated[
 ]
 Seeds = Annotated[int, typer.Option(min=1, max=10_000, help="How many seeds.")]
 At = Annotated[
-    str | None, typer.Option(metavar="VERSION", help="A version or tag; the newest unless given.")
+    str | None, typer.Option(metavar="VERSION", help="A version or tag; by default the newest.")
 ]
-Message = Annotated[str, typer.Option("--message", "-m", help="What to say of the version.")]
+Message = Annotated[str, typer.Option("--message", "-m", help="A message for the version.")]
 Wait = Annotated[
-    float, typer.Option(min=0, metavar="SECONDS", help="Wait for another process that writes.")
+    float,
+    typer.Option(
+        min=0, metavar="SECONDS", help="How long to wait for another process that is writing."
+    ),
 ]
 Evaluate = Annotated[
     str,
-    typer.Option(
-        help="What to measure then: a sample of the test sets where they are large, all, or none."
-    ),
+    typer.Option(help="What to measure afterwards: sample (of large test sets), all, or none."),
 ]
 Protocol = Annotated[
     str,
     typer.Option(
-        help="How test sets are ranked: seen (among all entities seen so far), or snapshot beside "
-        "it (also among those of the test set's own part)."
+        help="How test sets are ranked: seen (among all entities seen so far), or snapshot (in "
+        "addition, among those known by the test set's own part)."
     ),
 ]
 Keep = Annotated[
     str | None,
     typer.Option(
-        help="Whose models stay in the folder: of all versions, of the last, or of so many.",
-        show_default="all, or as the run was begun",
+        help="Which models to keep: those of all versions, the last one, or so many (such as 30).",
+        show_default="all, or as the run was started",
     ),
 ]

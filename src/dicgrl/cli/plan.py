@@ -13,23 +13,23 @@ from dicgrl.cli.options import Changes, Device, Json
 def plan(
     entities: Annotated[int, typer.Option(min=1, max=10**12, help="How many entities.")],
     triples: Annotated[int, typer.Option(min=1, max=10**13, help="How many training triples.")],
-    dim: Annotated[int, typer.Option(min=1, help="Numbers of a vector.")] = 200,
+    dim: Annotated[int, typer.Option(min=1, help="Numbers per vector.")] = 200,
     model: Annotated[str, typer.Option(help="rotate, transe, complex, distmult or convkb.")] = (
         "rotate"
     ),
-    part: Annotated[int, typer.Option(min=1, max=10**12, help="Facts of an update.")] = 10_000,
+    part: Annotated[int, typer.Option(min=1, max=10**12, help="Facts per update.")] = 10_000,
     ranks: Annotated[
         int,
-        typer.Option(min=1, max=10**6, help="Processes that learn it together, by torchrun."),
+        typer.Option(min=1, max=10**6, help="Processes that learn together (torchrun)."),
     ] = 1,
     changes: Changes = None,
     device: Device = "auto",
     measure: Annotated[
-        bool, typer.Option(help="Measure for a few seconds how fast this machine is.")
+        bool, typer.Option(help="Measure this machine's speed for a few seconds.")
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Memory, time and devices that a graph of some size takes, by this machine's own speed."""
+    """Estimate the memory and time that a graph of some size takes on this machine."""
     from dicgrl.common.devices import pick_device
     from dicgrl.jobs.capacity import Size, plan_capacity
     from dicgrl.report.capacity_table import capacity_table

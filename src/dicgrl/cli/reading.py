@@ -15,14 +15,14 @@ Columns = Annotated[
     str,
     typer.Option(
         metavar="HEAD,RELATION,TAIL",
-        help="Columns of a table, by name or number; then those of time and weight, if any.",
-        show_default="what the header says",
+        help="Columns of a table, by name or number; optionally followed by time and weight.",
+        show_default="from the header",
     ),
 ]
 Separator = Annotated[
     str,
     typer.Option(
-        "--sep", metavar="SIGN", help="Between fields of text.", show_default="TAB; .csv: comma"
+        "--sep", metavar="SIGN", help="Separator of fields.", show_default="TAB; .csv: comma"
     ),
 ]
 FormatName = Annotated[
@@ -37,15 +37,13 @@ Query = Annotated[
     str,
     typer.Option(
         metavar="QUERY",
-        help="The facts of a database (SQL) or of an endpoint (SPARQL).",
+        help="Query for the facts: SQL for a database, SPARQL for an endpoint.",
         show_default=False,
     ),
 ]
-Literals = Annotated[
-    str, typer.Option(help="What becomes of literals in RDF: drop, or keep as entities.")
-]
+Literals = Annotated[str, typer.Option(help="RDF literals: drop, or keep as entities.")]
 TimeFormat = Annotated[
-    str, typer.Option(help="How times are written, as in %d.%m.%Y, if not as ISO dates.")
+    str, typer.Option(help="Format of times, such as %d.%m.%Y, if not ISO dates.")
 ]
 AS_IT_IS = Reading()
 _OPTIONS: dict[str, tuple[Any, str]] = {

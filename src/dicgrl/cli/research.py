@@ -16,14 +16,14 @@ def reproduce(
         str,
         typer.Argument(
             help="table1 to table4, stats, curves, sensitivity, time, case, all; or films, "
-            "decoders, growth, growth-effort, ckge, ablation, forgetting, which are not the "
-            "paper's."
+            "decoders, growth, growth-effort, ckge, ablation, forgetting, which are not in the "
+            "paper."
         ),
     ],
     recipe: RecipeName = "best",
     seeds: Seeds = 3,
     device: Device = "auto",
-    out: Annotated[Path, typer.Option(help="Folder of finished runs and reports.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for finished runs and reports.")] = Path(
         "reproduced"
     ),
     jobs: Annotated[
@@ -32,16 +32,18 @@ def reproduce(
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0, help="Begin no further run after so many; the same command goes on."),
+        typer.Option(
+            min=0, help="Start no further run after so many; run the command again to continue."
+        ),
     ] = None,
     changes: Changes = None,
     only: Annotated[
-        str, typer.Option(help="Run only what has this in its name, such as 'cora gat'.")
+        str, typer.Option(help="Run only what has these words in its name, such as 'cora gat'.")
     ] = "",
     protocol: Protocol = "seen",
     as_json: Json = False,
 ) -> None:
-    """Measure the paper's tables and figures again; what is finished is not run again."""
+    """Reproduce tables and figures of the paper; finished runs are not repeated."""
     from dicgrl.report.progress_bars import runs_bar
     from dicgrl.research.job import reproduce as run_targets
     from dicgrl.research.target import Options

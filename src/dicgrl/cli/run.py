@@ -42,7 +42,7 @@ def run(
         str | None,
         typer.Option(
             help="frozen, lower, upper, warm, ewc, emr, gem, lkge, incde, fastkge, arrival, dicgrl "
-            "or fresh; several with commas between them.",
+            "or fresh; several separated by commas.",
             show_default=DEFAULT_STRATEGY,
         ),
     ] = None,
@@ -55,7 +55,7 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Run folder: checkpoints, results, curves.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     keep: Keep = None,
     protocol: Protocol = "seen",
     valid: Valid = 0.0,
@@ -63,9 +63,9 @@ def run(
     reading: Reading = AS_IT_IS,
     as_json: Json = False,
 ) -> None:
-    """Learn a stream part by part and measure what is known after each.
+    """Learn a stream part by part, and measure after each.
 
-    Several processes learn a knowledge graph together: torchrun --nproc-per-node 2 -m dicgrl run.
+    Several processes can learn one graph together: torchrun --nproc-per-node 2 -m dicgrl run.
     """
     if model == "auto":
         processes.refuse("--model auto", "name the model")

@@ -13,32 +13,34 @@ from dicgrl.cli.options import Device, Evaluate, Keep, RunFolder
 from dicgrl.common.optional import needed
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
-_Facts = Annotated[int, typer.Option(min=1, help="So many waiting facts are learned at once.")]
-_Seconds = Annotated[float, typer.Option(min=0, help="A fact waits no longer to be learned.")]
+_Facts = Annotated[int, typer.Option(min=1, help="Learn as soon as so many facts are queued.")]
+_Seconds = Annotated[
+    float, typer.Option(min=0, help="Longest time that a fact waits to be learned.")
+]
 
 
 def serve(
     context: typer.Context,
     folder: RunFolder,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")] = 8000,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A name under which the server may be called."),
+        typer.Option(metavar="NAME", help="Another host name that the server answers to."),
     ] = None,
     learn_facts: _Facts = 100,
     learn_seconds: _Seconds = 30.0,
-    most_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 1 << 20,
-    most_questions: Annotated[int, typer.Option(min=1, help="Questions of a request.")] = 1000,
-    most_answers: Annotated[int, typer.Option(min=1, help="Answers to a question.")] = 1000,
-    most_facts: Annotated[int, typer.Option(min=1, help="Facts of a request.")] = 10_000,
-    most_pending: Annotated[int, typer.Option(min=1, help="Facts that may wait.")] = 100_000,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Time for a request.")] = 30.0,
+    most_bytes: Annotated[int, typer.Option(min=1, help="Most bytes per request.")] = 1 << 20,
+    most_questions: Annotated[int, typer.Option(min=1, help="Most questions per request.")] = 1000,
+    most_answers: Annotated[int, typer.Option(min=1, help="Most answers per question.")] = 1000,
+    most_facts: Annotated[int, typer.Option(min=1, help="Most facts per request.")] = 10_000,
+    most_pending: Annotated[int, typer.Option(min=1, help="Most facts in the queue.")] = 100_000,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Time limit per request.")] = 30.0,
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     device: Device = "auto",
 ) -> None:
-    """Serve a run: questions and new facts over HTTP, and a page to look at it."""
+    """Serve a run over HTTP: answers, new facts, and a page to explore it."""
     for module in ("fastapi", "uvicorn"):
         needed(module, "serve", "dicgrl serve")
     from dicgrl.jobs.learn import most_measured
@@ -72,7 +74,7 @@ def mcp(
     context: typer.Context,
     folder: RunFolder,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="No facts can be written.")
+        bool, typer.Option("--read-only", help="Offer no tools that write facts.")
     ] = False,
     learn_facts: _Facts = 100,
     learn_seconds: _Seconds = 30.0,
@@ -80,7 +82,7 @@ def mcp(
     keep: Keep = None,
     device: Device = "auto",
 ) -> None:
-    """Let an agent ask a run and tell it facts: a server of the Model Context Protocol."""
+    """Serve a run to agents, by the Model Context Protocol."""
     needed("mcp", "serve", "dicgrl mcp")
     from dicgrl.jobs.learn import most_measured
     from dicgrl.serve.agents import run_agent_server

@@ -39,7 +39,7 @@ def sweep(
         str | None,
         typer.Option(
             help="frozen, lower, upper, warm, ewc, emr, gem, lkge, incde, fastkge, arrival, "
-            "dicgrl, fresh.",
+            "dicgrl or fresh.",
             show_default=DEFAULT_STRATEGY,
         ),
     ] = None,
@@ -47,13 +47,13 @@ def sweep(
     disentangled: Disentangled = None,
     trials: Annotated[
         int | None,
-        typer.Option(min=1, help="Try so many of the combinations, drawn at random; else all."),
+        typer.Option(min=1, help="Try so many combinations, drawn at random; by default all."),
     ] = None,
     seeds: Seeds = 1,
     recipe: RecipeName = "best",
     changes: Changes = None,
     study: Annotated[
-        Path | None, typer.Option(help="SQLite file: resumes, and processes can share it.")
+        Path | None, typer.Option(help="SQLite file, to resume and to share between processes.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Recipe file (.toml) to write.")] = None,
     device: Device = "auto",
@@ -61,7 +61,7 @@ def sweep(
     test: Test = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Search for settings on validation data alone; the test sets are not read."""
+    """Search for settings on validation data; test sets are not used."""
     from dicgrl.jobs.sweep import plan_sweep, run_sweep
     from dicgrl.jobs.sweep_recipe import check_recipe_file, write_recipe
     from dicgrl.report.trials_table import trials_table

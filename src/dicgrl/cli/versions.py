@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
 
 
 def log(folder: RunFolder, as_json: Json = False) -> None:
-    """What became of a run: its versions, the newest last."""
+    """List the versions of a run, the newest last."""
     from dicgrl.report.versions_table import log_table
 
     found = _folder(folder).log()
@@ -34,7 +34,7 @@ def diff(
     k: Annotated[int, typer.Option("-k", min=0, help="How many facts and rows to show.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """What changed between two versions: facts, labels, and which vectors moved how far."""
+    """Show what changed between two versions: facts, labels, and how far vectors moved."""
     from dicgrl.jobs.versions import difference
     from dicgrl.report.versions_table import diff_tables
 
@@ -50,10 +50,10 @@ def tag(
     folder: RunFolder,
     name: Annotated[str, typer.Argument(help="The tag.")],
     at: At = None,
-    delete: Annotated[bool, typer.Option("--delete", help="Take the tag away.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Remove the tag.")] = False,
     wait: Wait = 0.0,
 ) -> None:
-    """Name a version, so that its model stays whatever the run keeps."""
+    """Name a version; its model is then kept, whatever --keep says."""
     if delete and at is not None:
         raise UserError("--delete takes a tag away, wherever it is; leave out --at")
     run = _folder(folder)
@@ -67,13 +67,13 @@ def restore(
     message: Message = "",
     wait: Wait = 0.0,
 ) -> None:
-    """Make a new version of an earlier one; those in between stay where they are."""
+    """Make a new version with the content of an earlier one; nothing is lost."""
     number = _folder(folder).restore(version, message, wait)
     show(f"{folder}: version {number} is what {version} was")
 
 
 def verify(folder: RunFolder, as_json: Json = False) -> None:
-    """Check every checksum, id, count and link; exit code 1 where something is damaged."""
+    """Check every checksum, id, count and link; exit code 1 if something is damaged."""
     from dicgrl.jobs.versions import verified
 
     found = verified(folder)
@@ -90,7 +90,7 @@ def verify(folder: RunFolder, as_json: Json = False) -> None:
 
 
 def compact(folder: RunFolder, keep: Keep = None, wait: Wait = 0.0) -> None:
-    """Write the newest model as one file, and forget models that need not stay."""
+    """Write the newest model as one file, and delete models that need not be kept."""
     run = _folder(folder)
     before = run.overview()["bytes"]
     run.compact(keep, wait)
@@ -101,7 +101,7 @@ def backup(
     folder: RunFolder,
     to: Annotated[Path, typer.Argument(metavar="DEST", help="A new folder.")],
 ) -> None:
-    """Copy a run as it is at one moment, while others may write to it."""
+    """Copy a run as it is at one moment, even while others write to it."""
     number = _folder(folder).backup(to)
     show(f"{to}: version {number} and those before")
 

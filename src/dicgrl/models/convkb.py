@@ -51,8 +51,8 @@ class ConvKB(Scorer, name="convkb"):
         )
         filters_start: str = option(
             "distance",
-            "What ConvKB's filters start as: distance (a translation and two others, which they "
-            "reshape) or random.",
+            "How ConvKB's filters start: distance (as a translation and two similar distances) or "
+            "random.",
             choices=("distance", "random"),
         )
 

@@ -19,8 +19,8 @@ class DivisionSettings(Section):
 
     components: int = option(
         0,
-        "Number of components that a vector is divided into; 0 for a plain model. On a GPU "
-        "components of a multiple of four numbers learn fastest.",
+        "Number of components that a vector is divided into; 0 for a plain model. On a GPU, "
+        "components with a multiple of four numbers learn fastest.",
         least=0,
         most=MAX_COMPONENTS,
     )
@@ -48,15 +48,16 @@ class VectorSettings(DivisionSettings):
 
     dim: int = option(
         200,
-        "How many numbers a triple uses of an entity's vector: all of a plain one, those of `top` "
-        "components in a divided one. A component has dim / top of them, rounded up to a multiple "
-        "of four where that is no whole number; the whole vector has `components` times as many.",
+        "Numbers of an entity's vector that a triple uses: all of a plain vector, or those of "
+        "`top` components of a divided one. A component has dim / top numbers, rounded up to a "
+        "multiple of four if that is not a whole number; the whole vector has `components` times "
+        "as many.",
         least=1,
     )
     precision: str = option(
         "float32",
-        "Type of entities' numbers: float32, or bfloat16, which takes half of the memory and is "
-        "rounded up or down by chance. What is computed with them is float32.",
+        "Type of the entities' numbers: float32, or bfloat16, which halves their memory and is "
+        "rounded stochastically. Arithmetic is always float32.",
         choices=("float32", "bfloat16"),
     )
     attention: str = option(
@@ -68,12 +69,12 @@ class VectorSettings(DivisionSettings):
         needs="components",
     )
     normalise: bool = option(
-        False, "Whether vectors are scaled to length 1 where they are scored (stored ones are not)."
+        False, "Whether vectors are scaled to length 1 for scoring (stored ones are not)."
     )
     inverses: bool = option(
         False,
-        "Whether a relation has a vector of its own for questions about its heads; a triple is "
-        "then learned in both directions. Of plain models only.",
+        "Whether a relation has a second vector for questions about heads; triples are then "
+        "learned in both directions. Only for plain models.",
     )
 
     @override

@@ -38,17 +38,17 @@ class ActivationSettings(BudgetSettings):
 
     orders: int = option(
         2,
-        "Orders of neighbours that dicgrl activates, 1 or 2.",
+        "How far dicgrl activates neighbours: 1 or 2 steps.",
         choices=(1, 2),
         needs="components",
     )
-    weight1: float = option(0.5, "Weight of activated neighbours of order 1.", least=0)
-    weight2: float = option(0.25, "Weight of activated neighbours of order 2.", least=0)
-    fan: int = option(0, "Old neighbours looked at per node; 0 for all.", least=0)
+    weight1: float = option(0.5, "Weight of activated neighbours at one step.", least=0)
+    weight2: float = option(0.25, "Weight of activated neighbours at two steps.", least=0)
+    fan: int = option(0, "Most old neighbours considered per node; 0 for all.", least=0)
     selection: str = option(
         "top",
         "How dicgrl fills its budget: top (highest merit), sample (drawn by merit) or even (drawn "
-        "evenly from the whole history; what may change is still what the part activates).",
+        "evenly from the whole history; only what the part activates may change, all the same).",
         choices=("top", "sample", EVEN),
     )
 
@@ -59,24 +59,24 @@ class ArrivingSettings(ActivationSettings, SelectionSettings, StrategySettings):
 
     arrive_epochs: int = option(
         0,
-        "Epochs in which only new rows learn, before old ones may change; 0 for none.",
+        "Epochs in which only new rows learn before old ones may change; 0 for none.",
         least=0,
         needs="rows",
     )
     shield: str = option(
         "0",
-        "Old examples that protect old answers from newcomers in that time, like budget; or "
-        "activated, for those that the part activates within budget, which an update then "
-        "replays. In a network they are nodes, labelled or not, that keep the class probabilities "
-        "of the previous model while the part is learned.",
+        "Old examples that protect old answers from new entities during the arrival, given like "
+        "budget; or activated, for those that the part activates within budget and the update "
+        "replays. In a network, nodes, labelled or not, that keep the class probabilities of the "
+        "previous model while the part is learned.",
         check=amount_or(ACTIVATED),
         numbers=True,
     )
     shield_rank: int = option(
         0,
-        "Rank among old entities that newcomers are kept behind in the questions of the shield, "
-        "estimated from a sample; 0 keeps them behind the margin of the loss, whatever else "
-        "answers. It counts where there is a shield.",
+        "Rank among old entities, estimated from a sample, behind which new entities are kept in "
+        "the shield's questions; 0 keeps them behind the loss's margin instead. Only with a "
+        "shield.",
         least=0,
         needs="rows",
     )

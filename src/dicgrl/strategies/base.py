@@ -87,9 +87,9 @@ class StrategySettings(Section):
 
     start: str = option(
         "auto",
-        "Start of new rows: random, neighbours (what the graph says about them; in a network, what "
-        "its nodes say about a new class), or auto (neighbours for fresh, warm, dicgrl and what "
-        "derives from them, else random).",
+        "Where new rows start: random, neighbours (where the graph puts them; in a network, where "
+        "its nodes put a new class), or auto (neighbours for fresh, warm, dicgrl and strategies "
+        "derived from them, otherwise random).",
         choices=("auto", "random", "neighbours"),
     )
 
@@ -100,8 +100,8 @@ class SelectionSettings(Section):
 
     validate_on: str = option(
         "seen",
-        "Validation data that later parts are selected by: seen (of all parts so far), part (of "
-        "the newest part) or none (they are learned to the end).",
+        "Validation data that select the epoch of a later part: seen (of all parts so far), part "
+        "(of the newest part) or none (later parts are learned to the end).",
         choices=("seen", "part", "none"),
     )
 
@@ -130,8 +130,8 @@ class LaterSettings(RateSettings):
     later_epochs: int = option(
         0,
         "Epochs of every part but the first; 0 for as many as the first. For dicgrl with "
-        "arrive_epochs they are those of the update that follows, and 0 leaves it out where every "
-        "new example speaks of something new; otherwise it takes arrive_epochs.",
+        "arrive_epochs, the epochs of the update after the arrival; 0 then skips the update if "
+        "every new example is about something new, and otherwise takes arrive_epochs.",
         least=0,
     )
 

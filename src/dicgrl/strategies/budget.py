@@ -67,7 +67,7 @@ class BudgetSettings(Section):
     budget: str = option(
         "10%",
         "Old examples that may be replayed for one part: 10% (of the history), 2x (times the new "
-        "part), 500 (examples) or all; with commas between them, the least of several.",
+        "part), 500 (examples) or all; of several separated by commas, the smallest.",
         check=check_amount,
         numbers=True,
     )

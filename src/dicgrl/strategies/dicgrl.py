@@ -40,36 +40,36 @@ class DiCGRLSettings(ArrivingSettings, LaterSettings):
 
     refresh: int = option(
         10,
-        "Epochs after which dicgrl activates again, with what is left of its budget; 0 for never.",
+        "Epochs after which dicgrl activates again, with the rest of its budget; 0 for never.",
         least=0,
     )
     guard: bool = option(
         False,
-        "Whether the shield stays while old components change after the arrival.",
+        "Whether the shield also stays up during the update that follows the arrival.",
         needs="rows",
     )
     arrive_last: bool = option(
         False,
-        "Whether new rows learn alone after the change of old ones, not before.",
+        "Whether new rows learn alone after the update of old ones instead of before.",
         needs="rows",
     )
     pace: float = option(
         0.0,
-        "Learning rate of old rows in the update as a multiple of the share of what is known of "
-        "them that is new, 0.02 to 1; 0 lets them learn like new ones.",
+        "Learning rate of an old row in the update, as a multiple of the share of its facts that "
+        "is new, 0.02 to 1; 0 lets old rows learn like new ones.",
         least=0,
         needs="rows",
     )
     max_drift: float = option(
         0.0,
-        "Farthest that an old component may move, as a share of its length; 0 for no bound.",
+        "Farthest that an old component may move, as a share of its length; 0 for no limit.",
         least=0,
         needs="rows",
     )
     average: bool = option(
         False,
-        "Whether the weights that all share (a network's, the filters of convkb) are averaged with "
-        "those before the part, by the training examples behind each.",
+        "Whether shared weights (those of a network, convkb's filters) are averaged with those "
+        "before the part, weighted by the training examples behind each.",
     )
 
 

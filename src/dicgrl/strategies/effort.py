@@ -23,11 +23,11 @@ class EffortSettings(Section):
 
     effort: str = option(
         AUTO,
-        "Examples that a later part may process, new and old ones together, each pass counted: 10% "
-        "(of what retraining would process), 50x (times the part), 20000 or all (as much as "
-        "retraining); with commas between them, the least of several. auto: 10%, and of a part "
-        "that is small beside the history some 500x on a GPU; on a CPU 500x up to 25000, and 12x "
-        "of a part of which that is more.",
+        "Examples that a later part may process, new and old, counting each pass: 10% (of what "
+        "retraining would process), 50x (times the part), 20000 or all (as much as retraining); "
+        "of several separated by commas, the smallest. auto: 10%, and for a part that is small "
+        "compared with the history some 500x on a GPU; on a CPU 500x up to 25000 examples, and 12x "
+        "where that is more.",
         check=amount_or(AUTO),
         numbers=True,
     )

@@ -45,12 +45,19 @@ class Adapters(Ingredient):
         """Settings of the adapters."""
 
         rank: int = option(150, "Rank of fastkge's adapters of new entities.", least=1, most=10_000)
-        relation_rank: int = option(20, "That of new relations.", least=1, most=10_000)
-        adapters: int = option(2, "Layers of new entities, each an adapter.", least=1, most=1000)
-        adaptive: bool = option(
-            True, "Whether the rank of a layer follows its facts, or is divided by the layers."
+        relation_rank: int = option(
+            20, "Rank of fastkge's adapters of new relations.", least=1, most=10_000
         )
-        adapter_rate: float = option(0.1, "Learning rate of the adapters.", above=0)
+        adapters: int = option(
+            2,
+            "Number of layers of new entities in fastkge, each with an adapter.",
+            least=1,
+            most=1000,
+        )
+        adaptive: bool = option(
+            True, "Whether the rank of a layer depends on its facts, or is divided equally."
+        )
+        adapter_rate: float = option(0.1, "Learning rate of fastkge's adapters.", above=0)
 
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)

@@ -49,16 +49,16 @@ class FreshSettings(EffortSettings, RateSettings):
 
     passes: int = option(
         0,
-        "Passes of fresh over the new examples; old ones fill the rest of its effort, a half of it "
-        "at least. More where a pass would have to draw some twice, fewer where the effort is "
-        "small. 0: 15 of triples; 20 of nodes, and 60 where classes arrive.",
+        "Passes of fresh over the new examples; old ones fill the rest of its effort, at least "
+        "half of it. More passes if one would have to draw some old examples twice, fewer if the "
+        "effort is small. 0: 15 for triples; 20 for nodes, and 60 if classes arrive.",
         least=0,
     )
     old_pace: float = option(
         0.0,
-        "Learning rate of old rows as a multiple of that of new ones; 0: 1 where a tenth of what "
-        "is known is new, or more, and the less the smaller the part is (0.62 for 5%, 0.14 for "
-        "0.6%), but more where there are fewer than 100 epochs.",
+        "Learning rate of old rows as a multiple of that of new ones. 0: 1 if a tenth of what is "
+        "known is new, or more, and the smaller the part, the less (0.62 for 5%, 0.14 for 0.6%); "
+        "more if there are fewer than 100 epochs.",
         least=0,
         most=1,
         needs="rows",
@@ -66,7 +66,7 @@ class FreshSettings(EffortSettings, RateSettings):
     idle_pace: float = option(
         0.1,
         "Learning rate of old rows in steps that only compare with them, as a multiple of that in "
-        "steps that learn a fact about them; 0: they rest then, which a CPU does faster.",
+        "steps that learn a fact about them; 0: they rest, which is faster on a CPU.",
         least=0,
         most=1,
         needs="rows",

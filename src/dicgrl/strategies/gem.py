@@ -33,7 +33,7 @@ class ProjectionSettings(BudgetSettings):
 
     memory_margin: float = option(
         0.0,
-        "Least weight of each memory's gradient where gem projects (0.5 in its paper).",
+        "Smallest weight of each memory's gradient in gem's projection (0.5 in its paper).",
         least=0,
     )
 

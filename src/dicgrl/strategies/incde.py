@@ -43,8 +43,8 @@ class Ordering(Ingredient):
 
         facts: str = option(
             "layers",
-            "Order in which incde learns new facts: layers (from the old graph outwards), file (as "
-            "they arrived, as in the published code) or shuffled.",
+            "Order in which incde learns new facts: layers (outwards from the old graph), file "
+            "(as they arrived, like the published code) or shuffled.",
             choices=("layers", "file", "shuffled"),
         )
 
@@ -71,7 +71,7 @@ class Stages(Ingredient):
         """Settings of the stages."""
 
         stage_epochs: int = option(
-            21, "Epochs of a later part in which incde lets new rows learn alone.", least=0
+            21, "Epochs of a later part in which only new rows learn in incde.", least=0
         )
 
     @override
@@ -99,7 +99,7 @@ class Distillation(Ingredient):
         """Settings of the distillation."""
 
         distil: float = option(0.01, "Weight of incde's distillation of old entities.", least=0)
-        distil_late: float = option(0.1, "The same from the fifth part on.", least=0)
+        distil_late: float = option(0.1, "The same, from the fifth part on.", least=0)
 
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)

@@ -67,7 +67,7 @@ class Reconstruction(Ingredient):
         """Settings of the reconstruction."""
 
         reconstruction: float = option(
-            0.1, "Weight of what lkge reconstructs from neighbours.", least=0
+            0.1, "Weight of lkge's reconstruction from neighbours.", least=0
         )
         reconstruct: str = option(
             "mentioned",
@@ -145,7 +145,7 @@ class Evidence(Ingredient):
         """Settings of the anchor."""
 
         evidence: float = option(
-            0.01, "Weight of lkge's anchor of old rows, by the facts that they had.", least=0
+            0.01, "Weight of lkge's anchor of old rows, which counts their facts.", least=0
         )
 
     def __init__(self, settings: Any) -> None:

@@ -26,49 +26,49 @@ class Schedule(Section):
     )
     decay: float = option(
         0.0,
-        "How much of the learning rate is taken away, evenly, until the last epoch: 0 to 1.",
+        "Share of the learning rate that is taken away, linearly, by the last epoch: 0 to 1.",
         least=0,
         most=1,
     )
-    weight_decay: float = option(0.0, "Pull of the weights towards zero.", least=0)
+    weight_decay: float = option(0.0, "Strength of weight decay.", least=0)
     clip: float = option(
-        0.0, "Largest norm of the gradient of all that may change; 0 for none.", least=0
+        0.0, "Largest norm of the gradient of everything that may change; 0 for no limit.", least=0
     )
     adam: str = option(
         "rows",
         "Rows that a step of Adam moves: rows (those with a gradient; the others rest) or dense "
-        "(all that may change, by momentum and weight decay, as PyTorch's does).",
+        "(all that may change, by momentum and weight decay, like PyTorch's).",
         choices=("rows", "dense"),
         needs="rows",
     )
     moments: str = option(
         "kept",
-        "Adam's moments of rows when another part is learned: kept, or new as in an optimiser of "
-        "its own. Those of dense parameters are always new.",
+        "Adam's moments of rows when the next part is learned: kept, or new, as with a new "
+        "optimiser. Those of dense parameters are always new.",
         choices=("kept", "new"),
         needs="rows",
     )
     dense_rate: float = option(
         1.0,
-        "Learning rate of dense parameters, such as filters, as a multiple of lr: they are in "
+        "Learning rate of dense parameters, such as filters, as a multiple of lr; they are in "
         "every step, a row only in some.",
         least=0,
         needs="rows",
     )
     optimizer: str = option(
         "auto",
-        "What is kept beside a table of rows: adam (two moments of every number), rowwise (one "
-        "number for each row of the largest table, and no first moment), auto (rowwise where these "
-        "rows take 4 GiB or more, else adam) or adagrad (the sum of the squared gradients of every "
-        "number: its steps become ever shorter, and an lr of 0.1 is usual).",
+        "Optimizer state of a table of rows: adam (two moments per number), rowwise (one number "
+        "per row of the largest table, and no first moment), auto (rowwise if these rows take 4 "
+        "GiB or more, otherwise adam) or adagrad (the sum of squared gradients of every number: "
+        "its steps become ever shorter, and an lr of 0.1 is usual).",
         choices=RULES,
         needs="rows",
     )
     validate_every: int = option(5, "Epochs between two validations.", least=1)
     patience: int = option(
-        5, "Validations without progress after which training stops; 0 for never.", least=0
+        5, "Validations without progress before training stops; 0 for never.", least=0
     )
-    least_epochs: int = option(0, "Epochs before which training is not stopped.", least=0)
+    least_epochs: int = option(0, "Fewest epochs before training may stop early.", least=0)
 
     @override
     def check(self) -> None:

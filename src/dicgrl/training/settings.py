@@ -22,39 +22,36 @@ class LinkTraining(Section):
 
     loss: str = option(
         "selfadversarial",
-        "selfadversarial, softmargin, margin, meanmargin or softmax.",
+        "Loss function of triples.",
         choices=tuple(LOSSES),
     )
     negatives: int = option(
         64,
-        "Negatives per triple; 0: all entities, of loss=softmax and decoders that make queries "
-        "(1-vs-all; docs/method.md says which, and what it takes).",
+        "Negatives per triple; 0 for all entities (1-vs-all), which needs loss=softmax and a "
+        "decoder with queries (see docs/method.md).",
         least=0,
     )
-    tf32: bool = option(
-        False, "Whether a GPU may round what it multiplies to TF32 where negatives=0."
-    )
+    tf32: bool = option(False, "Whether a GPU may multiply in TF32 if negatives=0.")
     known_negatives: bool = option(
-        False, "Whether a negative may be a known training triple, as where nobody looks."
+        False, "Whether a negative may be a known training triple, as in code that does not check."
     )
     share: int = option(
         0,
-        "Triples, one after the other, that have the same negatives: products of vectors can then "
-        "have thousands (share=1024). 0: 8 in later parts where that saves a CPU time, else 1.",
+        "Consecutive triples that share their negatives; products can then have thousands of them "
+        "(share=1024). 0: 8 in later parts if that saves time on a CPU, otherwise 1.",
         least=0,
     )
     weighting: str = option(
         "even",
-        "What triples count where a model learns them: even (all alike), frequency (the less, the "
-        "more often their questions are asked), count (the more, the more often they arrived) or "
-        "recency (the less, the longer ago they were so: by their dates where these are known, "
-        "else by the parts since they last arrived). With count and recency facts that arrive "
-        "again are noted, else they are left out; a later date is noted in any case.",
+        "Weight of a triple: even (all alike), frequency (lower, the more often its questions are "
+        "asked), count (higher, the more often it arrived) or recency (lower, the older it is: "
+        "by date if known, otherwise by the parts since it last arrived). count and recency note "
+        "facts that arrive again, which are otherwise ignored; a later date is always noted.",
         choices=("even", "frequency", "count", "recency"),
     )
     beta: float = option(0.1, _BETA, least=0, needs="components")
     validate_at_most: int = option(
-        2000, "Validation triples looked at during training; 0 for all.", least=0
+        2000, "Most validation triples used during training; 0 for all.", least=0
     )
 
     @override
@@ -84,18 +81,18 @@ class LinkSchedule(Schedule):
 
     epochs: int = option(
         100,
-        "Passes over the training triples, at most; 0 for what fits their number: 100 of 270,000, "
-        "up to 300 of fewer, down to 5 of more.",
+        "Most passes over the training triples; 0 chooses by their number: 100 for 270,000, up to "
+        "300 for fewer, down to 5 for more.",
         least=0,
     )
     batch: int = option(
         1024,
-        "Triples per step; 0 for what fits their number: 1,024, up to 16,384 of more than 270,000.",
+        "Triples per step; 0 chooses by their number: 1,024, up to 16,384 for more than 270,000.",
         least=0,
     )
     lr: float = option(
         1e-3,
-        "Learning rate of Adam; 0 for what fits the number of triples: 0.003, up to 0.01 of fewer "
+        "Learning rate of Adam; 0 chooses by the number of triples: 0.003, up to 0.01 for fewer "
         "than 270,000.",
         least=0,
     )
@@ -130,12 +127,11 @@ class NodeTraining(Section):
     )
     graph: str = option(
         "accumulated",
-        "Edges that messages pass: accumulated (all known so far) or part (the newest part's).",
+        "Edges along which messages pass: accumulated (all known so far) or part (only the newest "
+        "part's).",
         choices=("accumulated", "part"),
     )
-    neighbours: int = option(
-        10, "Neighbours drawn per node and layer where batch is not 0.", least=1
-    )
+    neighbours: int = option(10, "Neighbours drawn per node and layer if batch is not 0.", least=1)
     beta: float = option(0.1, _BETA, least=0, needs="components")
 
 
@@ -143,11 +139,11 @@ class NodeTraining(Section):
 class NodeSchedule(Schedule):
     """How long and how fast to train on nodes."""
 
-    epochs: int = option(300, "Passes over the training nodes, at most.", least=1)
+    epochs: int = option(300, "Most passes over the training nodes.", least=1)
     batch: int = option(0, "Nodes per step; 0 for all at once.", least=0)
     lr: float = option(5e-3, "Learning rate of Adam.", above=0)
-    weight_decay: float = option(5e-4, "Pull of the weights towards zero.", least=0)
+    weight_decay: float = option(5e-4, "Strength of weight decay.", least=0)
     validate_every: int = option(1, "Epochs between two validations.", least=1)
     patience: int = option(
-        50, "Validations without a smaller loss after which training stops; 0 for never.", least=0
+        50, "Validations without a smaller loss before training stops; 0 for never.", least=0
     )

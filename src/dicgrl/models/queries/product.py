@@ -28,7 +28,7 @@ class ProductSettings(ScorerSettings):
     """Settings of decoders of products."""
 
     n3: float = option(
-        0.05, "Weight of the cubes of all numbers that a triple uses, in the loss (N3).", least=0
+        0.05, "Weight of N3 in the loss: the cubes of all numbers that a triple uses.", least=0
     )
 
 
