@@ -142,8 +142,10 @@ def ranks(group: Group, place: Path) -> None:
         for side in ("head", "tail"):
             ids, scores = best_answers(model, cases.ASKED, side, 25)
             found |= {f"{side} ids": ids, f"{side} scores": scores}
-            some = cases.ASKED[:1]
-            found[f"{side} every"] = model.candidate_scores(some, side, 0, cases.ENTITIES)
+            some = cases.ASKED[cases.ASKED[:, 1] == 0][:4]
+            for number, among in enumerate((*cases.RANGES, range(5, 5))):
+                ends = among.start, among.stop
+                found[f"{side} every {number}"] = model.candidate_scores(some, side, *ends)
         write(place, f"ranks {case} {group.rank}", found)
 
 

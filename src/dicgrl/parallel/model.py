@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -17,16 +18,55 @@ from typing_extensions import override
 
 from dicgrl.errors import UserError
 from dicgrl.models import KnowledgeModel
-from dicgrl.models.components import Components, Route
+from dicgrl.models.components import Components
 from dicgrl.models.fork import fork_table
 from dicgrl.models.knowledge import Side
-from dicgrl.models.rows import all_rows_of
 from dicgrl.models.table import Table
 from dicgrl.parallel.group import Group
+from dicgrl.parallel.shards import Shards
 from dicgrl.parallel.table import ShardedTable
 from dicgrl.training.adam import MOMENTS
+from dicgrl.training.known import HEAD, TAIL
 
-_PASSING = 1 << 22  # numbers of candidates that pass through a rank at a time
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """What triples speak of, in the numbers of a rank: first its own entities, then guests.
+
+    Attributes:
+        own: How many entities it owns.
+        guests: Entities of other ranks, rising.
+        shards: Who owns what.
+        rank: Its number.
+        model: Of these entities; not to be trained. Until the next one is made, and as long as
+            nothing is learned, it can be used.
+    """
+
+    own: int
+    guests: Tensor
+    shards: Shards
+    rank: int
+    model: KnowledgeModel
+
+    def triples(self, triples: Tensor) -> Tensor:
+        """The same triples [n, 3]; -1 stands for an entity that is not here."""
+        made = triples.clone()
+        for column in (HEAD, TAIL):
+            made[:, column] = self._numbers(triples[:, column].contiguous())
+        return made
+
+    def known(self, triples: Tensor) -> Tensor:
+        """Those that are about entities that are here."""
+        here = self.triples(triples)
+        return here[(here[:, HEAD] >= 0) & (here[:, TAIL] >= 0)]
+
+    def _numbers(self, entities: Tensor) -> Tensor:
+        found = torch.full_like(entities, -1)
+        if len(self.guests):
+            at = torch.searchsorted(self.guests, entities).clamp_(max=len(self.guests) - 1)
+            found = torch.where(self.guests[at] == entities, self.own + at, found)
+        mine = self.shards.owners(entities) == self.rank
+        return torch.where(mine, self.shards.places(entities), found)
 
 
 class ShardedModel(KnowledgeModel):
@@ -107,15 +147,16 @@ class ShardedModel(KnowledgeModel):
         table.adopt({"rows": rows})
         return self._with(table)
 
-    def hosting(self, guests: Tensor) -> KnowledgeModel:
-        """An ordinary model of one's own entities, and behind them guests, [g]; not to be trained.
-
-        Until the next one is made, and as long as nothing is learned, it can be used.
-        """
-        rows = self.sharded.fetch(guests).rows
-        table = fork_table(self.sharded.own, len(rows))
-        table.grow(rows)
-        return self._with(table)
+    def hosting(self, triples: Tensor) -> Hosted:
+        """One's own entities, and beside them what else triples [n, 3] speak of."""
+        table = self.sharded
+        ends = torch.unique(triples[:, [HEAD, TAIL]])
+        guests = ends[table.shards.owners(ends) != self.group.rank]
+        rows = table.fetch(guests).rows
+        beside = fork_table(table.own, len(rows))
+        beside.grow(rows)
+        own = len(table.own) // self.count
+        return Hosted(own, guests, table.shards, self.group.rank, self._with(beside))
 
     def _with(self, entities: Table) -> KnowledgeModel:
         made = copy(self)
@@ -123,25 +164,27 @@ class ShardedModel(KnowledgeModel):
         return made
 
     @override
+    @torch.no_grad()
     def candidate_scores(self, triples: Tensor, side: Side, start: int, stop: int) -> Tensor:
+        """As of one process; each rank scores its own candidates, and all are told the scores."""
         if not isinstance(self.entities, ShardedTable):
             return super().candidate_scores(triples, side, start, stop)
-        most = max(_PASSING // self.length, 1)
-        blocks = [
-            super(ShardedModel, self).candidate_scores(triples, side, at, min(at + most, stop))
-            for at in range(start, stop, most)
-        ]
-        return torch.cat(blocks, 1) if blocks else super().candidate_scores(triples, side, 0, 0)
-
-    @override
-    def _side_by_side(self, entities: range, route: Route | None) -> Tensor:
-        if not isinstance(self.entities, ShardedTable):
-            return super()._side_by_side(entities, route)
-        ids = torch.arange(entities.start, entities.stop, device=self.device)
-        parts = self.entities.gather(all_rows_of(ids, self.count)).view(len(ids), self.count, -1)
-        if route is not None:
-            parts = parts.index_select(1, route.chosen[0])
-        return parts.flatten(1)
+        shards, group = self.sharded.shards, self.group
+        asked = triples.clone()  # what stands on the asked side is not needed
+        asked[:, TAIL if side == "tail" else HEAD] = triples[:, HEAD if side == "tail" else TAIL]
+        here = self.hosting(asked)
+        ranges = [[shards.length(end, rank) for end in (start, stop)] for rank in range(group.size)]
+        first, last = ranges[group.rank]
+        mine = here.model.candidate_scores(here.triples(asked), side, first, last)  # [q, own]
+        widest = max(end - begin for begin, end in ranges)
+        padded = mine.new_zeros(len(mine), widest)
+        padded[:, : last - first] = mine
+        scores = mine.new_empty(len(mine), stop - start)
+        for rank, theirs in enumerate(group.gathered(padded, "scores")):
+            begin, end = ranges[rank]
+            entities = shards.entities(stop, rank, scores.device)[begin:end] - start
+            scores[:, entities] = theirs[:, : end - begin]
+        return scores
 
 
 class OwnShare:
