@@ -58,6 +58,11 @@ class NegativeSampler:
         #: Some question is answered by every entity; its negatives are marked as -1.
         self.saturated = any(side.saturated for side in self._sides.values())
 
+    @property
+    def left(self) -> int:
+        """How many entities can be drawn: those that are not retired."""
+        return len(self._drawn)
+
     def draw(self, triples: Tensor, asked: int, count: int) -> Tensor:
         """Entities [n, count] for the head or tail of triples [n, 3].
 
