@@ -102,6 +102,9 @@ def learn(group: Group, place: Path) -> None:
             model = ShardedModel.of(cases.model_of(case), group, torch.device("cpu"))
             table = model.sharded
             opened: list[Step] = []
+            if group.rank:
+                model.relations.rows.add_(1e-3)
+            model.agree()
             generator = torch.Generator().manual_seed(group.rank)
             sampler = OwnSampler(
                 cases.KNOWN, table.shards, group.rank, cases.ENTITIES, cases.RELATIONS, generator,

@@ -103,11 +103,10 @@ class ShardedModel(KnowledgeModel):
             configuration["components"] = Components(**configuration["components"])
         model = cls(group, configuration, device)
         model.generator.set_state(whole.generator.get_state())
-        for name, table in model.tables().items():
+        model.sharded.take_share(whole.entities)
+        for name, table in model.replicated().items():
             buffers = whole.tables()[name].snapshot()
-            if name != "entities":
-                buffers = {key: values.to(device) for key, values in buffers.items()}
-            table.adopt(buffers)
+            table.adopt({key: values.to(device) for key, values in buffers.items()})
         model.eval()
         return model
 
@@ -136,6 +135,11 @@ class ShardedModel(KnowledgeModel):
     def replicated(self) -> dict[str, Table]:
         """Tables that every rank has: relations, and attention that goes by them."""
         return {name: table for name, table in self.tables().items() if name != "entities"}
+
+    def agree(self) -> None:
+        """Let every rank have rank 0's rows of what each has: GPUs may round sums differently."""
+        for table in self.replicated().values():
+            self.group.told(table.rows)
 
     def own_tables(self) -> dict[str, Table]:
         """What this rank trains: rows of its own entities, and what every rank has."""

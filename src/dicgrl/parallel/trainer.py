@@ -122,6 +122,7 @@ class ShardedTrainer(LinkTrainer):
         *,
         validate: Callable[[], float] | None = None,
     ) -> FitReport:
+        self.model.agree()
         return fit(
             OwnShare(self.model),
             Together(training_set, self.settle, self.group),
