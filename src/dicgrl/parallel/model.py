@@ -16,7 +16,6 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from dicgrl.errors import UserError
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.components import Components
 from dicgrl.models.fork import fork_table
@@ -76,21 +75,12 @@ class ShardedModel(KnowledgeModel):
         group: The processes.
         configuration: As of `KnowledgeModel.configuration`, components as they are made.
         device: Where this rank's share lives.
-
-    Raises:
-        UserError: The model has weights that are rows of no table.
     """
 
     def __init__(
         self, group: Group, configuration: dict[str, Any], device: torch.device | str
     ) -> None:
         super().__init__(**configuration, device=device)
-        weights = [name for name, _ in self.named_parameters()]
-        if weights:
-            raise UserError(
-                f"{self.name} has weights besides its vectors ({', '.join(weights)}), which "
-                "several processes cannot share yet: use transe, distmult, complex or rotate"
-            )
         self.group = group
         dtype = self.entities.rows.dtype
         self.entities = ShardedTable(self.size, device, dtype, group, self.count)
