@@ -7,7 +7,11 @@ Each number of processes is started by `torchrun` on the CPUs of this machine (g
 
 - ranks: a model that one process has learned is loaded by each number of processes, which rank all
   validation triples of the films: the counts of better and of equal candidates are compared.
-- quality: part 0 of the films, then part 1 by fresh, for each seed: MRR on validation triples.
+- quality: part 0 of the films, then part 1 by fresh, for each seed: MRR on validation triples, mean
+  and standard deviation of the seeds.
+- killed: `dicgrl run films` by the most processes, the last of which is killed while it learns part
+  1: which parts were begun before and after the restart, and whether it ends with the numbers of a
+  run that nobody disturbed.
 - sent: bytes that a process sends in a step of part 0, beside the theory: of the distinct heads and
   tails that triples drawn from this graph have, each that another process owns is asked for (8
   bytes), comes (4 d) and goes back as a gradient (4 d); a ring sends each relation of the batch
@@ -18,6 +22,8 @@ Each number of processes is started by `torchrun` on the CPUs of this machine (g
   processor seconds as measured with the most processes, bytes by theory, and the seconds that these
   would take at the rate of an exchange between processes of this machine. Marked as a projection:
   no network and no GPU was measured.
+
+The file of results has a row for each number of processes of each kind.
 """
 
 from __future__ import annotations
@@ -32,6 +38,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 import torch
@@ -45,6 +52,28 @@ from dicgrl.parallel.trainer import ShardedTrainer
 
 FAR = (8, 64)
 _EXCHANGED = 1 << 24  # bytes of the exchange whose rate is measured
+
+# Notes which parts are begun, and ends the last process in its tenth step of the second one.
+_DEADLY = """
+import os, signal
+from collections import Counter
+from dicgrl.parallel.trainer import ShardedTrainer
+
+steps, settle = Counter(), ShardedTrainer.settle
+attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+def watched(self):
+    steps[self.newest] += 1
+    if not rank and steps[self.newest] == 1:
+        with open(os.environ["BEGUN"], "a") as file:
+            file.write(f"{attempt} {self.newest}\\n")
+    if not attempt and rank == size - 1 and self.newest == 1 and steps[1] == 10:
+        os.kill(os.getpid(), signal.SIGKILL)
+    settle(self)
+
+ShardedTrainer.settle = watched
+"""
 
 
 def learner_of(asked: argparse.Namespace, seed: int, epochs: int) -> Learner:
@@ -68,11 +97,12 @@ def measure(asked: argparse.Namespace, group: Group | None) -> dict[str, Any]:
     counts = counts_of(Learner.load(asked.model, device="cpu"))
     stored = torch.tensor(json.loads(Path(asked.model, "counts.json").read_text()))
     found: dict[str, Any] = {
+        "kind": "measured",
         "processes": group.size if group else 1,
         "questions": counts[0].numel(),
         "equal_ranks": bool(torch.equal(counts, stored)),
-        "runs": [],
     }
+    runs = []
     for seed in map(int, asked.seeds.split(",")):
         learner = learner_of(asked, seed, asked.epochs)
         if group:
@@ -80,12 +110,16 @@ def measure(asked: argparse.Namespace, group: Group | None) -> dict[str, Any]:
         started = time.process_time()
         reports = [learner.learn(first)]
         spent = time.process_time() - started
-        run = {"seed": seed, "mrr": learner.trainer.judge(learner.trainer.examples("valid"))}
+        run = {"mrr": learner.trainer.judge(learner.trainer.examples("valid"))}
         positives = sum(reports[0].positives.values())
         run["processor_seconds_per_1000"] = 1000 * spent / positives
         learner.learn(second)
         run["mrr_after_update"] = learner.trainer.judge(learner.trainer.examples("valid"))
-        found["runs"].append(run)
+        runs.append(run)
+    for name in runs[0]:
+        values = [run[name] for run in runs]
+        spread = stdev(values) if len(values) > 1 else 0.0
+        found[name] = {"mean": mean(values), "std": spread, "values": values}
     if group:
         found["exchange"] = exchange_rate(group)
         found["sent"] = sent_in_a_step(asked, group, first.train)
@@ -165,7 +199,8 @@ def projected(asked: argparse.Namespace, rows: list[dict[str, Any]]) -> list[dic
         return []
     train = torch.from_numpy(load_stream("films")[0].train.copy())
     triples = asked.batch / most["processes"]
-    work = mean_of(most, "processor_seconds_per_1000") * most["processes"] / 1000 * triples
+    spent = most["processor_seconds_per_1000"]["mean"]
+    work = spent * most["processes"] / 1000 * triples
     rate, empty = (most["exchange"][k] for k in ("bytes_per_second", "seconds_of_an_empty_one"))
     found = []
     for size in FAR:
@@ -174,7 +209,7 @@ def projected(asked: argparse.Namespace, rows: list[dict[str, Any]]) -> list[dic
         waits = 5 * empty * (size - 1) / (most["processes"] - 1)
         seconds = work + sent / rate + waits
         found.append({
-            "projection": True,
+            "kind": "projected",
             "processes": size,
             "triples_of_a_process": triples,
             "bytes": sent,
@@ -185,26 +220,56 @@ def projected(asked: argparse.Namespace, rows: list[dict[str, Any]]) -> list[dic
     return found
 
 
-def mean_of(row: dict[str, Any], name: str) -> float:
-    """Mean over the seeds."""
-    return float(sum(run[name] for run in row["runs"]) / len(row["runs"]))
+def torchrun(size: int, *words: str, **environment: str) -> None:
+    """Start so many processes and wait for their end."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    run = ["-m", "torch.distributed.run", "--nproc-per-node", str(size), "--master-port", str(port)]
+    subprocess.run(
+        [sys.executable, *run, *words],
+        check=True,
+        env=os.environ | environment | {"OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+    )
 
 
 def started(size: int, place: Path, arguments: list[str]) -> dict[str, Any]:
     """Start so many processes of this file, and read what the first has written."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     out = place / f"{size}.json"
-    words = [str(Path(__file__)), *arguments, "--model", str(place / "run"), "--work", str(out)]
-    run = ["-m", "torch.distributed.run", "--nproc-per-node", str(size), "--master-port", str(port)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, *run, *words], check=True, env=environment)
+    torchrun(
+        size, __file__, *arguments, "--model", str(place / "run"), "--work", str(out)
+    )  # fmt: skip
     found: dict[str, Any] = json.loads(out.read_text())
     return found
 
 
-def show(rows: list[dict[str, Any]], far: list[dict[str, Any]]) -> None:
+def killed(asked: argparse.Namespace, size: int, place: Path) -> dict[str, Any]:
+    """A run whose last process is killed, beside one that nobody disturbs."""
+    plugin, begun = place / "deadly.py", place / "begun"
+    plugin.write_text(_DEADLY)
+    names = ("dim", "epochs", "negatives", "batch")
+    settings = [word for name in names for word in ("--set", f"{name}={vars(asked)[name]}")]
+    run = ["run", "films", "--model", "transe", "--device", "cpu", *settings, "--out"]
+    calm, shot = place / "calm", place / "shot"
+    torchrun(size, "-m", "dicgrl", *run, str(calm))
+    words = ["--plugin", str(plugin), *run, str(shot)]
+    torchrun(size, "--max-restarts", "1", "-m", "dicgrl", *words, BEGUN=str(begun))
+    ends = [
+        [part["whole"] for part in json.loads((folder / "results.json").read_text())["parts"]]
+        for folder in (calm, shot)
+    ]
+    attempts = [[int(word) for word in line.split()] for line in begun.read_text().splitlines()]
+    return {
+        "kind": "killed",
+        "processes": size,
+        "parts_begun_before": [part for attempt, part in attempts if not attempt],
+        "parts_begun_after": [part for attempt, part in attempts if attempt],
+        "same_numbers": ends[0] == ends[1],
+    }
+
+
+def show(rows: list[dict[str, Any]]) -> None:
     """The tables."""
     table = Table(title="films, part 0 and then part 1; validation")
     for heading in (
@@ -217,27 +282,37 @@ def show(rows: list[dict[str, Any]], far: list[dict[str, Any]]) -> None:
         "theory",
     ):
         table.add_column(heading, justify="right")
+    console = Console(width=140)
     for row in rows:
+        if row["kind"] != "measured":
+            continue
         sent = row.get("sent")
         table.add_row(
             str(row["processes"]),
             f"{row['equal_ranks']} of {row['questions']:,}",
             *(
-                " ".join(f"{100 * run[name]:.1f}" for run in row["runs"])
+                f"{100 * row[name]['mean']:.1f} ± {100 * row[name]['std']:.1f}"
                 for name in ("mrr", "mrr_after_update")
             ),
-            f"{mean_of(row, 'processor_seconds_per_1000'):.3f}",
+            f"{row['processor_seconds_per_1000']['mean']:.3f}",
             f"{sent['bytes_in_all'] / 1e3:.1f}" if sent else "",
             f"{sent['theory']['bytes_in_all'] / 1e3:.1f}" if sent else "",
         )
-    console = Console()
     console.print(table)
-    for row in far:
-        console.print(
-            f"projected: {row['processes']} processes, {row['triples_of_a_process']:.0f} triples "
-            f"each: {row['bytes'] / 1e3:.1f} kB sent by each; work {row['work_seconds']:.3f} s, "
-            f"exchange {row['exchange_seconds']:.3f} s, {row['share_of_work']:.0%} of it is work"
-        )
+    for row in rows:
+        if row["kind"] == "killed":
+            console.print(
+                f"killed: one of {row['processes']} processes in part 1; parts begun before "
+                f"{row['parts_begun_before']}, after the restart {row['parts_begun_after']}; the "
+                f"same numbers as undisturbed: {row['same_numbers']}"
+            )
+        if row["kind"] == "projected":
+            console.print(
+                f"projected: {row['processes']} processes, {row['triples_of_a_process']:.0f} "
+                f"triples each: {row['bytes'] / 1e3:.1f} kB sent by each; work "
+                f"{row['work_seconds']:.3f} s, exchange {row['exchange_seconds']:.3f} s, "
+                f"{row['share_of_work']:.0%} of it is work"
+            )
 
 
 def main() -> None:
@@ -271,13 +346,16 @@ def main() -> None:
         learner.learn(load_stream("films")[0])
         learner.save(place / "run")
         (place / "run" / "counts.json").write_text(json.dumps(counts_of(learner).tolist()))
-        rows = [started(size, place, arguments) for size in map(int, asked.ranks.split(","))]
-    far = projected(asked, rows)
-    show(rows, far)
+        sizes = [int(size) for size in asked.ranks.split(",")]
+        rows = [started(size, place, arguments) for size in sizes]
+        rows += projected(asked, rows)
+        if max(sizes) > 1:
+            rows.append(killed(asked, max(sizes), place))
+    show(rows)
     if asked.json:
         settings = {name: vars(asked)[name] for name in ("epochs", "dim", "negatives", "batch")}
-        text = json.dumps({"settings": settings, "measured": rows, "projected": far}, indent=2)
-        asked.json.write_text(text + "\n")
+        text = json.dumps({"settings": settings, "rows": rows}, indent=2)
+        asked.json.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

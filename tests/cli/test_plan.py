@@ -68,6 +68,20 @@ def test_ranks_divide_what_is_dealt_and_nothing_else(
     assert "each of 4 processes" in shown and "GB to others in an epoch" in shown
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--ranks", "2", "--set", "negatives=0", "--model", "complex"), "negatives=64"),
+        (("--ranks", "2", "--model", "convkb"), "weights besides its vectors"),
+        (("--ranks", "1001"), "1000 entities are too few for 1001 processes"),
+    ],
+)
+def test_what_several_processes_cannot_learn_is_not_planned(
+    words: tuple[str, ...], said: str, cli: Cli
+) -> None:
+    refused(cli(*SIZE, *words, "--no-measure"), said)
+
+
 def test_this_machine_is_measured(cli: Cli) -> None:
     found = planned(cli, "--set", "negatives=2", "--set", "batch=64")
     assert all(rate > 0 for rate in found["rates"].values()) and found["seconds"]["update"] > 0

@@ -187,6 +187,19 @@ def test_a_full_graph_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(graph.entities) == ["a", "b"] and graph.num_parts == 1
 
 
+def test_a_full_graph_learns_more_of_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Facts that come by themselves have all of their labels as new ones."""
+    graph = KnowledgeGraph()
+    graph.add(KnowledgeStream.from_labels("s", [[("a", "r", "b"), ("b", "q", "c")]])[0])
+    monkeypatch.setattr("dicgrl.graph.knowledge.graph.MAX_ENTITIES", 3)
+    monkeypatch.setattr("dicgrl.graph.knowledge.graph.MAX_RELATIONS", 2)
+    graph.add(KnowledgeStream.from_labels("t", [[("c", "r", "a"), ("a", "q", "b")]])[0])
+    assert len(graph.train) == 4
+    for fact, what in ((("c", "s", "a"), "2 relations"), (("c", "r", "d"), "3 entities")):
+        with pytest.raises(UserError, match=f"at most {what}"):
+            graph.add(KnowledgeStream.from_labels("u", [[fact]])[0])
+
+
 @given(knowledge_lists(min_train=1), st.data())
 def test_triples_of_the_same_questions_are_found(
     parts: KnowledgeLists, data: st.DataObject

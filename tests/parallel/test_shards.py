@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from dicgrl.parallel.objective import ShardedObjective
 from dicgrl.parallel.sampling import OwnSampler
 from dicgrl.parallel.shards import Shards
 from dicgrl.training.known import HEAD, TAIL
@@ -60,3 +61,18 @@ def test_own_negatives_are_even_and_never_known() -> None:
                 assert torch.equal(values, allowed)
                 expected = 3000 / len(allowed)
                 assert (counts - expected).abs().max() < 6 * expected**0.5
+
+
+@pytest.mark.parametrize("share", cases.SHARES)
+def test_a_rank_all_of_whose_entities_are_retired_compares_with_none(share: int) -> None:
+    """A triple has no other then, and loses nothing by it."""
+    shards, model = Shards(2), cases.model_of("transe")
+    gone = shards.entities(cases.ENTITIES, 1)
+    sampler = OwnSampler(
+        cases.KNOWN[:0], shards, 1, cases.ENTITIES, cases.RELATIONS, torch.Generator(), gone
+    )
+    objective = ShardedObjective(cases.objective_of(share), sampler, lambda _: None)
+    drawn = objective._drawn(cases.BATCH, objective.share)
+    assert drawn[2] is not None and not drawn[2].any()
+    assert drawn[0].max() < len(gone) and drawn[1].max() < len(gone)
+    assert objective.compare(model, cases.BATCH, cases.WEIGHT, [drawn]).isfinite()

@@ -102,6 +102,9 @@ def learn(group: Group, place: Path) -> None:
             model = ShardedModel.of(cases.model_of(case), group, torch.device("cpu"))
             table = model.sharded
             opened: list[Step] = []
+            if group.rank:
+                model.relations.rows.add_(1e-3)
+            model.agree()
             generator = torch.Generator().manual_seed(group.rank)
             sampler = OwnSampler(
                 cases.KNOWN, table.shards, group.rank, cases.ENTITIES, cases.RELATIONS, generator,
@@ -142,8 +145,10 @@ def ranks(group: Group, place: Path) -> None:
         for side in ("head", "tail"):
             ids, scores = best_answers(model, cases.ASKED, side, 25)
             found |= {f"{side} ids": ids, f"{side} scores": scores}
-            some = cases.ASKED[:1]
-            found[f"{side} every"] = model.candidate_scores(some, side, 0, cases.ENTITIES)
+            some = cases.ASKED[cases.ASKED[:, 1] == 0][:4]
+            for number, among in enumerate((*cases.RANGES, range(5, 5))):
+                ends = among.start, among.stop
+                found[f"{side} every {number}"] = model.candidate_scores(some, side, *ends)
         write(place, f"ranks {case} {group.rank}", found)
 
 

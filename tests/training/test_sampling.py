@@ -174,6 +174,27 @@ def test_shared_entities_are_marked_for_each_triple_that_they_answer(
         assert mask[number].tolist() == allowed
 
 
+@given(graphs(), st.integers(0, 99), st.integers(2, 5))
+def test_shared_entities_are_none_that_is_retired(
+    graph: tuple[int, list[Triple]], seed: int, share: int
+) -> None:
+    """Every other entity is retired; the others are marked as where there are no others."""
+    count, known = graph
+    apart = [(2 * h + 1, r, 2 * t + 1) for h, r, t in known]
+    retired = torch.arange(0, 2 * count, 2)
+    sampler = NegativeSampler(rows_of(apart), 2 * count, R, generator(seed), retired)
+    heads, tails, mask = sampler.shared(rows_of(apart), 200, share)
+    for number, triple in enumerate(known):
+        for side, some, marked in (
+            ("head", heads, mask[:, :100]),
+            ("tail", tails, mask[:, 100:]),
+        ):
+            row = some[number // share]
+            assert set(row.tolist()) == set(range(1, 2 * count, 2))
+            allowed = free(count, known, triple, side)
+            assert marked[number].tolist() == [(e - 1) // 2 in allowed for e in row.tolist()]
+
+
 def test_shared_entities_come_from_the_range_alone() -> None:
     known = rows_of([(0, 0, 4), (4, 1, 5), (2, 0, 6)])
     sampler = NegativeSampler(known, range(4, 7), R, generator())

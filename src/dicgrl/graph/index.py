@@ -296,8 +296,12 @@ class Prefixes:
 
 def _merge(older: _Segment, newer: _Segment) -> _Segment:
     """The entries of both, the older ones first among those of a key."""
-    keys = np.concatenate([older.keys, newer.keys])
-    return _Segment(keys, np.concatenate([older.values, newer.values]))
+    return _Segment(_joined(older.keys, newer.keys), _joined(older.values, newer.values))
+
+
+def _joined(older: IntArray, newer: IntArray) -> IntArray:
+    made: IntArray = room(len(older) + len(newer), np.result_type(older, newer))
+    return np.concatenate([older, newer], out=made)
 
 
 def _expand(segment: _Segment, start: IntArray, stop: IntArray) -> tuple[IntArray, IntArray]:

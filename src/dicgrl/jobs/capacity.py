@@ -22,6 +22,7 @@ from dicgrl.graph import KnowledgeGraph, KnowledgePart, Vocabulary
 from dicgrl.graph.knowledge.keys import MAX_ENTITIES
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
+from dicgrl.parallel.trainer import check_shared
 from dicgrl.settings import Settings
 from dicgrl.strategies.effort import usual_of
 from dicgrl.trainers.from_settings import model_of, objective_of
@@ -38,6 +39,7 @@ _LEARNED, _ANSWERS, _SORTED = 24 + 4 + 8, 2 * 24, 40
 _RELATIONS = 1000
 _TESTED = 1000
 _LARGEST_PROBE = 1 << 28  # bytes of rows that speed is measured with, on a CPU
+_COMPARED = 1 << 14  # entities that a triple is compared with where that is all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Size:
     def __post_init__(self) -> None:
         if min(self.entities, self.triples, self.part, self.ranks) < 1:
             raise UserError("entities, triples, part and ranks: expected at least 1 of each")
+        if self.entities < self.ranks:
+            raise UserError(f"{self.entities} entities are too few for {self.ranks} processes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,12 @@ def plan_capacity(
         settings: Of link prediction.
         device: Where it would be learned.
         measured: Whether to measure how fast that is.
+
+    Raises:
+        UserError: Several processes cannot learn what the settings say.
     """
+    if size.ranks > 1:
+        check_shared(settings)
     on_device, on_host = memory_of(size, settings, device)
     free = free_memory(device)
     needed = sum(on_device.values()) + (sum(on_host.values()) if device.type == "cpu" else 0)
@@ -243,6 +252,8 @@ def measure_rates(size: Size, settings: Settings, device: torch.device) -> Rates
     most = _LARGEST_PROBE if device.type == "cpu" else 1 << 34
     most = min(most, most if free is None else free // 8)
     rows = max(min(size.entities, most // (4 * model.length)), 2)
+    if not settings.of(LinkTraining).negatives:  # a step looks at all of them
+        rows = min(rows, _COMPARED)
     few = min(max(size.triples // max(size.entities // rows, 1), 16), 200_000)
     random = np.random.default_rng(0)
     triples = np.stack([random.integers(0, most, few) for most in (rows, 100, rows)], axis=1)

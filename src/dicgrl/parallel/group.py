@@ -88,8 +88,9 @@ class Group:
         dist.broadcast(values, 0)
         return values
 
-    def gathered(self, rows: Tensor) -> list[Tensor]:
+    def gathered(self, rows: Tensor, what: str) -> list[Tensor]:
         """Tensors of all ranks, which are of one shape."""
+        self.sent[what] += (self.size - 1) * rows.nbytes
         found = [torch.empty_like(rows) for _ in range(self.size)]
         dist.all_gather(found, rows.contiguous())
         return found

@@ -9,24 +9,63 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from dicgrl.errors import UserError
 from dicgrl.models import KnowledgeModel
-from dicgrl.models.components import Components, Route
+from dicgrl.models.components import Components
 from dicgrl.models.fork import fork_table
 from dicgrl.models.knowledge import Side
-from dicgrl.models.rows import all_rows_of
 from dicgrl.models.table import Table
 from dicgrl.parallel.group import Group
+from dicgrl.parallel.shards import Shards
 from dicgrl.parallel.table import ShardedTable
 from dicgrl.training.adam import MOMENTS
+from dicgrl.training.known import HEAD, TAIL
 
-_PASSING = 1 << 22  # numbers of candidates that pass through a rank at a time
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """What triples speak of, in the numbers of a rank: first its own entities, then guests.
+
+    Attributes:
+        own: How many entities it owns.
+        guests: Entities of other ranks, rising.
+        shards: Who owns what.
+        rank: Its number.
+        model: Of these entities; not to be trained. Until the next one is made, and as long as
+            nothing is learned, it can be used.
+    """
+
+    own: int
+    guests: Tensor
+    shards: Shards
+    rank: int
+    model: KnowledgeModel
+
+    def triples(self, triples: Tensor) -> Tensor:
+        """The same triples [n, 3]; -1 stands for an entity that is not here."""
+        made = triples.clone()
+        for column in (HEAD, TAIL):
+            made[:, column] = self._numbers(triples[:, column].contiguous())
+        return made
+
+    def known(self, triples: Tensor) -> Tensor:
+        """Those that are about entities that are here."""
+        here = self.triples(triples)
+        return here[(here[:, HEAD] >= 0) & (here[:, TAIL] >= 0)]
+
+    def _numbers(self, entities: Tensor) -> Tensor:
+        found = torch.full_like(entities, -1)
+        if len(self.guests):
+            at = torch.searchsorted(self.guests, entities).clamp_(max=len(self.guests) - 1)
+            found = torch.where(self.guests[at] == entities, self.own + at, found)
+        mine = self.shards.owners(entities) == self.rank
+        return torch.where(mine, self.shards.places(entities), found)
 
 
 class ShardedModel(KnowledgeModel):
@@ -36,21 +75,12 @@ class ShardedModel(KnowledgeModel):
         group: The processes.
         configuration: As of `KnowledgeModel.configuration`, components as they are made.
         device: Where this rank's share lives.
-
-    Raises:
-        UserError: The model has weights that are rows of no table.
     """
 
     def __init__(
         self, group: Group, configuration: dict[str, Any], device: torch.device | str
     ) -> None:
         super().__init__(**configuration, device=device)
-        weights = [name for name, _ in self.named_parameters()]
-        if weights:
-            raise UserError(
-                f"{self.name} has weights besides its vectors ({', '.join(weights)}), which "
-                "several processes cannot share yet: use transe, distmult, complex or rotate"
-            )
         self.group = group
         dtype = self.entities.rows.dtype
         self.entities = ShardedTable(self.size, device, dtype, group, self.count)
@@ -63,11 +93,10 @@ class ShardedModel(KnowledgeModel):
             configuration["components"] = Components(**configuration["components"])
         model = cls(group, configuration, device)
         model.generator.set_state(whole.generator.get_state())
-        for name, table in model.tables().items():
+        model.sharded.take_share(whole.entities)
+        for name, table in model.replicated().items():
             buffers = whole.tables()[name].snapshot()
-            if name != "entities":
-                buffers = {key: values.to(device) for key, values in buffers.items()}
-            table.adopt(buffers)
+            table.adopt({key: values.to(device) for key, values in buffers.items()})
         model.eval()
         return model
 
@@ -97,6 +126,11 @@ class ShardedModel(KnowledgeModel):
         """Tables that every rank has: relations, and attention that goes by them."""
         return {name: table for name, table in self.tables().items() if name != "entities"}
 
+    def agree(self) -> None:
+        """Let every rank have rank 0's rows of what each has: GPUs may round sums differently."""
+        for table in self.replicated().values():
+            self.group.told(table.rows)
+
     def own_tables(self) -> dict[str, Table]:
         """What this rank trains: rows of its own entities, and what every rank has."""
         return self.tables() | {"entities": self.sharded.own}
@@ -107,15 +141,16 @@ class ShardedModel(KnowledgeModel):
         table.adopt({"rows": rows})
         return self._with(table)
 
-    def hosting(self, guests: Tensor) -> KnowledgeModel:
-        """An ordinary model of one's own entities, and behind them guests, [g]; not to be trained.
-
-        Until the next one is made, and as long as nothing is learned, it can be used.
-        """
-        rows = self.sharded.fetch(guests).rows
-        table = fork_table(self.sharded.own, len(rows))
-        table.grow(rows)
-        return self._with(table)
+    def hosting(self, triples: Tensor) -> Hosted:
+        """One's own entities, and beside them what else triples [n, 3] speak of."""
+        table = self.sharded
+        ends = torch.unique(triples[:, [HEAD, TAIL]])
+        guests = ends[table.shards.owners(ends) != self.group.rank]
+        rows = table.fetch(guests).rows
+        beside = fork_table(table.own, len(rows))
+        beside.grow(rows)
+        own = len(table.own) // self.count
+        return Hosted(own, guests, table.shards, self.group.rank, self._with(beside))
 
     def _with(self, entities: Table) -> KnowledgeModel:
         made = copy(self)
@@ -123,25 +158,27 @@ class ShardedModel(KnowledgeModel):
         return made
 
     @override
+    @torch.no_grad()
     def candidate_scores(self, triples: Tensor, side: Side, start: int, stop: int) -> Tensor:
+        """As of one process; each rank scores its own candidates, and all are told the scores."""
         if not isinstance(self.entities, ShardedTable):
             return super().candidate_scores(triples, side, start, stop)
-        most = max(_PASSING // self.length, 1)
-        blocks = [
-            super(ShardedModel, self).candidate_scores(triples, side, at, min(at + most, stop))
-            for at in range(start, stop, most)
-        ]
-        return torch.cat(blocks, 1) if blocks else super().candidate_scores(triples, side, 0, 0)
-
-    @override
-    def _side_by_side(self, entities: range, route: Route | None) -> Tensor:
-        if not isinstance(self.entities, ShardedTable):
-            return super()._side_by_side(entities, route)
-        ids = torch.arange(entities.start, entities.stop, device=self.device)
-        parts = self.entities.gather(all_rows_of(ids, self.count)).view(len(ids), self.count, -1)
-        if route is not None:
-            parts = parts.index_select(1, route.chosen[0])
-        return parts.flatten(1)
+        shards, group = self.sharded.shards, self.group
+        asked = triples.clone()  # what stands on the asked side is not needed
+        asked[:, TAIL if side == "tail" else HEAD] = triples[:, HEAD if side == "tail" else TAIL]
+        here = self.hosting(asked)
+        ranges = [[shards.length(end, rank) for end in (start, stop)] for rank in range(group.size)]
+        first, last = ranges[group.rank]
+        mine = here.model.candidate_scores(here.triples(asked), side, first, last)  # [q, own]
+        widest = max(end - begin for begin, end in ranges)
+        padded = mine.new_zeros(len(mine), widest)
+        padded[:, : last - first] = mine
+        scores = mine.new_empty(len(mine), stop - start)
+        for rank, theirs in enumerate(group.gathered(padded, "scores")):
+            begin, end = ranges[rank]
+            entities = shards.entities(stop, rank, scores.device)[begin:end] - start
+            scores[:, entities] = theirs[:, : end - begin]
+        return scores
 
 
 class OwnShare:

@@ -93,7 +93,8 @@ class ShardedObjective(LinkObjective):
     def __init__(
         self, alone: LinkObjective, sampler: OwnSampler, begin: Callable[[Step], None]
     ) -> None:
-        super().__init__(sampler, alone.loss, alone.negatives, alone.beta, alone.share)
+        share = alone.share if sampler.left else 1  # where nothing is left, nothing is drawn
+        super().__init__(sampler, alone.loss, alone.negatives, alone.beta, share)
         self._begin = begin
 
     @override

@@ -7,53 +7,15 @@ of one process, ties included. Of best answers each rank hands in its k best.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
 from dicgrl.evaluation import Ranker
 from dicgrl.evaluation.ranks import MEMORY_BOUND, Ranks
-from dicgrl.models import KnowledgeModel
 from dicgrl.models.knowledge import Side
 from dicgrl.models.mode import evaluating
 from dicgrl.parallel.model import ShardedModel
-from dicgrl.training.known import HEAD, RELATION, TAIL
-
-
-@dataclass(frozen=True, slots=True)
-class _Here:
-    """Triples in the numbers of a rank: first its own entities, then guests.
-
-    Attributes:
-        own: How many entities it owns.
-        number: Its number for each entity of the whole graph, [N]; -1 for those that are not here.
-        model: Of these entities.
-    """
-
-    own: int
-    number: Tensor
-    model: KnowledgeModel
-
-    @classmethod
-    def of(cls, model: ShardedModel, triples: Tensor) -> _Here:
-        mine = model.sharded.own_entities()
-        number = torch.full((model.num_entities,), -1, device=triples.device)
-        number[mine] = torch.arange(len(mine), device=triples.device)
-        guests = torch.unique(triples[:, [HEAD, TAIL]])
-        guests = guests[number[guests] < 0]
-        number[guests] = torch.arange(len(mine), len(mine) + len(guests), device=triples.device)
-        return cls(len(mine), number, model.hosting(guests))
-
-    def triples(self, triples: Tensor) -> Tensor:
-        """The same triples; -1 stands for an entity that is not here."""
-        heads, relations, tails = triples.unbind(1)
-        return torch.stack([self.number[heads], relations, self.number[tails]], 1)
-
-    def known(self, triples: Tensor) -> Tensor:
-        """Those that are about entities that are here."""
-        here = self.triples(triples)
-        return here[(here[:, HEAD] >= 0) & (here[:, TAIL] >= 0)]
+from dicgrl.training.known import RELATION
 
 
 class ShardedRanker:
@@ -76,7 +38,7 @@ class ShardedRanker:
         Every rank is given the same triples, and gets the ranks of all of them.
         """
         table, group = model.sharded, model.group
-        here = _Here.of(model, triples)
+        here = model.hosting(triples)
         retired = table.shards.places(
             self._retired[table.shards.owners(self._retired) == group.rank]
         )
@@ -110,7 +72,7 @@ def best_answers(
         Entities [q, k] and their scores.
     """
     table, group = model.sharded, model.group
-    here = _Here.of(model, questions)
+    here = model.hosting(questions)
     mine = table.own_entities()
     asked = here.triples(questions)
     k = min(k, model.num_entities)
@@ -129,7 +91,7 @@ def best_answers(
             found, at = found.nan_to_num(nan=-torch.inf).sort(dim=1, descending=True, stable=True)
             few = min(k, here.own)
             scores[rows, :few], ids[rows, :few] = found[:, :few], mine[at[:, :few]]
-    every = torch.cat(group.gathered(ids), 1), torch.cat(group.gathered(scores), 1)
+    every = [torch.cat(group.gathered(best, "best"), 1) for best in (ids, scores)]
     by_id = every[0].argsort(1)
     ids, scores = (values.gather(1, by_id) for values in every)
     best = scores.argsort(dim=1, descending=True, stable=True)[:, :k]

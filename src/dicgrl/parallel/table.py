@@ -162,13 +162,12 @@ class ShardedTable(Table):
         self._length += rows
         self.own.whole_length = self._length
 
-    @override
-    def adopt(self, buffers: dict[str, Tensor]) -> None:
-        """Take one's own rows, and their state, out of tensors of the whole table."""
-        self._lengthen(len(buffers["rows"]))
-        mine = all_rows_of(self.own_entities().cpu(), self.count)
+    def take_share(self, whole: Table) -> None:
+        """Take one's own rows, and their state, out of a whole table; it is empty before."""
+        self._lengthen(len(whole))
+        mine = all_rows_of(self.own_entities().to(whole.rows.device), self.count)
         place = self.own.rows.device
-        self.own.adopt({name: values[mine].to(place) for name, values in buffers.items()})
+        self.own.adopt({name: values.to(place) for name, values in whole.read(mine).items()})
 
     def hand_in(self, names: tuple[str, ...]) -> dict[str, Tensor]:
         """The whole table on rank 0, in the memory of the host; nothing on others.
@@ -235,6 +234,10 @@ class ShardedTable(Table):
     @override
     def rows(self) -> NoReturn:
         raise NotImplementedError("rows of a sharded table lie on several ranks: gather some")
+
+    @override
+    def adopt(self, buffers: dict[str, Tensor]) -> NoReturn:
+        raise NotImplementedError("a rank takes its share of a whole table: `take_share`")
 
     @override
     def state(self, name: str, width: int | None = None) -> NoReturn:

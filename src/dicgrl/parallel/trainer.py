@@ -25,6 +25,7 @@ from dicgrl.parallel.objective import ShardedObjective, Step
 from dicgrl.parallel.ranks import ShardedRanker
 from dicgrl.parallel.sampling import OwnSampler
 from dicgrl.parallel.training import Together
+from dicgrl.trainers.from_settings import model_of
 from dicgrl.trainers.links import ALL, LinkTrainer
 from dicgrl.training import FitReport, LinkObjective, Schedule, TrainingSet, fit
 from dicgrl.training.loop import Monitor
@@ -54,7 +55,7 @@ class ShardedTrainer(LinkTrainer):
         self._step: Step | None = None
         self._objectives = 0  # of this change
         self._sharded_ranker: ShardedRanker | None = None
-        _check(settings)
+        check_shared(settings)
         if device.type == "cuda" and not group.on_gpus:
             raise UserError(
                 f"{group.size} processes share fewer GPUs: start one for each, or use --device cpu"
@@ -91,7 +92,7 @@ class ShardedTrainer(LinkTrainer):
     @override
     def link_objective(self, entities: range, known: Tensor, share: int = 1) -> LinkObjective:
         alone = super().link_objective(range(0), known[:0], share)
-        assert isinstance(alone, LinkObjective)  # as `_check` sees to
+        assert isinstance(alone, LinkObjective)  # as `check_shared` sees to
         never = known[:0] if self.training.known_negatives else known
         # Ranks draw different negatives, and the same ones whenever the part is learned again.
         self._objectives += 1
@@ -122,6 +123,7 @@ class ShardedTrainer(LinkTrainer):
         *,
         validate: Callable[[], float] | None = None,
     ) -> FitReport:
+        self.model.agree()
         return fit(
             OwnShare(self.model),
             Together(training_set, self.settle, self.group),
@@ -141,7 +143,7 @@ class ShardedTrainer(LinkTrainer):
         return ranker.rank(self.model, triples, among or range(self.model.num_entities))
 
 
-def _check(settings: Sections) -> None:
+def check_shared(settings: Sections) -> None:
     """Refuse what several processes cannot learn yet.
 
     Raises:
@@ -156,3 +158,9 @@ def _check(settings: Sections) -> None:
         raise UserError("several processes do not compare with all entities yet: negatives=64")
     if settings.of(Schedule).clip:
         raise UserError("several processes do not clip gradients yet: --set clip=0")
+    weights = [name for name, _ in model_of(settings.model, settings).named_parameters()]
+    if weights:
+        raise UserError(
+            f"{settings.model} has weights besides its vectors ({', '.join(weights)}), which "
+            "several processes cannot share yet: use transe, distmult, complex or rotate"
+        )

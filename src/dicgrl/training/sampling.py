@@ -45,27 +45,35 @@ class NegativeSampler:
         self.entities = range(entities) if isinstance(entities, int) else entities
         self.generator = generator
         self._retired: Tensor | None = None
-        drawn = self.entities
+        self._drawn = self.entities  # of those that are not retired, by their numbers
         if retired is not None and len(retired):
-            inside = (retired >= drawn.start) & (retired < drawn.stop)
-            self._retired = retired[inside] - drawn.start
-            drawn = range(len(drawn) - len(self._retired))
+            inside = (retired >= self.entities.start) & (retired < self.entities.stop)
+            self._retired = retired[inside] - self.entities.start
+            self._drawn = range(len(self.entities) - len(self._retired))
+        within = {asked: self._within(known, asked) for asked in (HEAD, TAIL)}
         self._sides = {
-            asked: _Side(KnownAnswers.of(self._within(known, asked), asked, num_relations), drawn)
-            for asked in (HEAD, TAIL)
+            asked: _Side(KnownAnswers.of(some, asked, num_relations), self._drawn)
+            for asked, some in within.items()
         }
         #: Some question is answered by every entity; its negatives are marked as -1.
         self.saturated = any(side.saturated for side in self._sides.values())
+
+    @property
+    def left(self) -> int:
+        """How many entities can be drawn: those that are not retired."""
+        return len(self._drawn)
 
     def draw(self, triples: Tensor, asked: int, count: int) -> Tensor:
         """Entities [n, count] for the head or tail of triples [n, 3].
 
         Where every entity answers the question there is nothing to draw: -1.
         """
-        drawn = self._sides[asked].draw(triples, count, self.generator)
+        return self._entities(self._sides[asked].draw(triples, count, self.generator))
+
+    def _entities(self, drawn: Tensor) -> Tensor:
+        """The entities that drawn numbers stand for: they count those that are not retired."""
         if self._retired is None:
             return drawn
-        # The drawn number counts those that are left, as it does those that are no answer.
         gaps = self._retired - torch.arange(len(self._retired), device=drawn.device)
         found = drawn + torch.searchsorted(gaps, drawn, right=True) + self.entities.start
         return torch.where(drawn < 0, drawn, found)
@@ -95,14 +103,16 @@ class NegativeSampler:
             n / share rounded up, and which do not answer the question of each triple, [n, count].
         """
         shape = (-(-len(triples) // share), count)
-        span = self.entities.start, self.entities.stop
+        span = self._drawn.start, self._drawn.stop
         drawn = torch.randint(*span, shape, generator=self.generator, device=triples.device)
         heads, tails = drawn[:, : count // 2], drawn[:, count // 2 :]
         known = [
             self._sides[asked].answered(triples, some.repeat_interleave(share, 0)[: len(triples)])
             for asked, some in ((HEAD, heads), (TAIL, tails))
         ]
-        return heads, tails, torch.cat(known, 1).logical_not_()
+        entities = self._entities(drawn)
+        mask = torch.cat(known, 1).logical_not_()
+        return entities[:, : count // 2], entities[:, count // 2 :], mask
 
 
 class _Side:

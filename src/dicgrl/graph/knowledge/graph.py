@@ -105,10 +105,15 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
     @override
     def check(self, part: KnowledgePart) -> KnowledgePart:
         part = part.checked()
-        if len(self.entities) + len(part.new_entities) > MAX_ENTITIES:
-            raise UserError(f"a graph holds at most {MAX_ENTITIES:,} entities")
-        if len(self.relations) + len(part.new_relations) > MAX_RELATIONS:
-            raise UserError(f"a graph holds at most {MAX_RELATIONS:,} relations")
+        for ours, theirs, new, most, what in (
+            (self.entities, part.entities, part.new_entities, MAX_ENTITIES, "entities"),
+            (self.relations, part.relations, part.new_relations, MAX_RELATIONS, "relations"),
+        ):
+            if len(ours) + len(new) <= most:
+                continue
+            unknown = ours.found(theirs, ids_in(new)) < 0  # what is new to a part may be known
+            if len(ours) + np.count_nonzero(unknown) > most:
+                raise UserError(f"a graph holds at most {most:,} {what}")
         return part
 
     @override
