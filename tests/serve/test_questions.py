@@ -65,7 +65,7 @@ def test_answers_are_those_of_the_learner(server: Server, run_to_copy: Path) -> 
     asked = [{"head": "e0", "relation": "plus 1"}, {"relation": "plus 2", "tail": "e5"}]
     asked += [{"head": "e0", "tail": "e1"}] * 40  # more than are answered together
     for new in (False, True):
-        told = server.post("/predict", questions=asked, k=4, new=new).json()
+        told = server.post("/predict", questions=asked, k=4, new=new, held_out=True).json()
         mine = [learner.predict(k=4, new=new, **question) for question in asked]
         assert told["version"] == learner.version
         for theirs, own in zip(told["answers"], mine, strict=True):
@@ -89,6 +89,18 @@ def test_answers_are_those_of_the_learner(server: Server, run_to_copy: Path) -> 
     for theirs, own in zip(vector, learner.ask.vectors()[1][0].tolist(), strict=True):
         assert theirs == pytest.approx(own)
     assert server.post("/vectors", labels=["e0"]).json()["vectors"] == [vector]
+
+
+def test_an_answer_has_five_fields_and_says_what_is_held_out_when_asked(server: Server) -> None:
+    for asked in ([{"head": "e0", "relation": "plus 1"}], [{"head": "e0", "tail": "e1"}] * 40):
+        plain = server.post("/predict", questions=asked, k=3).json()
+        assert set(plain) == {"version", "answers"}
+        for each in plain["answers"]:
+            assert len(each) == 3
+            for one in each:
+                assert list(one) == ["label", "name", "score", "probability", "known"]
+        more = server.post("/predict", questions=asked, k=3, held_out=True).json()
+        assert {type(one["held_out"]) for each in more["answers"] for one in each} == {bool}
 
 
 def test_questions_that_come_together_get_their_own_answers(

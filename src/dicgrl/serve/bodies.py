@@ -43,6 +43,9 @@ class Predict(Body):
         None,
         description="Answers only among these entities; or seen, heads:RELATION, tails:RELATION.",
     )
+    held_out: bool = Field(
+        False, description="Say of each answer whether it is a fact held out to measure with."
+    )
 
 
 class Score(Body):

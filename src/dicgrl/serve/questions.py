@@ -39,7 +39,6 @@ _ANSWER = {
     "score": -4.2,
     "probability": 0.83,
     "known": True,
-    "held_out": False,
 }
 _log = logging.getLogger("dicgrl.serve")
 _PAIRS = 100_000  # answers of a request
@@ -174,7 +173,7 @@ async def predicted(serving: Serving, request: Request) -> Response:
         among = tuple(map(str, body.among))
     else:
         among = body.among
-    asked = Asked(body.questions, body.k, body.new, among)
+    asked = Asked(body.questions, body.k, body.new, among, body.held_out)
     return Response(await serving.predicted(asked), media_type="application/json")
 
 
