@@ -23,11 +23,10 @@ from dicgrl.serve.bodies import (
     Score,
     Similar,
     Vectors,
-    asks,
     at_most,
     body_of,
-    gives,
 )
+from dicgrl.serve.document import asks, gives
 from dicgrl.serve.problems import ProblemError, problem_of
 from dicgrl.serve.search import found_entities
 from dicgrl.serve.serving import Serving
