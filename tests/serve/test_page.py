@@ -137,6 +137,29 @@ def test_the_map_draws_points(driver: Any, address: str) -> None:
     assert driver.execute_script(painted)
 
 
+def test_the_map_is_not_blank_in_the_frame_in_which_its_size_changes(
+    driver: Any, address: str
+) -> None:
+    go(driver, address, "#/map?flat")
+    there(driver, "details li")
+    changed = """
+        const done = arguments[0];
+        const canvas = document.querySelector(".map-stage canvas");
+        let begun = false;
+        new ResizeObserver(() => {  // begun after the map's own, and so told after it
+            if (!begun) {
+                begun = true;
+                canvas.parentElement.style.width = "500px";
+                return;
+            }
+            const context = canvas.getContext("2d");
+            const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+            done([canvas.clientWidth, data.some((value) => value > 0)]);
+        }).observe(document.querySelector(".overlay"));
+    """
+    assert driver.execute_async_script(changed) == [500, True]
+
+
 def test_what_is_sought_on_the_map_is_shown(driver: Any, address: str) -> None:
     go(driver, address, "#/map?show=film 7")
     there(driver, ".map-card-name", "film 7")
