@@ -13,7 +13,7 @@ async function sent(address, options) {
     answer = await fetch(address, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(0, "The server does not answer", "It may have been stopped, or the network is away.");
+    throw new Problem(0, "The server does not answer", "It may have been stopped, or the network is down.");
   }
   if (answer.ok) return answer;
   let told = {};
