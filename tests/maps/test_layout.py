@@ -64,6 +64,31 @@ def test_who_moved_to_another_group_moves_on_the_map() -> None:
     assert np.linalg.norm(after[0] - home) < np.linalg.norm(before[0] - home) / 3
 
 
+def test_points_stay_exactly_where_they_were_if_no_vector_moved() -> None:
+    vectors, _ = groups(6, 40)
+    before = layout(vectors[:200])
+    after = layout(vectors, before, vectors[:200])
+    assert np.array_equal(after[:200], before)
+    assert np.isfinite(after[200:]).all()
+
+
+def test_many_small_changes_do_not_carry_a_map_away() -> None:
+    vectors, _ = groups(6, 40)
+    first = before = layout(vectors)
+    random = torch.Generator().manual_seed(1)
+    apart = torch.cdist(vectors, vectors).kthvalue(16, dim=1).values[:, None]
+    for _ in range(6):
+        step = torch.randn(vectors.shape, generator=random)
+        later = vectors + 0.005 * apart * step / step.norm(dim=1, keepdim=True)
+        before = layout(later, before, vectors)
+        vectors = later
+    held = movement(first, before).median
+    again = first
+    for _ in range(6):
+        again = layout(vectors, again)  # as if nobody knew how far vectors moved
+    assert held < movement(first, again).median / 2
+
+
 def test_stiffer_springs_hold_points_more() -> None:
     vectors, _ = groups(6, 40)
     before = layout(vectors[:200])

@@ -63,6 +63,23 @@ def test_an_agent_asks_and_tells(run: Path) -> None:
     assert not RunFolder(run).pending().settled()[0]
 
 
+def test_an_agent_is_told_which_tools_write(run: Path) -> None:
+    from mcp import Client
+
+    from dicgrl.serve.agents import agent_server
+    from dicgrl.serve.options import ServeOptions
+    from dicgrl.serve.serving import Serving
+
+    async def tools() -> dict[str, Any]:
+        async with Client(agent_server(Serving(run, ServeOptions(token="x")))) as client:
+            return {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
+
+    hints = asyncio.run(tools())
+    writing = {name for name, hint in hints.items() if not hint.read_only_hint}
+    assert writing == {"add_facts", "forget_facts"}
+    assert {name for name in writing if hints[name].destructive_hint} == {"forget_facts"}
+
+
 def test_an_agent_that_may_only_read(run: Path) -> None:
     (tools,) = asyncio.run(called(run, ["--read-only"]))
     assert tools == {"ask", "explain", "similar", "find"}

@@ -154,6 +154,17 @@ def test_who_does_not_know_the_token_cannot_write(server: Server, sent: str, sta
     assert server.client.get("/ready").json() == before
 
 
+@pytest.mark.parametrize("token", ["geheim-ä-à", "from a file\n"])
+def test_any_token_can_be_sent_as_it_is(run: Path, token: str) -> None:
+    with serving(run, *NEVER, token=token) as server:
+        headers = {b"Authorization": f"Bearer {token.strip()}".encode()}
+        for method in ("POST", "DELETE"):
+            body = {"facts": [list(newcomer("neu"))]}
+            answer = server.client.request(method, "/facts", json=body, headers=headers)
+            assert answer.status_code == 200, answer.text
+        assert server.client.post("/facts", json=body).status_code == 401
+
+
 def test_without_a_token_nobody_can_write(run: Path) -> None:
     with serving(run, token="") as server:
         answer = server.add(newcomer("neu"))

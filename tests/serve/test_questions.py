@@ -57,6 +57,7 @@ def test_a_wrong_method_is_told_the_right_one(server: Server) -> None:
         answer = server.client.request(method, path)
         assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
         assert answer.json()["status"] == 405
+        assert allowed in answer.json()["detail"] and method in answer.json()["detail"]
     assert server.client.get("/facts").headers["allow"] == "DELETE, POST"
 
 
@@ -65,7 +66,7 @@ def test_answers_are_those_of_the_learner(server: Server, run_to_copy: Path) -> 
     asked = [{"head": "e0", "relation": "plus 1"}, {"relation": "plus 2", "tail": "e5"}]
     asked += [{"head": "e0", "tail": "e1"}] * 40  # more than are answered together
     for new in (False, True):
-        told = server.post("/predict", questions=asked, k=4, new=new).json()
+        told = server.post("/predict", questions=asked, k=4, new=new, held_out=True).json()
         mine = [learner.predict(k=4, new=new, **question) for question in asked]
         assert told["version"] == learner.version
         for theirs, own in zip(told["answers"], mine, strict=True):
@@ -89,6 +90,18 @@ def test_answers_are_those_of_the_learner(server: Server, run_to_copy: Path) -> 
     for theirs, own in zip(vector, learner.ask.vectors()[1][0].tolist(), strict=True):
         assert theirs == pytest.approx(own)
     assert server.post("/vectors", labels=["e0"]).json()["vectors"] == [vector]
+
+
+def test_an_answer_has_five_fields_and_says_what_is_held_out_when_asked(server: Server) -> None:
+    for asked in ([{"head": "e0", "relation": "plus 1"}], [{"head": "e0", "tail": "e1"}] * 40):
+        plain = server.post("/predict", questions=asked, k=3).json()
+        assert set(plain) == {"version", "answers"}
+        for each in plain["answers"]:
+            assert len(each) == 3
+            for one in each:
+                assert list(one) == ["label", "name", "score", "probability", "known"]
+        more = server.post("/predict", questions=asked, k=3, held_out=True).json()
+        assert {type(one["held_out"]) for each in more["answers"] for one in each} == {bool}
 
 
 def test_questions_that_come_together_get_their_own_answers(
@@ -170,6 +183,32 @@ def test_another_name_of_the_server_is_refused(server: Server) -> None:
     answer = server.client.get("/health", headers={"Host": "evil.example"})
     assert answer.status_code == 421
     assert server.client.get("/health", headers={"Host": "localhost:1"}).status_code == 200
+
+
+def test_the_document_tells_refusals_as_they_are(server: Server) -> None:
+    document = server.client.get("/openapi.json").json()
+    schema = document["components"]["schemas"]["Problem"]
+    names: list[str] = []
+    for path, methods in document["paths"].items():
+        for about in methods.values():
+            names.append(about["operationId"])
+            for status, answer in about["responses"].items():
+                if status == "200":
+                    continue
+                ((kind, told),) = answer["content"].items()
+                assert kind == "application/problem+json", (path, status)
+                assert told["example"]["status"] == int(status)
+                assert told["example"].keys() <= schema["properties"].keys()
+    assert len(set(names)) == len(names) and {"predict", "add_facts", "forget_facts"} <= set(names)
+    refused = server.client.get("/entities", params={"limit": 0}).json()
+    assert set(schema["required"]) <= refused.keys() <= schema["properties"].keys()
+
+
+def test_a_browser_asks_again_whether_the_page_is_still_the_same(server: Server) -> None:
+    page = server.client.get("/app.js")
+    assert page.headers["cache-control"] == "no-cache"
+    unchanged = server.client.get("/app.js", headers={"If-None-Match": page.headers["etag"]})
+    assert unchanged.status_code == 304
 
 
 def test_examples_of_the_document_can_be_sent(server: Server) -> None:

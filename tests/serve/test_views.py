@@ -130,7 +130,7 @@ def test_history_tells_each_version(client: Any) -> None:
     assert [part["version"] for part in told["parts"]] == [1, 2]
     assert told["parts"][0]["drift"] is None
     assert 0 < told["parts"][1]["drift"]["median"] <= told["parts"][1]["drift"]["most"]
-    assert told["parts"][1]["counts"]["new_entities"] == 10
+    assert told["parts"][1]["brought"] == "20 facts, 10 new entities"
 
 
 def test_nights_are_those_of_the_store(folder: Path, client: Any) -> None:

@@ -52,7 +52,7 @@ def serve(
     most_measured(evaluate)
     options = ServeOptions(
         device=device,
-        token=os.environ.get(TOKEN, ""),
+        token=os.environ.get(TOKEN, "").strip(),
         most_bytes=most_bytes,
         most_questions=most_questions,
         most_answers=most_answers,

@@ -3,7 +3,9 @@
 The first map is t-SNE's, of the nearest neighbours by the angle between vectors. A later one goes
 on from there: a spring holds each old point where it was, newcomers start among their neighbours,
 and all of them settle in few steps. A point whose vector moved farther than its neighbours are away
-is let loose. So people find again what they know, and what moves on the map has moved in the model.
+is let loose; one whose vector hardly moved is held tighter, and stays exactly where it was if the
+vector did not move: else many small versions, one after the other, would carry all points away. So
+people find again what they know, and what moves on the map has moved in the model.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ HOLD = 0.03
 """How stiff the springs are. A neighbour's pull is 1 / NEIGHBOURS of its distance where it is near;
 benchmarks/stable_map.py shows what other values give."""
 
+_STILL, _FIXED = 0.02, 0.002  # of the way to its last neighbour: a vector that moved less is held
 _FIRST = ((12.0, 200), (1.0, 500))  # how much more neighbours attract, and for how many steps
 _LATER = ((1.0, 200),)
 _BEGINNING = 1e-2  # the spread of the first positions: groups find together in a small place
@@ -47,9 +50,9 @@ def layout(
         vectors: A row each, [N, ...]; what a row has besides is flattened.
         before: The map of an earlier version, [M, 2], whose rows are the first ones of these; none
             to make a map afresh.
-        earlier: The vectors of that version, [M, ...]; without them no old point is let loose.
+        earlier: The vectors of that version, [M, ...]; without them all springs are alike.
         absent: Rows that are to be on no map.
-        hold: How stiff the springs of old points are.
+        hold: How stiff the springs of old points are whose vectors moved.
         seed: Seed of what little is random.
 
     Returns:
@@ -71,7 +74,7 @@ def layout(
     old = np.full_like(found, np.nan)
     if before is not None:
         old[: len(before)] = before
-    moved = np.zeros(len(rows), dtype=np.float32)
+    moved = np.full(len(rows), np.nan, dtype=np.float32)
     if earlier is not None:
         known = min(len(earlier), len(rows))
         moved[:known] = (directions(earlier)[:known] - rows[:known]).norm(dim=1).numpy()
@@ -84,9 +87,8 @@ def layout(
         points = _descend(_principal(among) + jitter, edges, _FIRST)
         found[ids] = points - points.mean(0)
     else:
-        loose = moved[ids] > near.distances[:, -1]
         points, came = _start(old[ids], near)
-        springs = np.where(came | loose, 0.0, hold).astype(np.float32)
+        springs = np.where(came, 0.0, _springs(moved[ids], near, hold)).astype(np.float32)
         found[ids] = _descend(points + jitter * came[:, None], edges, _LATER, springs)
     return found
 
@@ -114,6 +116,19 @@ def _start(points: Floats, near: Neighbours) -> tuple[Floats, NDArray[np.bool_]]
         points[waiting[ready]] = np.nanmedian(around[ready], axis=1)
         waiting = waiting[~ready]
     return points, came
+
+
+def _springs(moved: Floats, near: Neighbours, hold: float) -> Floats:
+    """How stiff the spring of each point is, by how far its vector moved; NaN: nobody knows.
+
+    A vector that moved a tenth as far as `_STILL` has a spring ten times as stiff, and one that
+    moved less than `_FIXED` one that does not give: infinity.
+    """
+    share = moved / np.maximum(near.distances[:, -1], 1e-9)
+    springs = hold * np.fmax(_STILL / np.maximum(share, _FIXED), 1.0)
+    springs[share > 1] = 0.0
+    springs[share < _FIXED] = np.inf
+    return springs.astype(np.float32)
 
 
 def _principal(rows: Tensor) -> Floats:
@@ -153,9 +168,11 @@ def _descend(
         points: Where they begin, [N, 2].
         edges: How strongly they attract each other.
         plan: How much more neighbours attract, and for how many steps.
-        springs: How stiff the spring is that holds each where it begins, [N]; none without.
+        springs: How stiff the spring is that holds each where it begins, [N]; infinity for what
+            stays there. None without.
     """
     home, points = points, points.copy()
+    fixed = np.zeros(len(points), dtype=bool) if springs is None else np.isinf(springs)
     speed, gains = np.zeros_like(points), np.ones_like(points)
     for exaggeration, steps in plan:
         momentum = 0.5 if exaggeration > 1 else 0.8
@@ -165,10 +182,11 @@ def _descend(
             uphill = exaggeration * pull(points, edges) - share * pushed.force
             rate = 4.0 / exaggeration
             if springs is not None:
-                uphill += springs[:, None] * (points - home)
+                uphill += np.where(fixed, 0.0, springs)[:, None] * (points - home)
                 rate = 2.0 * (1 - step / steps)  # a few steps have to come to rest
             gains = np.where(np.sign(uphill) != np.sign(speed), gains + 0.2, gains * 0.8)
             gains = np.maximum(gains, 0.01)
             speed = (momentum * speed - rate * gains * uphill).astype(np.float32)
+            speed[fixed] = 0.0
             points += speed
     return points

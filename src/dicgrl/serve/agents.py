@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from dicgrl.errors import UnknownLabelError, UserError
@@ -22,8 +23,8 @@ from dicgrl.serve.serving import Serving
 from dicgrl.serve.snapshots import Snapshot
 
 _HOW = """A knowledge graph and a model of it that keeps learning. `ask` completes a fact: leave out
-the head, the relation or the tail. A `probability` says how often such answers are right; `known`
-ones are facts already. Where a label is not known, `find` gives those that are spelt like it."""
+the head, the relation or the tail. `probability` is how often such answers are right; `known` means
+that it is a fact already. Where a label is unknown, `find` gives labels that are spelt like it."""
 _Count = Annotated[int, Field(ge=1, le=100, description="How many, at most.")]
 _Label = Annotated[str, Field(description="A label or a readable name.")]
 _Facts = Annotated[
@@ -31,6 +32,9 @@ _Facts = Annotated[
     Field(min_length=1, max_length=1000, description="By their labels: head, relation, tail."),
 ]
 _Told = dict[str, Any]
+_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_ADDS = ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+_FORGETS = ToolAnnotations(destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 
 def agent_server(serving: Serving) -> MCPServer:
@@ -42,7 +46,7 @@ def agent_server(serving: Serving) -> MCPServer:
     server: MCPServer = MCPServer("dicgrl", instructions=_HOW, log_level="WARNING")
     told = _Telling(serving)
 
-    @server.tool()
+    @server.tool(annotations=_READS)
     async def ask(
         head: str | None = None,
         relation: str | None = None,
@@ -64,16 +68,16 @@ def agent_server(serving: Serving) -> MCPServer:
 
         return await told.asked(work)
 
-    @server.tool()
+    @server.tool(annotations=_READS)
     async def explain(head: _Label, relation: _Label, tail: _Label, k: _Count = 5) -> _Told:
-        """Why a fact is likely: known facts that speak for it."""
+        """Why a fact is likely: known facts that support it."""
         return await told.asked(
             lambda snapshot: asdict(
                 snapshot.asking.for_links("explain").explain(head, relation, tail, k=k)
             )
         )
 
-    @server.tool()
+    @server.tool(annotations=_READS)
     async def similar(label: _Label, k: _Count = 10) -> _Told:
         """Entities, or nodes, whose vectors point in the same direction."""
         return await told.asked(
@@ -82,7 +86,7 @@ def agent_server(serving: Serving) -> MCPServer:
             }
         )
 
-    @server.tool()
+    @server.tool(annotations=_READS)
     async def find(text: str, limit: _Count = 10) -> _Told:
         """Labels and names that begin with a text, or are spelt like it."""
         return await told.asked(
@@ -91,14 +95,14 @@ def agent_server(serving: Serving) -> MCPServer:
 
     if serving.options.token:
 
-        @server.tool("add_facts")
+        @server.tool("add_facts", annotations=_ADDS)
         async def added(facts: _Facts) -> _Told:
-            """Add facts that are true: they can be asked about at once, and are learned soon."""
+            """Add facts: they can be asked about at once, and are learned soon."""
             return await told.of(lambda: add_facts(serving, labels_of(facts)))
 
-        @server.tool("forget_facts")
+        @server.tool("forget_facts", annotations=_FORGETS)
         async def forgotten(facts: _Facts) -> _Told:
-            """Take facts back that are not true, or not any more."""
+            """Take back facts that are not true, or no longer true."""
             return await told.of(lambda: forget_facts(serving, labels_of(facts)))
 
     return server

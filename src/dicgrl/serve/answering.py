@@ -27,12 +27,14 @@ class Asked:
         k: How many answers to each.
         new: Leave out facts that are known.
         among: Entities that answers are taken from, as `Asking.among` takes them; all for None.
+        held_out: Say of each answer whether it is a fact held out to measure with.
     """
 
     questions: Sequence[Mapping[str, str | int | None]]
     k: int
     new: bool
     among: str | tuple[str, ...] | None
+    held_out: bool = False
 
 
 def answered(snapshot: Snapshot, requests: Sequence[Asked]) -> list[bytes | Exception]:
@@ -69,13 +71,14 @@ def _answered_alike(snapshot: Snapshot, requests: Sequence[Asked]) -> list[bytes
         counts.append((len(found) - 1, len(rows), len(own)))
         rows += own
     if not rows:
-        return [one or _body(snapshot, []) for one in found]
+        return [one or _body(snapshot, [], False) for one in found]
     most = max(asked.k for asked in requests)  # fewer are the first of more
     questions: IntArray = np.array(rows, dtype=np.int64)
     every = asking.answer_rows(questions, k=most, new=requests[0].new)
     for place, first, count in counts:
         mine = every[first : first + count]
-        found[place] = _body(snapshot, [each[: requests[place].k] for each in mine])
+        asked = requests[place]
+        found[place] = _body(snapshot, [each[: asked.k] for each in mine], asked.held_out)
     return found
 
 
@@ -88,7 +91,7 @@ def _one_by_one(snapshot: Snapshot, asking: Asking, asked: Asked) -> bytes | Exc
             answers.append(asking.answer(texts, asked.k, asked.new))
         except (UserError, ProblemError) as error:
             return problem_of(error, f"questions[{at}]")
-    return _body(snapshot, answers)
+    return _body(snapshot, answers, asked.held_out)
 
 
 def _among(snapshot: Snapshot, among: str | tuple[str, ...] | None) -> Asking:
@@ -141,13 +144,17 @@ def _unknown_field(asking: LinkAsking, texts: Sequence[str | None]) -> str:
     return ""
 
 
-def _body(snapshot: Snapshot, answers: Sequence[Sequence[Prediction]]) -> bytes:
-    texts = (f"[{','.join(map(answer_text, each))}]" for each in answers)
+def _body(snapshot: Snapshot, answers: Sequence[Sequence[Prediction]], held_out: bool) -> bytes:
+    texts = (f"[{','.join(answer_text(one, held_out) for one in each)}]" for each in answers)
     return f'{{"version":{snapshot.version},"answers":[{",".join(texts)}]}}'.encode()
 
 
-def answer_text(answer: Prediction) -> str:
+def answer_text(answer: Prediction, held_out: bool = False) -> str:
     """An answer as JSON.
+
+    Args:
+        answer: The answer.
+        held_out: Say whether it is held out, too.
 
     Example:
         >>> answer_text(Prediction("Q1", "Alien", 0.5, known=False))[:38]
@@ -156,8 +163,8 @@ def answer_text(answer: Prediction) -> str:
     label = encode_basestring(answer.label)
     name = label if answer.name == answer.label else encode_basestring(answer.name)
     told = "null" if answer.probability is None else repr(answer.probability)
-    known, held_out = _TRUTH[answer.known], _TRUTH[answer.held_out]
+    more = f',"held_out":{_TRUTH[answer.held_out]}' if held_out else ""
     return (
         f'{{"label":{label},"name":{name},"score":{answer.score!r},"probability":{told},'
-        f'"known":{known},"held_out":{held_out}}}'
+        f'"known":{_TRUTH[answer.known]}{more}}}'
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dicgrl.serve.document import complete_document
 from dicgrl.serve.facts import facts
 from dicgrl.serve.metrics import Counted
 from dicgrl.serve.options import ServeOptions
@@ -27,6 +27,7 @@ ROUTERS = (state, questions, facts, views)
 _HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
+    "cache-control": "no-cache",  # else a browser mixes the page's files of two releases
     "content-security-policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'",
 }
 
@@ -63,24 +64,19 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         lifespan=alive,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.serving = serving
     add_problems(app)
     for make in ROUTERS:
         app.include_router(make(serving))
     paths = frozenset(app.openapi()["paths"])
-    _describe_token(app)
+    complete_document(app)
     app.mount("/", StaticFiles(directory=PAGE, html=True), name="page")
     app.add_middleware(Shortcut, serving=serving)
     app.add_middleware(Guarded, hosts=frozenset(hosts))
     app.add_middleware(Counted, metrics=serving.metrics, paths=paths)
     return app
-
-
-def _describe_token(app: FastAPI) -> None:
-    described: dict[str, Any] = app.openapi()
-    components = described.setdefault("components", {})
-    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
 
 
 class Guarded:
@@ -109,7 +105,7 @@ class Guarded:
 
         if self._hosts and _host_of(scope) not in self._hosts:
             refusal = ProblemError(
-                421, "this server has another name; --allow-host makes it known under this one"
+                421, "the server does not answer under this host name; --allow-host adds one"
             )
             await refusal.response()(scope, receive, sending)
             return

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from dicgrl.serve.problems import MEDIA_TYPE, ProblemError
+from dicgrl.serve.problems import ProblemError
 
 _MOST_LABEL = 10_000  # signs of a label
 _Text = Annotated[str, Field(max_length=_MOST_LABEL)]
@@ -42,6 +42,9 @@ class Predict(Body):
     among: _Text | list[Label] | None = Field(
         None,
         description="Answers only among these entities; or seen, heads:RELATION, tails:RELATION.",
+    )
+    held_out: bool = Field(
+        False, description="Say of each answer whether it is a fact held out to measure with."
     )
 
 
@@ -141,52 +144,3 @@ def at_most(field: str, count: int, most: int) -> None:
     """
     if count > most:
         raise ProblemError(422, f"at most {most:,}, not {count:,}", field)
-
-
-def asks(kind: type[Body], answer: dict[str, Any], *, writes: bool = False) -> dict[str, Any]:
-    """What an endpoint takes and gives, for the OpenAPI document.
-
-    Args:
-        kind: The body.
-        answer: An example of what it gives.
-        writes: Whether it needs the token.
-    """
-    told: dict[str, Any] = {
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": kind.model_json_schema()}},
-        },
-        "responses": gives(answer),
-    }
-    if writes:
-        told["security"] = [{"token": []}]
-        told["responses"] |= {status: _problem(why) for status, why in _OF_WRITING.items()}
-    return told
-
-
-def gives(answer: Any) -> dict[str, Any]:
-    """The answers of an endpoint, for the OpenAPI document.
-
-    Args:
-        answer: An example.
-    """
-    good = {"description": "The answer.", "content": {"application/json": {"example": answer}}}
-    return {"200": good, **{status: _problem(why) for status, why in _USUAL.items()}}
-
-
-def _problem(why: str) -> dict[str, Any]:
-    example = {"type": "about:blank", "title": "...", "status": 422, "detail": why, "field": "k"}
-    return {"description": why, "content": {MEDIA_TYPE: {"example": example}}}
-
-
-_USUAL = {
-    "400": "It is no JSON.",
-    "413": "The body is too large.",
-    "422": "Something does not fit; `field` says what.",
-    "503": "The run cannot be asked at the moment, or it took too long.",
-}
-_OF_WRITING = {
-    "401": "The token is missing or wrong.",
-    "403": "This server was started without a token: nobody can write.",
-    "507": "The disk is full; nothing of the facts is kept.",
-}

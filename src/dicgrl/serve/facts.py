@@ -13,7 +13,8 @@ from dicgrl.errors import UserError
 from dicgrl.graph.change import FORGET, LEARN
 from dicgrl.graph.labels import check_labels
 from dicgrl.intake import find_facts, take_in
-from dicgrl.serve.bodies import Facts, asks, at_most, body_of
+from dicgrl.serve.bodies import Facts, at_most, body_of
+from dicgrl.serve.document import asks
 from dicgrl.serve.options import TOKEN
 from dicgrl.serve.problems import ProblemError
 from dicgrl.serve.questions import as_json, naming
@@ -41,12 +42,12 @@ def facts(serving: Serving) -> APIRouter:
         at_most("facts", len(body.facts), options.most_facts)
         return labels_of(body.facts)
 
-    @router.post("/facts", openapi_extra=asks(Facts, _ADDED, writes=True))
+    @router.post("/facts", name="add_facts", openapi_extra=asks(Facts, _ADDED, writes=True))
     async def add(request: Request) -> Response:
         """Facts that are to be learned: durable, and asked about, when this answers."""
         return as_json(await add_facts(serving, await given(request)))
 
-    @router.delete("/facts", openapi_extra=asks(Facts, _GONE, writes=True))
+    @router.delete("/facts", name="forget_facts", openapi_extra=asks(Facts, _GONE, writes=True))
     async def forget(request: Request) -> Response:
         """Facts that are taken back, learned or only waiting."""
         return as_json(await forget_facts(serving, await given(request)))
@@ -63,7 +64,8 @@ def check_token(header: str, token: str) -> None:
     if not token:
         raise ProblemError(403, f"start the server with a token in {TOKEN} to allow writing")
     kind, _, told = header.partition(" ")
-    right = hmac.compare_digest(told.strip().encode(), token.encode())
+    sent = told.encode("latin-1").strip()  # the bytes of the header
+    right = hmac.compare_digest(sent, token.encode())
     if kind.lower() != "bearer" or not right:
         raise ProblemError(
             401,

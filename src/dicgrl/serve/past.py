@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dicgrl.report.versions_table import brought
 from dicgrl.store.database import opened, parsed
 from dicgrl.store.maps import read_maps
 from dicgrl.store.run_folder import RunFolder
@@ -24,8 +25,8 @@ def history(run: RunFolder) -> dict[str, Any]:
     parts = []
     for part in told["parts"][-_MOST:]:
         number = part["version"]
-        about = {name: logged[number][name] for name in ("time", "message", "counts", "tags")}
-        about |= {"model": logged[number]["model"]}
+        about = {name: logged[number][name] for name in ("time", "message", "tags", "model")}
+        about["brought"] = brought(logged[number]["kind"], logged[number]["counts"])
         drift = maps.get(number, {}).get("drift")
         parts.append({**_measured(part), **about, "version": number, "drift": drift})
     return {"parts": parts, "earlier": max(0, len(told["parts"]) - _MOST), "bytes": told["bytes"]}

@@ -20,13 +20,11 @@ _TITLES = {
     403: "Writing is not allowed here",
     404: "Not found",
     405: "Method not allowed",
-    411: "Length required",
     413: "Too large",
-    415: "Not JSON",
-    421: "Another server",
-    422: "Not what is expected here",
-    500: "Something went wrong here",
-    503: "Not possible at the moment",
+    421: "Unknown host name",
+    422: "Invalid request",
+    500: "Internal error",
+    503: "Unavailable at the moment",
     507: "The disk is full",
 }
 
@@ -48,8 +46,8 @@ class ProblemError(Exception):
         self.status, self.detail, self.field = status, detail, field
         self.headers = headers or {}
 
-    def response(self) -> Response:
-        """The answer to the request."""
+    def content(self) -> dict[str, Any]:
+        """What the answer says."""
         told: dict[str, Any] = {
             "type": "about:blank",
             "title": _TITLES.get(self.status, "Problem"),
@@ -58,7 +56,11 @@ class ProblemError(Exception):
         }
         if self.field:
             told["field"] = self.field
-        body = json.dumps(told, ensure_ascii=True)
+        return told
+
+    def response(self) -> Response:
+        """The answer to the request."""
+        body = json.dumps(self.content(), ensure_ascii=True)
         return Response(body, self.status, self.headers, MEDIA_TYPE)
 
 
@@ -70,7 +72,7 @@ def problem_of(error: Exception, field: str = "") -> ProblemError:
         return _of_schema(error)
     if isinstance(error, BusyError):
         return ProblemError(
-            503, "another process is at work in the run", headers={"Retry-After": "1"}
+            503, "another process is writing to the run", headers={"Retry-After": "1"}
         )
     if isinstance(error, DataError):  # of the run: its message names files
         return ProblemError(503, "the run cannot be read at the moment")
@@ -79,12 +81,12 @@ def problem_of(error: Exception, field: str = "") -> ProblemError:
     if isinstance(error, UserError):
         return ProblemError(422, str(error), field)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return ProblemError(507, "the disk is full: nothing of this is kept")
+        return ProblemError(507, "the disk is full: nothing was kept")
     if isinstance(error, TimeoutError):
-        return ProblemError(503, "it took longer than requests may; ask for less", field)
+        return ProblemError(503, "this took longer than a request may take; ask for less", field)
     if isinstance(error, OSError):
-        return ProblemError(503, "the disk does not do its work: nothing of this is kept")
-    return ProblemError(500, "something went wrong here; the log of the server says what")
+        return ProblemError(503, "the disk cannot be written to or read: nothing was kept")
+    return ProblemError(500, "something went wrong; the server's log says what")
 
 
 def _of_schema(error: ValidationError) -> ProblemError:
@@ -102,7 +104,7 @@ def _of_schema(error: ValidationError) -> ProblemError:
     said = f", not {shown(str(given), 40)}" if isinstance(given, str | int | float) else ""
     if found["type"] == "json_invalid":
         return ProblemError(
-            400, f"the body is no JSON: {found['msg'].removeprefix('Invalid JSON: ')}"
+            400, f"the body is not JSON: {found['msg'].removeprefix('Invalid JSON: ')}"
         )
     return ProblemError(422, found["msg"] + said, field)
 
@@ -127,7 +129,10 @@ def add_problems(app: FastAPI) -> None:
         known = app.openapi()["paths"].get(request.url.path, {})
         if known and status in (404, 405):  # told of the page's files, which were looked for, too
             status, headers = 405, {"Allow": ", ".join(sorted(map(str.upper, known)))}
-        detail = {404: "there is nothing at this address", 405: "not by this method"}
+        detail = {
+            404: "there is nothing at this address",
+            405: f"{request.method} is not possible here; use {headers.get('Allow', 'GET')}",
+        }
         told = detail.get(status, str(error.detail))
         return ProblemError(status, told, headers=headers).response()
 

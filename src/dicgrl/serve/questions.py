@@ -23,11 +23,10 @@ from dicgrl.serve.bodies import (
     Score,
     Similar,
     Vectors,
-    asks,
     at_most,
     body_of,
-    gives,
 )
+from dicgrl.serve.document import asks, gives
 from dicgrl.serve.problems import ProblemError, problem_of
 from dicgrl.serve.search import found_entities
 from dicgrl.serve.serving import Serving
@@ -39,7 +38,6 @@ _ANSWER = {
     "score": -4.2,
     "probability": 0.83,
     "known": True,
-    "held_out": False,
 }
 _log = logging.getLogger("dicgrl.serve")
 _PAIRS = 100_000  # answers of a request
@@ -174,7 +172,7 @@ async def predicted(serving: Serving, request: Request) -> Response:
         among = tuple(map(str, body.among))
     else:
         among = body.among
-    asked = Asked(body.questions, body.k, body.new, among)
+    asked = Asked(body.questions, body.k, body.new, among, body.held_out)
     return Response(await serving.predicted(asked), media_type="application/json")
 
 

@@ -82,5 +82,6 @@ def _listener(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except (OSError, OverflowError) as error:
         listener.close()
-        raise FailureError(f"cannot listen at {host}, port {port}: {error}") from error
+        why = error.strerror or error if isinstance(error, OSError) else error
+        raise FailureError(f"cannot listen at {host}, port {port}: {why}") from error
     return listener

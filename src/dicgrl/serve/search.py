@@ -2,7 +2,8 @@
 
 All labels, readable names and the beginnings of words in names stand in one sorted list, so that
 what begins with a text is found by bisection. What is spelt alike shares triples of letters with
-it; these are found in a table, at a cost that follows how common they are.
+it; these are found in a table, at a cost that follows how common they are, and the nearest of them
+are then compared letter by letter.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from heapq import nsmallest
 from itertools import islice
 from typing import Any
 
 from dicgrl.serve.snapshots import Snapshot
 
-_ALIKE = 0.3  # share of triples of letters in common
+_NEAR = 64  # names with most triples of letters in common: these are compared
+_ALIKE = 0.5  # share of letters in common, in their order
+_LONG = 80  # letters that are compared
 _COMMON = 5_000  # texts that have a triple of letters: beyond, it tells little
 
 
@@ -36,8 +41,9 @@ class Search:
         entries = []
         self._grams: dict[str, list[int]] = {}
         self._sizes: list[int] = []
-        for number, (label, name) in enumerate(zip(labels, names, strict=True)):
-            folded, read = label.casefold(), name.casefold()
+        self._names = [name.casefold() for name in names]
+        for number, label in enumerate(labels):
+            folded, read = label.casefold(), self._names[number]
             entries.append((read, 0, number))
             if folded != read:
                 entries.append((folded, 1, number))
@@ -87,8 +93,14 @@ class Search:
             number: 2 * count / (len(grams) + self._sizes[number])
             for number, count in shared.items()
         }
-        alike = [number for number, value in share.items() if value >= _ALIKE]
-        return sorted(alike, key=lambda number: (-share[number], number))
+        compared = SequenceMatcher(None, "", wanted[:_LONG], autojunk=False)
+        found = []
+        for number in nsmallest(_NEAR, share, key=lambda number: (-share[number], number)):
+            compared.set_seq1(self._names[number][:_LONG])
+            alike = compared.ratio()
+            if alike >= _ALIKE:
+                found.append((-alike, number))
+        return [number for _, number in sorted(found)]
 
 
 def _grams(text: str) -> Iterator[str]:

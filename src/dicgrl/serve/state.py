@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from dicgrl.jobs.versions import difference
-from dicgrl.serve.bodies import gives
+from dicgrl.serve.document import gives
 from dicgrl.serve.metrics import MEDIA_TYPE
 from dicgrl.serve.questions import as_json, naming
 from dicgrl.serve.serving import Serving

@@ -13,7 +13,7 @@ async function sent(address, options) {
     answer = await fetch(address, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(0, "The server does not answer", "It may have been stopped, or the network is away.");
+    throw new Problem(0, "The server does not answer", "It may have been stopped, or the network is down.");
   }
   if (answer.ok) return answer;
   let told = {};
@@ -50,7 +50,7 @@ export async function send(method, address, body, token, signal) {
 
 /** The best answers to one question. */
 export async function predict(question, k, fresh, signal) {
-  const body = { questions: [question], k };
+  const body = { questions: [question], k, held_out: true };
   if (fresh) body.new = true;
   const told = await send("POST", "predict", body, "", signal);
   return { version: told.version, answers: told.answers[0] };

@@ -45,7 +45,7 @@ async function show({ first = false } = {}) {
   put(main, place);
   try {
     if (!state.run) {
-      place.append(waiting("Reading the run"));
+      place.append(waiting("Loading the run"));
       await learnOfRun();
       put(place);
     }
@@ -68,8 +68,8 @@ async function show({ first = false } = {}) {
 
 function nowhere(place) {
   place.append(
-    h("h1", {}, "There is nothing at this address"),
-    h("p", { class: "lead" }, "The link may be old, or mistyped."),
+    h("h1", {}, "Nothing at this address"),
+    h("p", { class: "lead" }, "The link may be outdated or mistyped."),
     h("p", {}, h("a", { class: "button", href: "#/" }, "Find something")),
   );
 }
@@ -89,7 +89,7 @@ function tellVersion() {
   const pill = document.getElementById("version");
   pill.textContent = `version ${state.version}`;
   if (pending) pill.append(h("span", { class: "waits" }, `+${pending}`));
-  pill.title = pending ? `${counted(pending, "fact")} wait to be learned, and can be asked about` : "The version that is asked";
+  pill.title = pending ? `Answers come from version ${state.version}; ${counted(pending, "change")} not learned yet` : "The version that answers come from";
 }
 
 function say(text) {
@@ -109,14 +109,14 @@ async function look() {
     if (newer) {
       const from = state.version;
       await learnOfRun();
-      announce(`Version ${state.version} is here`);
+      announce(`Version ${state.version} has arrived`);
       if (state.onVersion) state.onVersion(from);
     } else if (waits) {
       tellVersion();
       if (state.onVersion && before.version) state.onVersion(state.version);
     }
   } catch (error) {
-    say(error.status === 0 ? "The server does not answer; the page tries again." : error.message);
+    say(error.status === 0 ? "The server does not answer; trying again." : error.message);
   }
   setTimeout(look, document.hidden ? 5 * LOOK : LOOK);
 }
@@ -129,7 +129,7 @@ function theme(chosen) {
   else document.documentElement.dataset.theme = chosen;
   const button = document.getElementById("theme");
   button.textContent = SIGNS[chosen];
-  button.title = chosen === "auto" ? "Colours as the system has them" : `Colours: ${chosen}`;
+  button.title = chosen === "auto" ? "Colours: as on your system" : `Colours: ${chosen}`;
   button.setAttribute("aria-label", `Colours: ${chosen}`);
   window.dispatchEvent(new Event("theme"));
 }

@@ -121,7 +121,7 @@ export function reliability({ title, note, bins, format }) {
     s("g", { class: "series main" },
       s("path", { d: used.map((bin, i) => `${i ? "L" : "M"}${x(bin.said).toFixed(1)} ${y(bin.right).toFixed(1)}`).join("") }),
       used.map((bin) => s("circle", { cx: x(bin.said), cy: y(bin.right), r: 2.5 + 2 * Math.sqrt(bin.count / most) },
-        s("title", {}, `said ${format(bin.said)}, right ${format(bin.right)} of ${bin.count}`)))));
-  const table = numbers(["said", "right", "answers"], used.map((bin) => [format(bin.said), format(bin.right), String(bin.count)]));
+        s("title", {}, `probability ${format(bin.said)}: ${format(bin.right)} of ${bin.count} right`)))));
+  const table = numbers(["probability", "right", "answers"], used.map((bin) => [format(bin.said), format(bin.right), String(bin.count)]));
   return figure({ title, note, said: `${title}. ${note}`, drawing: drawn, table });
 }

@@ -62,11 +62,11 @@ export function combobox({ label, hint = "", value = "", choose, typed, large = 
         ),
       ),
     );
-    if (!entities.length) list.append(h("li", { class: "option-none", role: "presentation" }, "Nothing has this in its name"));
+    if (!entities.length) list.append(h("li", { class: "option-none", role: "presentation" }, "No match"));
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
     mark(-1);
-    announce(entities.length ? `${count(entities.length)} found` : "nothing found");
+    announce(entities.length ? `${count(entities.length)} found` : "No match");
   }
 
   async function look() {

@@ -41,8 +41,8 @@ export function counted(n, one, many) {
 
 export function percent(share, digits = 0) {
   if (share === null || share === undefined) return "–";
-  if (share > 0 && share < 0.5 * 10 ** -(digits + 2)) return `< ${(10 ** -digits).toFixed(digits)} %`;
-  return `${(share * 100).toFixed(digits)} %`;
+  if (share > 0 && share < 0.5 * 10 ** -(digits + 2)) return `<\u2009${(10 ** -digits).toFixed(digits)}%`;
+  return `${(share * 100).toFixed(digits)}%`;
 }
 
 export function seconds(n) {

@@ -50,8 +50,9 @@ export class Stage {
     if (!width || !height) return;
     Object.assign(this, { width, height, dpr });
     for (const each of [this.canvas, this.overlay]) [each.width, each.height] = [Math.round(width * dpr), Math.round(height * dpr)];
-    if (this.points && !this.framed) this.home();
-    this.ask();
+    if (!this.points) return;
+    if (!this.framed) this.home();
+    this.draw(performance.now()); // in this frame: a canvas of another size is blank
   }
 
   /** Show positions; those that were shown before move there. */

@@ -11,11 +11,11 @@ export function change(place, { state }) {
   const { what, relations = [], writable } = state.run;
   place.append(h("h1", {}, "Change the graph"));
   if (what === "nodes")
-    return void place.append(empty("Networks are changed on the command line", "Nodes come with features, for which a form is no place: see dicgrl learn, forget and replace."));
-  place.append(h("p", { class: "lead" }, "A fact is stored before the answer comes, can be asked about at once, and is learned with the next version."));
+    return void place.append(empty("Networks are changed on the command line", "Nodes come with features, which do not fit into a form: use dicgrl learn, forget and replace."));
+  place.append(h("p", { class: "lead" }, "A fact counts in answers at once, and is learned with the next version."));
   if (!writable)
-    return void place.append(empty("Nobody can write here", "The server was started without a token.",
-      h("span", {}, "Start it with ", h("code", {}, "DICGRL_TOKEN=... dicgrl serve RUN"), ", and give the token here.")));
+    return void place.append(empty("This server is read-only", "It was started without a token.",
+      h("span", {}, "Start it with ", h("code", {}, "DICGRL_TOKEN=... dicgrl serve RUN"), ", and enter that token here.")));
   place.append(new Form(state, relations).box);
   return undefined;
 }
@@ -39,7 +39,7 @@ class Form {
         h("div", { class: "field" }, h("label", { for: `${id}-token` }, "Token"), this.token),
         h("div", { class: "buttons" },
           this.add = h("button", { type: "submit", class: "button" }, "Add"),
-          this.retract = h("button", { type: "button", class: "button second", onclick: () => this.send("DELETE") }, "Take back"))),
+          this.retract = h("button", { type: "button", class: "button second", onclick: () => this.send("DELETE") }, "Retract"))),
       this.problem);
     this.box = h("div", {}, form, this.outcome);
   }
@@ -54,9 +54,9 @@ class Form {
     const missing = fact.findIndex((each) => !each);
     put(this.problem);
     fields.concat(this.token).forEach((field) => field.removeAttribute("aria-invalid"));
-    if (missing >= 0) return this.refuse(fields[missing], `A fact has a ${["head", "relation", "tail"][missing]}.`);
+    if (missing >= 0) return this.refuse(fields[missing], `Enter a ${["head", "relation", "tail"][missing]}.`);
     token = this.token.value;
-    if (!token) return this.refuse(this.token, "Writing needs the token that the server was started with.");
+    if (!token) return this.refuse(this.token, "Enter the token that the server was started with.");
     this.busy(true);
     try {
       const before = await likely(fact);
@@ -65,7 +65,7 @@ class Form {
       this.follow(method, fact, before, told, version);
     } catch (error) {
       const place = error.status === 401 || error.status === 403 ? this.token : null;
-      if (place) this.refuse(place, error.message);
+      if (place) this.refuse(place, error.status === 401 ? "This is not the token that the server was started with." : error.message);
       else put(this.problem, failed(error));
     } finally {
       this.busy(false);
@@ -84,27 +84,27 @@ class Form {
 
   /** What is answered before, at once, and when it is learned. */
   async follow(method, fact, before, told, version) {
-    const nothing = method === "POST" ? told.known && !told.queued && "was known already" : told.unknown && !told.queued && "was not known";
-    const done = nothing || (method === "POST" ? "added" : "taken back");
+    const nothing = method === "POST" ? told.known && !told.queued && "already known" : told.unknown && !told.queued && "not known";
+    const done = nothing || (method === "POST" ? "added" : "retracted");
     const status = h("p", { class: "soft" });
     const columns = h("div", { class: "three" });
     const step = (title, answers) => columns.append(column(title, answers, fact[2]));
     put(this.outcome, h("div", { class: "card" },
       h("h2", {}, `${fact[0]} · ${fact[1]} · ${fact[2]}`, h("span", { class: "tag known" }, done)),
-      h("p", {}, `What is answered to “${fact[0]}, ${fact[1]}, ?”`), columns, status));
+      h("p", {}, `Answers to “${fact[0]}, ${fact[1]}, ?”`), columns, status));
     step("Before", before);
-    announce(nothing ? `The fact ${nothing}` : `The fact was ${done}`);
+    announce(`The fact was ${done}`);
     if (nothing) return;
-    const waits = () => (status.textContent = `It waits to be learned${this.state.health.pending > 1 ? `, with ${counted(this.state.health.pending, "fact")} in all` : ""}; this goes on by itself.`);
+    const waits = () => (status.textContent = `Waiting to be learned${this.state.health.pending > 1 ? ` (${counted(this.state.health.pending, "fact")} in all)` : ""}; this will be updated.`);
     waits();
     let shown = false;
     const more = async () => {
       const now = await likely(fact).catch(() => null);
       if (this.state.version > version) {
         this.state.onVersion = null;
-        step(`Learned, version ${this.state.version}`, now);
+        step(`Learned in version ${this.state.version}`, now);
         status.textContent = "";
-        status.append("It is learned. ", h("a", { href: "#/map" }, "See what moved on the map"));
+        status.append("Learned. ", h("a", { href: "#/map" }, "See what moved on the map"));
       } else if (!shown) {
         shown = true;
         step("At once", now);
@@ -131,5 +131,5 @@ function column(title, answers, tail) {
       ? h("ol", { class: "short" }, answers.map((each) =>
           h("li", { class: each.name === tail || each.label === tail ? "it" : "" }, h("span", {}, each.name, each.known && h("span", { class: "tag known" }, "known")),
             h("span", { class: "number" }, each.probability === null ? each.score.toFixed(2) : percent(each.probability)))))
-      : h("p", { class: "soft" }, "It cannot be asked yet: something in it is not known."));
+      : h("p", { class: "soft" }, "Cannot be asked: the head or the relation is not known."));
 }

@@ -11,7 +11,7 @@ const ANSWERS = 10;
 export async function entity(place, { state, label }) {
   const leaving = new AbortController();
   const field = combobox({
-    label: "Find another",
+    label: "Find another entity",
     choose: (chosen) => (location.hash = entityAddress(chosen.label)),
   });
   const body = h("div", {}, waiting(`Looking up ${label}`));
@@ -23,7 +23,7 @@ export async function entity(place, { state, label }) {
     if (error.status !== 422) throw error;
     put(body,
       h("h1", {}, label),
-      empty("It is not in the graph", error.message, "What arrives later is found here at once."),
+      empty("Not in the graph", `No ${state.run.what === "nodes" ? "node" : "entity"} has this label or name. If one is added, it can be found here at once.`),
     );
     return () => leaving.abort();
   }
@@ -32,7 +32,7 @@ export async function entity(place, { state, label }) {
   const question = about.facts ? asking(about, state, leaving.signal) : classes(about, leaving.signal);
   put(body,
     header(about),
-    h("div", { class: "columns" }, h("div", {}, facts, similar), h("div", {}, question.box)),
+    h("div", { class: "columns" }, facts, question.box, similar),
   );
   fillFacts(facts, about);
   fillSimilar(similar, about);
@@ -52,12 +52,15 @@ export async function entity(place, { state, label }) {
 
 function header(about) {
   const said = [about.kind, about.name !== about.label && about.label];
-  const known = about.facts ? counted(about.count, "fact") : counted(about.count, "neighbour");
+  const heldOut = about.facts ? about.count - about.degree : 0;
+  const known = about.facts
+    ? `${counted(about.degree, "fact")}${heldOut > 0 ? `, and ${count(heldOut)} held out` : ""}`
+    : counted(about.count, "neighbour");
   return h("div", { class: "title" },
     h("h1", {}, about.name),
     h("p", { class: "meta" },
       [...said.filter(Boolean), known].map((each) => h("span", {}, each)),
-      h("span", {}, h("a", { href: `#/map?show=${encodeURIComponent(about.label)}` }, "on the map"))));
+      h("span", {}, h("a", { href: `#/map?show=${encodeURIComponent(about.label)}` }, "show on the map"))));
 }
 
 const link = (entity) => h("a", { href: entityAddress(entity.label) }, entity.name);
@@ -71,7 +74,7 @@ function folded(items, listClass) {
 }
 
 function fillFacts(box, about) {
-  const heading = h("h2", { id: "facts" }, about.facts ? "What is known" : "Class and neighbours");
+  const heading = h("h2", { id: "facts" }, about.facts ? "Known facts" : "Class and neighbours");
   if (!about.facts) {
     const known = about.class
       ? [link0(about.class), h("span", { class: "tag" }, about.learned ? "learned" : "held out")]
@@ -86,13 +89,13 @@ function fillFacts(box, about) {
     const forwards = fact.head.label === about.label;
     const name = forwards ? fact.relation.name : backwards(fact.relation.name);
     const other = forwards ? fact.tail : fact.head;
-    const item = h("li", {}, link(other), fact.held_out && h("span", { class: "tag", title: "Held out to measure with; it was not learned" }, "held out"));
+    const item = h("li", {}, link(other), fact.held_out && h("span", { class: "tag", title: "Held out to measure with, not learned" }, "held out"));
     groups.set(name, [...(groups.get(name) || []), item]);
   }
   put(box, heading,
     groups.size
       ? h("dl", { class: "facts" }, [...groups].map(([name, items]) => h("div", {}, h("dt", {}, name), h("dd", {}, folded(items, "values")))))
-      : h("p", { class: "soft" }, "No fact speaks of it."),
+      : h("p", { class: "soft" }, "No known facts."),
     about.count > about.facts.length && h("p", { class: "soft" }, `The first ${count(about.facts.length)} of ${counted(about.count, "fact")}.`));
 }
 
@@ -105,7 +108,7 @@ function fillSimilar(box, about) {
     some.length
       ? h("ol", { class: "bars" }, some.map((each) =>
           h("li", {}, link(each), bar(Math.max(0, each.score)), h("span", { class: "number", title: "Cosine of the angle between the two vectors" }, each.score.toFixed(2)))))
-      : h("p", { class: "soft" }, "It has no vector yet: it arrived a moment ago, and is learned with the next version."),
+      : h("p", { class: "soft" }, "No vector yet: it has just arrived and will be learned with the next version."),
   );
 }
 
@@ -131,21 +134,21 @@ function asking(about, state, signal) {
   const id = fresh("ask");
   const option = (each) => h("option", { value: String(options.indexOf(each)) }, words(each));
   const select = h("select", { id, onchange: () => ask() },
-    likely.length ? [h("optgroup", { label: "It has" }, likely.map(option)), h("optgroup", { label: "It may have" }, rest.map(option))] : rest.map(option));
+    likely.length ? [h("optgroup", { label: "has facts" }, likely.map(option)), h("optgroup", { label: "other relations" }, rest.map(option))] : rest.map(option));
   const unknown = h("input", { type: "checkbox", id: `${id}-new`, onchange: () => ask() });
   const list = h("div", { class: "answers", "aria-live": "off" });
   const box = h("section", { class: "card", "aria-labelledby": `${id}-title` },
-    h("h2", { id: `${id}-title` }, "What is likely"),
+    h("h2", { id: `${id}-title` }, "Predictions"),
     h("div", { class: "row" },
       h("div", { class: "field" }, h("label", { for: id }, "Ask for"), select),
-      h("div", { class: "check" }, unknown, h("label", { for: `${id}-new` }, "only what is not known"))),
+      h("div", { class: "check" }, unknown, h("label", { for: `${id}-new` }, "hide known facts"))),
     list);
   let mine = 0;
 
   async function ask(quietly = false) {
     const turn = ++mine;
     const each = options[Number(select.value)];
-    if (!each) return put(list, h("p", { class: "soft" }, "There is no relation to ask for."));
+    if (!each) return put(list, h("p", { class: "soft" }, "There are no relations yet."));
     const question = { relation: each.relation.label, [each.asked === "tail" ? "head" : "tail"]: about.label };
     if (!quietly) put(list, waiting("Asking"));
     try {
@@ -164,7 +167,7 @@ function asking(about, state, signal) {
 
 function classes(about, signal) {
   const list = h("div", { class: "answers" });
-  const box = h("section", { class: "card", "aria-labelledby": "classes" }, h("h2", { id: "classes" }, "Which class is likely"), list);
+  const box = h("section", { class: "card", "aria-labelledby": "classes" }, h("h2", { id: "classes" }, "Predicted class"), list);
   async function ask() {
     try {
       put(list, answered((await predict({ node: about.label }, ANSWERS, false, signal)).answers));
@@ -178,13 +181,13 @@ function classes(about, signal) {
 
 /** Answers, best first; with `fact` each can be explained. */
 export function answered(answers, fact) {
-  if (!answers.length) return h("p", { class: "soft" }, "Nothing is left to answer.");
+  if (!answers.length) return h("p", { class: "soft" }, "No further answers.");
   const sure = answers.some((each) => each.probability !== null && each.probability !== undefined);
   return [
     h("ol", { class: "bars ranked" }, answers.map((each) => row(each, sure, fact))),
-    h("p", { class: "note" }, sure ? "How often such answers are right, as held-out facts say." : fact
-      ? "Scores: higher is more likely. There are no probabilities, as no facts are held out to tell them from."
-      : "The share that the model gives to each class."),
+    h("p", { class: "note" }, sure ? "Probabilities are calibrated on held-out facts." : fact
+      ? "Scores: higher is more likely. Probabilities need held-out facts, and this run has none."
+      : "Probabilities of the model, not calibrated."),
   ];
 }
 
@@ -194,7 +197,7 @@ function row(answer, sure, fact) {
   const item = h("li", {},
     h("span", { class: "answer-name" }, fact ? link(answer) : link0(answer),
       answer.known && h("span", { class: "tag known" }, "known"),
-      answer.held_out && h("span", { class: "tag", title: "A true answer that was held out to measure with" }, "held out")),
+      answer.held_out && h("span", { class: "tag", title: "True, and held out to measure with" }, "held out")),
     share === null ? h("span", {}) : bar(share),
     h("span", { class: "number" }, told));
   if (!fact) return item;

@@ -8,7 +8,7 @@ export function find(place, { state }) {
   const one = what === "nodes" ? "node" : "entity";
   const field = combobox({
     label: `Find ${one === "entity" ? "an" : "a"} ${one}`,
-    hint: examples.length ? `${examples[0].name}, say` : "",
+    hint: examples.length ? `for example ${examples[0].name}` : "",
     large: true,
     choose: (entity) => (location.hash = entityAddress(entity.label)),
   });
@@ -17,12 +17,12 @@ export function find(place, { state }) {
       h("p", { class: "lead" }, `Look up any of ${counted(counts[what], one, what)}: what is known, what is likely, and why.`),
       field.box),
   );
-  if (!examples.length) return void place.append(empty("Nothing was learned yet"));
+  if (!examples.length) return void place.append(empty("Nothing has been learned yet"));
   const groups = new Map();
   for (const each of examples) groups.set(each.kind, [...(groups.get(each.kind) || []), each]);
   place.append(
     h("section", { class: "examples", "aria-labelledby": "to-begin-with" },
-      h("h2", { id: "to-begin-with", class: "overline" }, "To begin with"),
+      h("h2", { id: "to-begin-with", class: "overline" }, "Start here"),
       h("div", { class: "example-groups" },
         [...groups].map(([kind, some]) =>
           h("div", { class: "example-group" },

@@ -13,7 +13,7 @@ const LISTED = 20;
 export async function map(place, { state, query }) {
   const leaving = new AbortController();
   const { signal } = leaving;
-  const body = h("div", {}, waiting("Unrolling the map"));
+  const body = h("div", {}, waiting("Loading the map"));
   place.append(h("h1", { class: "unseen" }, "Map"), body);
   let view = null;
 
@@ -26,7 +26,7 @@ export async function map(place, { state, query }) {
       return;
     }
     if (found.state === "failed")
-      return put(body, empty("There is no map", "It could not be made here: the folder may be read-only, or the disk full.", "The command dicgrl map says more."));
+      return put(body, empty("There is no map", "It could not be made: the folder may be read-only, or the disk full.", h("span", {}, h("code", {}, "dicgrl map RUN"), " says why.")));
     put(body, waiting(`Laying out ${counted(state.run.counts[found.what], found.what === "nodes" ? "node" : "entity", found.what)} for the first time`));
     later();
   }
@@ -87,12 +87,12 @@ class MapView {
   build() {
     const canvas = h("canvas", { "aria-hidden": "true" });
     this.overlay = h("canvas", { class: "overlay", tabindex: "0", role: "application",
-      "aria-label": "Map. Arrow keys move, plus and minus zoom, zero shows all, Enter tells what is in the middle." });
+      "aria-label": "Map. Arrow keys move, plus and minus zoom, zero shows everything, Enter selects the point nearest the middle, Escape deselects." });
     this.card = h("div", { class: "map-card", hidden: true, role: "region", "aria-label": "Chosen point" });
     const buttons = h("div", { class: "zoom" },
-      h("button", { type: "button", "aria-label": "Closer", onclick: () => this.stage.zoom(1.6) }, "+"),
-      h("button", { type: "button", "aria-label": "Farther", onclick: () => this.stage.zoom(1 / 1.6) }, "−"),
-      h("button", { type: "button", "aria-label": "All of the map", onclick: () => this.stage.home() }, "⌂"));
+      h("button", { type: "button", "aria-label": "Zoom in", title: "Zoom in", onclick: () => this.stage.zoom(1.6) }, "+"),
+      h("button", { type: "button", "aria-label": "Zoom out", title: "Zoom out", onclick: () => this.stage.zoom(1 / 1.6) }, "−"),
+      h("button", { type: "button", "aria-label": "Show the whole map", title: "Show the whole map", onclick: () => this.stage.home() }, "⌂"));
     this.slider = h("input", { id: "map-version", type: "range", min: "0", max: String(this.versions.length - 1), step: "1", oninput: () => this.show() });
     this.play = h("button", { type: "button", class: "quiet", onclick: () => this.run() }, "▶ Play");
     this.said = h("p", { class: "map-said", id: "map-said" });
@@ -101,8 +101,8 @@ class MapView {
     this.changed = h("input", { type: "checkbox", id: "map-changed", onchange: () => this.show() });
     this.legend = h("div", { class: "legend", role: "group", "aria-label": "Colours" });
     const by = h("select", { id: "map-by", onchange: () => ((this.by = by.value), (this.only = null), this.paint()) },
-      h("option", { value: "kind" }, this.found.what === "nodes" ? "class" : "what it is"),
-      h("option", { value: "arrival" }, "time of arrival"),
+      h("option", { value: "kind" }, this.found.what === "nodes" ? "class" : "kind"),
+      h("option", { value: "arrival" }, "version of arrival"),
       h("option", { value: "degree" }, this.found.what === "nodes" ? "number of neighbours" : "number of facts"));
     this.list = h("ul", { class: "values" });
     const search = combobox({ label: "Find on the map", choose: (entity) => this.seek(entity.label) });
@@ -114,10 +114,10 @@ class MapView {
           h("section", { class: "card" },
             h("div", { class: "row" }, this.label, this.play),
             this.slider, this.said, this.coming,
-            h("div", { class: "check" }, this.changed, h("label", { for: "map-changed" }, "show what changed"))),
+            h("div", { class: "check" }, this.changed, h("label", { for: "map-changed" }, "highlight what changed"))),
           h("section", { class: "card" },
-            h("div", { class: "field" }, h("label", { for: "map-by" }, "Colours say"), by), this.legend),
-          h("details", { class: "card" }, h("summary", {}, "In view, as a list"), this.list))));
+            h("div", { class: "field" }, h("label", { for: "map-by" }, "Colour by"), by), this.legend),
+          h("details", { class: "card" }, h("summary", {}, "List what is in view"), this.list))));
     this.stage = new Stage({ canvas, overlay: this.overlay, flat: this.query.has("flat"),
       on: { point: (i) => this.named([i]), choose: (i) => this.chosen(i), settle: (some) => this.settled(some) } });
     this.overlay.dataset.drawer = this.stage.drawer ? this.stage.drawer.name : "none";
@@ -188,13 +188,14 @@ class MapView {
   }
 
   async tell({ each, farthest }) {
-    if (!each.moved) return void (this.said.textContent = `${count(each.shown)} are here from the first version on the map.`);
-    this.said.textContent = `${count(each.came)} arrived. Of the others, half moved less than ${percent(each.moved.median, 1)} of the map's size.`;
+    if (!each.moved) return void (this.said.textContent = `${count(each.shown)} points: the first version that has a map.`);
+    const [arrived, others] = each.came ? [`${count(each.came)} arrived.`, "others"] : ["Nothing new arrived.", "points"];
+    this.said.textContent = `${arrived} Half of the ${others} moved less than ${percent(each.moved.median, 1)} of the map's size.`;
     if (!farthest.length) return;
     await this.named(farthest);
     const names = farthest.map((i) => this.entities.get(i)).filter(Boolean);
     if (names.length && this.now.each === each)
-      this.said.append(" Farthest: ", ...names.flatMap((entity, i) => [i ? ", " : "", h("a", { href: entityAddress(entity.label) }, entity.name)]), ".");
+      this.said.append(" Moved farthest: ", ...names.flatMap((entity, i) => [i ? ", " : "", h("a", { href: entityAddress(entity.label) }, entity.name)]), ".");
   }
 
   paint() {
@@ -209,11 +210,11 @@ class MapView {
     };
     const rows = [];
     if (this.changed.checked && this.came)
-      rows.push(h("span", { class: "legend-row" }, swatch(CAME, "arrived with this version")), h("span", { class: "legend-row soft" }, "Lines lead from where others were; only those that moved farthest have one."));
+      rows.push(h("span", { class: "legend-row" }, swatch(CAME, "arrived with this version")), h("span", { class: "legend-row soft" }, "Lines start where a point was before; only the points that moved farthest have one."));
     else if (by === "kind")
       for (const [i, kind] of kinds.entries()) {
         if (!kind.count) continue;
-        rows.push(h("button", { type: "button", class: "legend-row", "aria-pressed": String(only === i), title: "Show these alone",
+        rows.push(h("button", { type: "button", class: "legend-row", "aria-pressed": String(only === i), title: "Show only these",
           onclick: () => ((this.only = only === i ? null : i), this.paint()) },
           swatch(kindColour(i, kinds.length), [h("span", { class: "legend-name" }, kind.name), h("span", { class: "number soft" }, count(kind.count))])));
       }
@@ -221,7 +222,7 @@ class MapView {
       const ramp = h("span", { class: "ramp", "aria-hidden": "true" });
       const at = (share) => css(by === "arrival" ? arrivalColour(share, 1) : degreeColour((1 + most) ** share - 1, most));
       ramp.style.background = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(at).join(", ")})`;
-      const ends = by === "arrival" ? [`version ${this.found.line[0]}`, `version ${this.found.line[last]}`] : ["one", count(most)];
+      const ends = by === "arrival" ? [`version ${this.found.line[0]}`, `version ${this.found.line[last]}`] : ["1", count(most)];
       rows.push(ramp, h("span", { class: "ends soft" }, h("span", {}, ends[0]), h("span", {}, ends[1])));
     }
     put(this.legend, ...rows);
@@ -259,7 +260,7 @@ class MapView {
     put(this.card,
       h("p", { class: "map-card-name" }, entity.name),
       h("p", { class: "soft" }, `${entity.kind}; ${facts}${arrived ? `; arrived with version ${arrived}` : ""}`),
-      h("p", {}, h("a", { href: entityAddress(entity.label) }, "What is known and likely")));
+      h("p", {}, h("a", { href: entityAddress(entity.label) }, "Facts and predictions")));
     announce(`${entity.name}, ${entity.kind}, ${facts}`);
   }
 

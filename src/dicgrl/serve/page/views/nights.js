@@ -5,10 +5,10 @@ import { count, counted, h, percent, seconds, when } from "../dom.js";
 /** A section with the reports, the newest first; it says how to get some where there are none. */
 export function nightly(nights) {
   return h("section", { class: "card", "aria-labelledby": "nights" },
-    h("h2", { id: "nights" }, "Nights"),
+    h("h2", { id: "nights" }, "Nightly reports"),
     nights.length
       ? h("ol", { class: "nights" }, nights.map(night))
-      : h("p", { class: "soft" }, "No report yet. ", h("code", {}, "dicgrl nightly"), " learns what arrived over the day, checks it, and reports here."));
+      : h("p", { class: "soft" }, "None yet. ", h("code", {}, "dicgrl nightly"), " learns what arrived over the day, checks the result and reports here."));
 }
 
 function night({ version, time, report }) {
@@ -20,7 +20,7 @@ function night({ version, time, report }) {
         h("strong", {}, when(time)),
         h("span", {}, `version ${version}`),
         report.kept === false && h("span", { class: "tag warn" }, "refused"),
-        report.kept !== false && failed.length > 0 && h("span", { class: "tag warn" }, "kept, though a gate failed"),
+        report.kept !== false && failed.length > 0 && h("span", { class: "tag warn" }, "kept although a gate failed"),
         doubts.length > 0 && h("span", { class: "tag warn" }, counted(doubts.length, "warning")),
         h("span", { class: "soft" }, brief(report))),
       h("dl", { class: "facts" }, rows(report).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))));
@@ -34,7 +34,7 @@ function brief({ summary, facts, held_out: held, foretold }) {
   const [name, value] = first(held && held.metrics);
   if (name) said.push(`${words(name)} ${percent(value, 1)}`);
   const [told, share] = first(foretold && foretold.metrics);
-  if (told) said.push(`of tonight's, ${words(told)} ${percent(share, 1)} was foretold`);
+  if (told) said.push(`${words(told)} ${percent(share, 1)} on tonight's facts before they were learned`);
   return said.join("; ");
 }
 
@@ -43,11 +43,11 @@ function rows(report) {
   const all = [
     source && ["source", source],
     facts && ["facts", h("span", {}, ["given", "known", "held_out", "new", "learned", "newcomers"].filter((name) => facts[name] !== undefined).map((name) => `${count(facts[name])} ${words(name)}`).join(", "))],
-    foretold && foretold.metrics && ["foretold", `${measures(foretold.metrics)} of ${counted(foretold.asked || 0, "question")}`],
+    foretold && foretold.metrics && ["before learning", `${measures(foretold.metrics)} on ${counted(foretold.asked || 0, "question")} about tonight's facts`],
     held && held.metrics && ["held-out facts", measures(held.metrics)],
     held && held.same && held.before && held.same.metrics && ["the same questions", `${measures(held.same.metrics)}; before: ${measures(held.before.metrics || {})}`],
-    held && held.retention !== null && held.retention !== undefined && ["still answered of the first part", percent(held.retention, 1)],
-    gates && gates.length && ["gates", h("ul", {}, gates.map((gate) => h("li", {}, h("code", {}, gate.gate), ` ${gate.failed ? "failed" : gate.skipped || "held"}`)))],
+    held && held.retention !== null && held.retention !== undefined && ["first part's right answers kept", percent(held.retention, 1)],
+    gates && gates.length && ["gates", h("ul", {}, gates.map((gate) => h("li", {}, h("code", {}, gate.gate), ` ${gate.failed ? "failed" : gate.skipped || "passed"}`)))],
     doubts && doubts.length && ["warnings", h("ul", {}, doubts.map((each) => h("li", {}, each)))],
     took && ["took", Object.entries(took).map(([name, value]) => `${words(name)} ${seconds(value)}`).join(", ")],
   ];

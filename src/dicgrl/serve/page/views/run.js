@@ -10,8 +10,8 @@ const BROUGHT = 40; // versions in the table, the newest
 
 export async function run(place, { state }) {
   const leaving = new AbortController();
-  const body = h("div", {}, waiting("Reading the history"));
-  place.append(h("h1", {}, "What became of the run"), body);
+  const body = h("div", {}, waiting("Loading the history"));
+  place.append(h("h1", {}, "Run history"), body);
 
   async function read() {
     const [past, told] = await Promise.all([get("api/history", {}, leaving.signal), get("api/nights", {}, leaving.signal)]);
@@ -24,12 +24,12 @@ export async function run(place, { state }) {
 }
 
 function drawn({ metric, parts, earlier, bytes: size }, nights) {
-  if (!parts.length) return [empty("Nothing was learned yet", "Each part that arrives is a version, and tells here what it brought and took.")];
+  if (!parts.length) return [empty("Nothing has been learned yet", "Each part that is learned becomes a version and is listed here.")];
   const name = NAMED[metric] || metric;
   const xs = parts.map((part) => part.version);
   const last = [...parts].reverse().find((part) => part.whole) || parts[parts.length - 1];
   return [
-    h("p", { class: "lead" }, `${counted(parts.length + earlier, "version")}; the newest ${when(parts[parts.length - 1].time)}.`),
+    h("p", { class: "lead" }, `${counted(parts.length + earlier, "version")}; the latest from ${when(parts[parts.length - 1].time)}.`),
     tiles(last, parts, name, metric, size),
     warned(parts),
     h("div", { class: "charts" }, [
@@ -43,10 +43,10 @@ function tiles(last, parts, name, metric, size) {
   const ece = last.calibration && last.calibration.ece;
   const all = [
     last.whole && [percent(last.whole[metric], 1), `${name}, all test facts`],
-    last.retention !== null && last.retention !== undefined && parts.length > 1 && [percent(last.retention), "of the first part is still answered"],
+    last.retention !== null && last.retention !== undefined && parts.length > 1 && [percent(last.retention), "of the first part's right answers kept"],
     last.forgetting !== null && last.forgetting !== undefined && [Math.abs(last.forgetting * 100).toFixed(1), `points of ${name} ${last.forgetting < 0 ? "gained since, on earlier parts" : "forgotten"}`],
-    ece !== null && ece !== undefined && [percent(ece, 1), "error of probabilities"],
-    [seconds(parts[parts.length - 1].learn_seconds), "to learn the newest"],
+    ece !== null && ece !== undefined && [percent(ece, 1), "calibration error"],
+    [seconds(parts[parts.length - 1].learn_seconds), "to learn the latest version"],
     [bytes(size), "on disk, all versions"],
   ];
   return h("dl", { class: "tiles" }, all.filter(Boolean).map(([value, label]) => h("div", {}, h("dt", {}, label), h("dd", {}, value))));
@@ -54,14 +54,14 @@ function tiles(last, parts, name, metric, size) {
 
 function warned(parts) {
   const some = (parts[parts.length - 1].warnings || []).map((each) => h("li", {}, each));
-  return some.length ? h("div", { class: "problem" }, h("p", { class: "empty-title" }, "To look at"), h("ul", {}, some)) : null;
+  return some.length ? h("div", { class: "problem" }, h("p", { class: "empty-title" }, "Warnings"), h("ul", {}, some)) : null;
 }
 
 function quality(parts, xs, name, metric) {
   const numbers = new Set(parts.flatMap((part) => part.tests.map((test) => test.part)));
   const whole = { name: "all test facts", className: "main", values: parts.map((part) => (part.whole ? part.whole[metric] : null)) };
   const each = [...numbers].slice(0, 12).map((number, i) => ({
-    name: `of part ${number}`,
+    name: `part ${number}`,
     className: `c${i % 6}`,
     quiet: numbers.size > 6,
     values: parts.map((part) => {
@@ -69,12 +69,12 @@ function quality(parts, xs, name, metric) {
       return test && test[metric] !== undefined ? test[metric] : null;
     }),
   }));
-  return lines({ title: "Quality", note: `${name} on the test facts of each part, after each version. Lines that stay level are remembered.`,
+  return lines({ title: "Quality", note: `${name} on the test facts of each part, after each version. A level line means that the part is remembered.`,
     xs, series: numbers.size > 1 ? [whole, ...each] : [whole], format: (value) => percent(value) });
 }
 
 function cost(parts, xs) {
-  return bars({ title: "Cost", note: "Seconds to learn each version, and to measure it.", xs, format: (value) => `${Number(value.toPrecision(3))}`,
+  return bars({ title: "Cost", note: "Seconds spent learning and measuring each version.", xs, format: (value) => `${Number(value.toPrecision(3))}`,
     series: [
       { name: "learning", className: "main", values: parts.map((part) => part.learn_seconds || 0) },
       { name: "measuring", className: "c1", values: parts.map((part) => part.evaluate_seconds || 0) },
@@ -83,22 +83,22 @@ function cost(parts, xs) {
 
 function drift(parts, xs) {
   const of = (name) => parts.map((part) => (part.drift ? part.drift[name] : null));
-  return lines({ title: "Drift", note: "How far old vectors turned with each version: 0 is not at all, 1.41 a right angle.", xs, low: 0,
-    series: [{ name: "half of them less than", className: "main", values: of("median") }, { name: "95 % less than", className: "c1", values: of("most") }],
+  return lines({ title: "Drift", note: "How far old vectors turned with each version: 0 is not at all, 1.41 is a right angle.", xs, low: 0,
+    series: [{ name: "median", className: "main", values: of("median") }, { name: "95th percentile", className: "c1", values: of("most") }],
     format: (value) => value.toFixed(2) });
 }
 
 function calibrated(parts, xs) {
   const of = (name) => parts.map((part) => (part.calibration && part.calibration[name] !== undefined ? part.calibration[name] : null));
-  return lines({ title: "Calibration", note: "How far probabilities are from how often answers are right; by chance it would be the other line.", xs, low: 0,
-    series: [{ name: "error", className: "main", values: of("ece") }, { name: "by chance alone", className: "c1", values: of("ece_by_chance") }],
+  return lines({ title: "Calibration", note: "How far probabilities are from how often answers are right. A perfectly calibrated model would be at the second line, because samples are small.", xs, low: 0,
+    series: [{ name: "error", className: "main", values: of("ece") }, { name: "expected by chance", className: "c1", values: of("ece_by_chance") }],
     format: (value) => percent(value, 1) });
 }
 
 function reliable(last) {
   const bins = (last.calibration && last.calibration.bins) || [];
   if (!bins.some((bin) => bin.count)) return null;
-  return reliability({ title: "Reliability", note: "How often best answers of each probability are right, after the newest version. On the dashed line they are exactly as sure as they say.",
+  return reliability({ title: "Reliability", note: "How often the best answers are right, by their probability, as of the latest version. Perfect probabilities lie on the dashed line.",
     bins, format: (value) => percent(value) });
 }
 
@@ -108,18 +108,13 @@ function versions(parts) {
     h("h2", { id: "versions" }, "Versions"),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "versions" },
       h("table", { class: "plain" },
-        h("thead", {}, h("tr", {}, ["version", "what", "when", "brought", "learned in", ""].map((head) => h("th", { scope: "col", class: head === "learned in" ? "number" : "" }, head)))),
+        h("thead", {}, h("tr", {}, ["version", "kind", "time", "changes", "learned in", ""].map((head) => h("th", { scope: "col", class: head === "learned in" ? "number" : "" }, head)))),
         h("tbody", {}, shown.map((part) => h("tr", {},
           h("th", { scope: "row" }, String(part.version)),
           h("td", {}, part.kind),
           h("td", { class: "whole" }, when(part.time)),
-          h("td", {}, brought(part)),
+          h("td", { class: "brought" }, part.brought),
           h("td", { class: "number" }, seconds(part.learn_seconds)),
           h("td", {}, part.tags.map((tag) => h("span", { class: "tag" }, tag)), part.message && h("span", { class: "soft" }, part.message))))))),
-    parts.length > shown.length && h("p", { class: "soft" }, `The newest ${count(shown.length)}; dicgrl log shows all.`));
-}
-
-function brought(part) {
-  const said = Object.entries(part.counts || {}).filter(([, n]) => n).map(([what, n]) => `${count(n)} ${what.replaceAll("_", " ")}`);
-  return said.join(", ") || "–";
+    parts.length > shown.length && h("p", { class: "soft" }, `The latest ${count(shown.length)}; dicgrl log lists all of them.`));
 }

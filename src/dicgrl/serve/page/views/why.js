@@ -4,11 +4,11 @@ import { send } from "../api.js";
 import { failed, h, percent, put, waiting } from "../dom.js";
 
 const KINDS = {
-  pair: "of the same two",
-  inverse: "the other way round",
-  path: "in two steps",
-  alike: "of something similar",
-  about: "known of one of them",
+  pair: "another relation of the same two",
+  inverse: "in the other direction",
+  path: "a path of two steps",
+  alike: "a similar entity",
+  about: "another fact about one of them",
 };
 
 export async function explained(panel, { head, relation, tail }) {
@@ -23,18 +23,18 @@ export async function explained(panel, { head, relation, tail }) {
 
 function told(why) {
   const strongest = why.support.filter((each) => each.contribution > 0).slice(0, 6);
-  if (!strongest.length) return [h("p", { class: "soft" }, "No known fact speaks for it: it follows from the vectors alone.")];
+  if (!strongest.length) return [h("p", { class: "soft" }, "No known fact supports it; it follows from the vectors alone.")];
   const against = why.support.length && why.support[why.support.length - 1].contribution < -0.2;
   return [
     h("table", {},
-      h("caption", {}, "Known facts that ask the same of the model"),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "fact"), h("th", { scope: "col" }, "how it speaks for it"), h("th", { scope: "col", class: "number" }, "weight"))),
+      h("caption", {}, "Known facts that support it"),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "fact"), h("th", { scope: "col", class: "number" }, "weight"))),
       h("tbody", {}, strongest.map((each) =>
         h("tr", {},
-          h("td", {}, each.facts.map((fact) => h("div", {}, fact[0], h("span", { class: "relation" }, fact[1]), fact[2]))),
-          h("td", { class: "soft" }, KINDS[each.kind] || each.kind,
-            each.holds !== null && each.seen > 0 && `; it holds for ${percent(each.holds)} of ${each.seen} others`),
+          h("td", {}, each.facts.map((fact) => h("div", {}, fact[0], h("span", { class: "relation" }, fact[1]), fact[2])),
+            h("div", { class: "soft" }, KINDS[each.kind] || each.kind,
+              each.holds !== null && each.seen > 0 && `; the rule holds in ${percent(each.holds)} of ${each.seen} other cases`)),
           h("td", { class: "number" }, each.contribution.toFixed(2)))))),
-    against && h("p", { class: "note" }, "Some known facts speak against it, too."),
+    against && h("p", { class: "note" }, "Other known facts count against it."),
   ];
 }
