@@ -83,6 +83,6 @@ def test_a_plain_model_that_would_be_fine_tuned_says_so(cli: Cli) -> None:
 
 
 def test_the_older_spelling_means_the_same(cli: Cli) -> None:
-    results = json.loads(cli("run", "ring", *LINKS, "--whole", "--json").out)
+    results = json.loads(cli("run", "ring", "--model", "transe", *LINKS, "--whole", "--json").out)
     assert measured(results) == measured(json.loads(Path("merged/results.json").read_text()))
     refused(cli("run", "ring", "--whole", "--strategy", "emr"), "--strategy emr", "--merged")

@@ -224,7 +224,7 @@ def small_nodes() -> NetworkStream:
 
 def poisoned(stream: Stream) -> Stream:
     """Test sets of ids that do not exist: whoever looks at them fails."""
-    parts = tuple(replace(part, test=np.full_like(part.test, 1 << 40)) for part in stream)
+    parts = tuple(replace(part, test=np.full_like(part.test, 1 << 30)) for part in stream)
     return replace(stream, parts=parts)  # type: ignore[arg-type]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -120,7 +121,7 @@ def test_the_upper_bound_is_training_from_scratch_on_all_triples(form: str) -> N
     assert isinstance(trainer, LinkTrainer)
     settings = trainer.settings
     learner.learn(trainer)
-    train = torch.from_numpy(trainer.graph.train.copy())
+    train = torch.from_numpy(trainer.graph.train.astype(np.int64))
     assert as_set(train) == {tuple(r) for part in stream_of(form) for r in part.train.tolist()}
     vectors = settings.of(VectorSettings)
     model = KnowledgeModel(

@@ -81,7 +81,7 @@ def run(
     from dicgrl.jobs.race import AUTO, begun_with, race
 
     if model == AUTO:
-        model = begun_with(out, resume=resume)
+        model = begun_with(out, stream, resume=resume)
         if model is None:
             found = race(
                 stream, source, recipe=recipe, changes=changes or [], seed=seed, device=device

@@ -190,7 +190,7 @@ def plan_runs(
         chosen = chosen_recipe(
             stream,
             source,
-            model=model or begun_with(place, resume=resume),
+            model=model or begun_with(place, stream, resume=resume),
             recipe=recipe,
             disentangled=disentangled,
             changes=changes,
@@ -281,7 +281,7 @@ def run(
         name = registered(source)
     place = None if out is None else Path(out)
     if model == AUTO:
-        model = begun_with(place, resume=resume)
+        model = begun_with(place, stream, resume=resume)
         model = (
             model
             or race(stream, name, recipe=recipe, changes=settings, seed=seed, device=device).winner

@@ -94,9 +94,9 @@ def race(
     return Race(best, time.perf_counter() - started)
 
 
-def begun_with(out: Path | None, *, resume: bool) -> str | None:
-    """The model of a run that is to be resumed; None where there is none."""
+def begun_with(out: Path | None, stream: Stream, *, resume: bool) -> str | None:
+    """The model of a run of a stream that is to be resumed; None where there is none."""
     if out is None or not resume or not RunFolder(out).exists():
         return None
-    model: str = RunFolder(out).config()["model"]
-    return model
+    config = RunFolder(out).config()
+    return config["model"] if config.get("dataset") == stream.name else None
