@@ -14,10 +14,10 @@ from typing import Any
 from dicgrl.ask.explain import Explanation
 from dicgrl.ask.exports import DEFAULT
 from dicgrl.ask.given import Answers, ManyAnswers
-from dicgrl.ask.lines import answered, choosing_among, read_lines
+from dicgrl.ask.lines import many_answers, read_lines
 from dicgrl.common.html import html_table
 from dicgrl.errors import UserError
-from dicgrl.graph.labels import Triples
+from dicgrl.graph.labelled import Triples
 from dicgrl.intake import Facts
 from dicgrl.jobs.change import (
     ChangeOptions,
@@ -35,7 +35,7 @@ from dicgrl.jobs.maps import make_maps, write_places
 from dicgrl.jobs.versions import difference, verified
 from dicgrl.learner import Learner
 from dicgrl.nights.job import NightOptions, nightly
-from dicgrl.readers import Reading
+from dicgrl.readers import NetworkFacts, Reading
 from dicgrl.relabel import Pair
 from dicgrl.report.night_table import night_summary
 from dicgrl.store.run_folder import RunFolder
@@ -95,7 +95,7 @@ class Run:
             wait=wait,
             reading=reading,
         )
-        return outcome.results
+        return outcome.told
 
     def forget(
         self,
@@ -186,16 +186,16 @@ class Run:
 
     def revise(
         self,
-        nodes: str | Path,
+        nodes: str | Path | NetworkFacts,
         *,
         evaluate: str = "sample",
         message: str = "",
         keep: str | None = None,
         wait: float = 0.0,
     ) -> dict[str, Any]:
-        """Let known nodes have the classes or features of a file; gives the results."""
+        """Let known nodes have other classes or features, of a file or not; gives the results."""
         options = ChangeOptions(self.device, keep, evaluate, message, wait)
-        return revise_nodes(self.folder, Path(nodes), options).results
+        return revise_nodes(self.folder, nodes, options).results
 
     def retrain(
         self,
@@ -215,37 +215,18 @@ class Run:
         k: int = 10,
         new: bool = False,
         among: str | Sequence[str] | None = None,
-        file: str | Path | None = None,
+        file: str | Path | Iterable[Any] | None = None,
         skip_unknown: bool = False,
         at: Version | None = None,
         **about: str | None,
     ) -> Answers | ManyAnswers:
-        """Answer a question, as `Learner.predict`, or those of a file."""
+        """Answer a question, as `Learner.predict`, or those of a file, a list or a frame."""
         learner = self.learner(at)
         if file is None:
             return learner.predict(*given, k=k, new=new, among=among, **about)
         if given or about:
             raise UserError("file holds the questions; leave out the others")
-        asking = learner.ask
-        skip = (lambda: None) if skip_unknown else None
-        if among is not None:
-            chosen = asking.for_links("among")
-            asking = (
-                choosing_among(chosen, among, skip)
-                if isinstance(among, str)
-                else chosen.among(among)
-            )
-        told = answered(asking, Path(file), k, new=new, on_unknown=skip)
-        return ManyAnswers(
-            Answers(
-                {
-                    name: None if text == "?" else text
-                    for name, text in zip(asking.fields, question, strict=True)
-                },
-                answers,
-            )
-            for question, answers in told
-        )
+        return many_answers(learner.ask, file, k, new=new, among=among, skip=skip_unknown)
 
     def similar(
         self,
@@ -288,13 +269,18 @@ class Run:
 
         Without any, the test sets of the run's parts are measured, by the protocol.
         """
+        if file is None and (by_relation or skip_unknown):
+            raise UserError("by_relation and skip_unknown are about triples: give some")
+        if file is not None and protocol != "seen":
+            raise UserError("protocol is about the test sets of parts: leave out the triples")
         learner = self.learner(at)
         if file is None:
-            return asdict(learner.evaluate(protocol=protocol))
+            found = asdict(learner.evaluate(protocol=protocol))
+            return found | {"protocol": learner.strategy.describe_protocol(learner.trainer)}
         asking = learner.ask.for_links("evaluate")
         lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
-        found: dict[str, Any] = asking.measure_rows(lines.ids, by_relation=by_relation)
-        return found | {"unknown": lines.unknown}
+        measured: dict[str, Any] = asking.measure_rows(lines.ids, by_relation=by_relation)
+        return measured | {"unknown": lines.unknown}
 
     def map(
         self,

@@ -14,8 +14,9 @@ from dicgrl.ask.names import Names
 from dicgrl.errors import DataWarning, UserError, shown
 from dicgrl.graph import SPLITS, Graph, Part, Stream
 from dicgrl.graph.arrays import IntArray
-from dicgrl.graph.labels import Triples
+from dicgrl.graph.labelled import Triples
 from dicgrl.readers import NetworkFacts, Reading
+from dicgrl.readers.given import as_read
 from dicgrl.tasks import Task
 
 Facts = Part | Triples | NetworkFacts | str | Path
@@ -76,7 +77,7 @@ def take_in(
         graph: The graph so far; None, or an empty one, before the first part.
         names: Readable names so far.
         facts: What arrived; see `Facts`.
-        reading: How files are to be read, where they do not say it themselves.
+        reading: How files, frames or dicts are to be read, where they do not say it themselves.
 
     Raises:
         UserError: It is neither a part, nor facts of the task, nor a file of one part.
@@ -139,7 +140,7 @@ def find_facts(task: Task, graph: Graph, facts: Any, reading: Reading | None = N
         task: Says what facts are.
         graph: The graph so far.
         facts: What is to be forgotten; see `Facts`.
-        reading: How files are to be read, where they do not say it themselves.
+        reading: How files, frames or dicts are to be read, where they do not say it themselves.
 
     Raises:
         UserError: None of them is known.
@@ -170,7 +171,7 @@ def _as_part(
         raise UserError(f"dicgrl.interop.{_CONVERTERS[library]} makes a stream of it, to learn")
     if isinstance(facts, str | Path):
         return task.read(facts, graph, reading)
-    return task.facts(facts, graph), {}
+    return task.facts(as_read(facts, reading), graph), {}
 
 
 def _named_alike(graph: Graph | None, names: Names, part: Part) -> tuple[str, ...]:

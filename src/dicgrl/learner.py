@@ -132,7 +132,7 @@ class Learner(Lifecycle, Saving):
 
         Args:
             facts: What arrived.
-            reading: How files are to be read, where they do not say it themselves.
+            reading: How files, frames or dicts are to be read, where they do not say it themselves.
 
         Raises:
             UserError: It is neither a part, nor triples or facts, nor a file of one part.
@@ -159,7 +159,7 @@ class Learner(Lifecycle, Saving):
                 `NetworkFacts` or files; or what `intake` made of either. Labels are text or whole
                 numbers. Entities, relations and classes may be new, and edges may name old nodes.
             names: Readable names of what arrived, besides those in a `labels.tsv` beside the files.
-            reading: How files are to be read, where they do not say it themselves.
+            reading: How files, frames or dicts are to be read, where they do not say it themselves.
             probe: Measure the part's test set before it is learned, for the forward transfer.
             probe_at_most: As `at_most` of `evaluate`; the part takes its share.
             foretell: Ask the model about the facts before it learns them, at most as many as

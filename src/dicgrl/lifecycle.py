@@ -19,6 +19,7 @@ from dicgrl.graph.arrays import distinct
 from dicgrl.graph.change import FORGET, REPLACE, RETRAIN, Change
 from dicgrl.intake import Facts, Intake, Retraction, find_facts
 from dicgrl.readers import NetworkFacts, Reading
+from dicgrl.readers.given import reading_of
 from dicgrl.relabel import Pair, merging, renaming
 from dicgrl.strategies.base import Learned, Strategy
 from dicgrl.tasks import Task
@@ -139,7 +140,7 @@ class Lifecycle(ABC):
 
         Args:
             facts: Facts in any form that `learn` takes.
-            reading: How files are to be read, where they do not say it themselves.
+            reading: How files, frames or dicts are to be read, where they do not say it themselves.
 
         Raises:
             UserError: None of them is known, or they are nothing that `learn` would take.
@@ -207,7 +208,7 @@ class Lifecycle(ABC):
             old: As `facts` of `forget`.
             new: As `facts` of `learn`.
             names: As of `learn`.
-            reading: As of `learn`, for both.
+            reading: As of `learn`, for both; for files, where only one of them is in a file.
             monitor: Told about every epoch.
 
         Raises:
@@ -222,8 +223,8 @@ class Lifecycle(ABC):
             >>> report.kind, report.details["forgotten"], report.new_examples
             ('replace', 1, 1)
         """
-        found = self.retraction(old, reading=reading)
-        arrived = self.intake(new, reading=reading)
+        found = self.retraction(old, reading=reading_of(old, reading, beside=new))
+        arrived = self.intake(new, reading=reading_of(new, reading, beside=old))
         found = found.besides(self.trainer.graph, arrived.given_part)
         named = Names(arrived.names) | Names(names)
         if arrived.is_empty:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from dicgrl import Learner, UserError
+from dicgrl import Learner, Reading, UserError
+from dicgrl.graph.labelled import as_columns
+from dicgrl.graph.times import told as iso
 from tests.tiny import learner_of, taught
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -102,3 +106,92 @@ def test_reports_and_answers_are_tables_of_a_notebook() -> None:
     assert "&lt;b&gt;" in answers._repr_html_() and "horror" in answers._repr_html_()
     taught_one = taught(learner_of("links"), 2)
     assert "whole" in taught_one.evaluation()._repr_html_()
+
+
+READ = Reading(columns="who,how,what")
+FACTS = [("x1", "plus 1", "e2"), ("x2", "plus 2", "e3")]
+
+
+def dicts_of(facts: list[tuple[str, str, str]]) -> list[dict[str, str]]:
+    return [{"what": t, "note": "?", "who": h, "how": r} for h, r, t in facts]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_columns_of_frames_are_named_as_those_of_files(library: str) -> None:
+    rows = dicts_of(FACTS)
+    frame = frame_of(library, {key: [row[key] for row in rows] for key in rows[0]})
+    expected = taught(learner_of("links"), 1)
+    expected.learn(FACTS)
+    for given in (frame, rows, iter(rows)):
+        learner = taught(learner_of("links"), 1)
+        learner.learn(given, reading=READ)
+        assert learner.score(FACTS) == expected.score(FACTS)
+    with pytest.raises(UserError, match="there is no column 'when'"):
+        learner.learn(frame, reading=Reading(columns="who,how,when"))
+    learner.forget(frame, reading=READ)
+    with pytest.raises(UserError, match="none of the 2 facts is known"):
+        learner.forget(FACTS)
+
+
+def test_lazy_frames_are_collected() -> None:
+    polars = pytest.importorskip("polars")
+    learner = taught(learner_of("links"), 1)
+    lazy = polars.LazyFrame(FACTS, schema=["head", "relation", "tail"], orient="row")
+    assert learner.learn(lazy.filter(polars.col("head") == "x1")).new_examples == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "reading", "message"),
+    [
+        (FACTS, READ, "about files, data frames and dicts"),
+        (dicts_of(FACTS), Reading(format="csv"), "format is about files"),
+        ([{"who": "x", "how": "y", "what": "z"}, {"who": "x"}], READ, r"triples\[1\]: .* 'how'"),
+        (dicts_of(FACTS), Reading(time_format="%d.%m.%Y"), "call three of them"),
+        ([{"h": "x", "r": "y", "t": "z"}], Reading(time_format="%Y"), "no column is called time"),
+        (
+            [{"h": "x", "r": "y", "t": "z", "date": "1979"}],
+            Reading(time_format="%d.%m.%Y"),
+            "time '1979': expected it as in",
+        ),
+    ],
+)
+def test_what_cannot_be_read_so_is_refused(given: Any, reading: Reading, message: str) -> None:
+    learner = taught(learner_of("links"), 1)
+    with pytest.raises(UserError, match=message):
+        learner.learn(given, reading=reading)
+    assert learner.num_parts == 1
+
+
+def test_dates_of_frames_are_written_as_one_says() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([(*FACTS[0], "25.05.1979"), (*FACTS[1], None)])
+    frame.columns = ["who", "how", "what", "when"]
+    learner = taught(learner_of("links"), 1)
+    reading = Reading(columns="who,how,what,when", time_format="%d.%m.%Y")
+    learner.learn(frame, reading=reading)
+    dates = learner.trainer.graph.dates(learner.ask.ids(FACTS))
+    assert [iso(date) for date in dates.tolist()] == ["1979-05-25", ""]
+
+
+def test_a_reading_is_about_the_file_where_the_other_facts_are_in_none(tmp_path: Path) -> None:
+    learner = taught(learner_of("links"), 1)
+    path = tmp_path / "new.csv"
+    path.write_text("who,how,what\nx1,plus 1,e2\n", encoding="utf-8")
+    learner.learn([FACTS[1]])
+    assert learner.replace([FACTS[1]], path, reading=READ).details["forgotten"] == 1
+    assert learner.predict("x1", "plus 1", among=["e2"])[0].known
+
+
+@pytest.mark.parametrize("odd", [None, 1.5, True, "", "a\tb", float("nan")], ids=repr)
+def test_an_odd_value_among_many_is_told_by_its_row(odd: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    rows: list[Any] = [("x", "r", number) for number in range(50)]
+    rows[37] = ("x", odd, "z")
+    frame = pandas.DataFrame(rows, columns=["h", "r", "t"], dtype=object)
+    for given in (rows, iter(rows), frame, np.array(rows, dtype=object)):
+        with pytest.raises(UserError, match=r"triples\[37\]: "):
+            as_columns(given)
+    del rows[37]
+    plain = as_columns(rows)
+    assert plain == as_columns(map(tuple, rows)) == as_columns(np.array(rows, dtype=object))
+    assert plain[2] == [str(t) for _, _, t in rows]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import typer
 
@@ -24,14 +25,16 @@ FUNCTIONS = {"run": dicgrl.run}
 ELSEWHERE = {"compare", "reproduce", "sweep"}
 
 
+def named(parameter: Any) -> str:
+    """The name of an option or argument, as it is written."""
+    names = [name.lstrip("-") for name in parameter.opts if name.startswith("--")]
+    names = names or [name.lstrip("-") for name in parameter.opts]
+    return str(names[0].replace("-", "_"))
+
+
 def options(command: Any) -> set[str]:
-    """Names of a command's options and arguments, as they are written."""
-    found = set()
-    for each in command.params:
-        names = [name.lstrip("-") for name in each.opts if name.startswith("--")]
-        names = names or [name.lstrip("-") for name in each.opts]
-        found.add(names[0].replace("-", "_"))
-    return found - PRINTED - {"help"}
+    """Names of a command's options and arguments."""
+    return {named(each) for each in command.params} - PRINTED - {"help"}
 
 
 def arguments(function: Callable[..., Any]) -> set[str]:
@@ -73,6 +76,11 @@ def test_it_has_the_same_options(name: str) -> None:
     if name == "similar":
         theirs -= {"label"}
     assert mine == theirs
+    given = inspect.signature(getattr(dicgrl.Run, name)).parameters
+    for each in COMMANDS[name].params:
+        argument = given.get(named(each))
+        if argument and not each.required and argument.default is not inspect.Parameter.empty:
+            assert (argument.default or None) == (each.default or None)
 
 
 def test_the_function_that_runs_has_the_options_of_its_command() -> None:
@@ -106,6 +114,11 @@ def test_methods_say_what_commands_say(cli: Cli) -> None:
     assert run.log() == told("log", "divided")
     assert run.diff(1, 2, k=3) == told("diff", "divided", "1", "2", "-k", "3")
     assert run.verify() == told("verify", "divided")
+    assert run.evaluate() == told("evaluate", "divided")
+    write("learned.tsv", *("\t".join(fact) for fact in held_and_known(run)))
+    said = told("learn", "divided", "learned.tsv", "--evaluate", "none")
+    assert said["nothing_new"] and said["facts"] == {"given": 2, "known": 1, "held_out": 1}
+    assert run.learn("learned.tsv", evaluate="none") == said
     measured = told("evaluate", "divided", facts, "--skip-unknown", "--by-relation")
     assert run.evaluate(facts, skip_unknown=True, by_relation=True) == measured
     assert run.evaluate(known)["mrr"] == measured["mrr"]
@@ -121,8 +134,40 @@ def test_methods_say_what_commands_say(cli: Cli) -> None:
     assert many == run.learner().predict_links(
         [("e1", "plus 1", None), (None, "plus 2", "e5")], k=2
     )
+    listed = [("e1", "plus 1", None), ("?", "plus 2", "e5"), ("nobody", "plus 1", None)]
+    assert run.predict(file=listed, k=2, skip_unknown=True) == many
+    assert run.predict(file=iter(listed[:2]), k=2) == many
+    with pytest.raises(dicgrl.UserError, match="questions:3: unknown entity 'nobody'"):
+        run.predict(file=listed)
     with pytest.raises(dicgrl.UserError, match="file holds the questions"):
         run.predict("e1", file=questions)
+    with pytest.raises(dicgrl.UserError, match="about triples"):
+        run.evaluate(by_relation=True)
+    with pytest.raises(dicgrl.UserError, match="leave out the triples"):
+        run.evaluate(known, protocol="snapshot")
+
+
+@pytest.mark.usefixtures("trained_runs_here")
+def test_a_network_is_asked_and_revised_by_lists_and_facts(tmp_path: Path) -> None:
+    dicgrl.Run("nodes").backup(tmp_path / "net")
+    run = dicgrl.Run(tmp_path / "net", device="cpu")
+    nodes = run.learner().trainer.graph.nodes.labels([0, 1])
+    questions = write("nodes.tsv", *nodes)
+    assert run.predict(file=nodes, k=1) == run.predict(file=questions, k=1)
+    assert len(run.predict(file=[*nodes, "nobody"], skip_unknown=True)) == 2
+    with pytest.raises(dicgrl.UserError, match="nobody"):
+        run.predict(file=["nobody"])
+    run.revise(dicgrl.NetworkFacts(nodes[:1], classes=["purple"]), evaluate="none")
+    assert run.log()[-1]["kind"] == "revise"
+
+
+def held_and_known(run: dicgrl.Run) -> list[tuple[str, str, str]]:
+    """A fact that a run has learned, and one that it holds out."""
+    graph = run.learner().trainer.graph
+    entities, relations = graph.entities, graph.relations
+    rows = np.stack([graph.train[0], graph.test[0]])
+    columns = entities.labels(rows[:, 0]), relations.labels(rows[:, 1]), entities.labels(rows[:, 2])
+    return list(zip(*columns, strict=True))
 
 
 @pytest.mark.usefixtures("trained_runs_here")

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import json
+import threading
+from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
 
 import pytest
 
+from dicgrl.report.progress_lines import progress_lines
 from dicgrl.store.run_folder import RunFolder
 from tests.cli.helpers import LINKS, Cli, refused, write
 
@@ -76,6 +81,36 @@ def test_lines_of_a_log_have_time_and_level(cli: Cli, run: str) -> None:
     assert all(line[:4].isdecimal() for line in lines)
     failed = cli("nightly", run, "tonight.tsv", "--log-level", "error", "--fail-if", "nothing")
     assert failed.code == 2 and " ERROR no gate: 'nothing'" in failed.err
+
+
+@pytest.mark.parametrize(
+    ("words", "work"),
+    [
+        (("evaluate",), "dicgrl.learner.Learner.evaluate"),
+        (("evaluate", "tonight.tsv", "--skip-unknown"), "dicgrl.ask.links.LinkAsking.measure_rows"),
+        (("score", "tonight.tsv", "--skip-unknown"), "dicgrl.ask.links.LinkAsking.score_rows"),
+        (("export", "--to", "there"), "dicgrl.jobs.export.export_run"),
+        (("map",), "dicgrl.jobs.maps.make_maps"),
+    ],
+)
+def test_what_takes_long_says_that_it_goes_on_unless_one_wants_quiet(
+    cli: Cli, run: str, words: tuple[str, ...], work: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("tonight.tsv", "e1\tplus 1\te2")
+    place, _, name = work.rpartition(".")
+    owner: Any = resolve_name(place)
+    does, told = getattr(owner, name), threading.Event()
+    monkeypatch.setattr("dicgrl.report.progress_lines.LOG.info", lambda *_: told.set())
+    monkeypatch.setattr(
+        "dicgrl.report.progress_bars.progress_lines", partial(progress_lines, every=0.001)
+    )
+    monkeypatch.setattr(owner, name, lambda *a, **k: (told.wait(30), does(*a, **k))[1])
+    verb, *others = words
+    assert cli(verb, run, *others).code == 0 and told.is_set()
+    monkeypatch.setattr(owner, name, does)
+    told.clear()
+    others = ["--to", "here"] if verb == "export" else others
+    assert cli(verb, run, *others, "--quiet").err == "" and not told.is_set()
 
 
 def test_verbose_tells_of_every_epoch_and_quiet_of_none(cli: Cli, run: str) -> None:

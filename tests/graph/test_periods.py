@@ -90,3 +90,12 @@ def test_times_in_a_form_of_their_own(days: list[date]) -> None:
     assert found is not None
     assert found.tolist() == parse_times([day.isoformat() for day in days]).tolist()  # type: ignore[union-attr]
     assert parse_written([*written, "soon"], "%d.%m.%Y") is None
+
+
+def test_dates_without_hyphens_are_no_numbers() -> None:
+    days = ["20240131", "19791231", "20240229"]
+    hyphens = [f"{day[:4]}-{day[4:6]}-{day[6:]}" for day in days]
+    assert (parse_times(days) == parse_times(hyphens)).all()
+    for numbers in (["20240131", "7"], ["20240230", "20240131"], ["12345678", "20240131"]):
+        parsed = parse_times(numbers)
+        assert parsed is not None and parsed.tolist() == list(map(float, numbers))

@@ -192,6 +192,7 @@ def test_shares_that_sum_to_one_only_nearly_lose_nothing() -> None:
         ("order", [], None, "ratios"),
         ("order", [0.5, 0.4], None, r"\[0.5, 0.4\]: they must be above 0 and sum to 1"),
         ("order", [1.5, -0.5], None, "above 0"),
+        ("decade", [1.0], None, "Known: .*day.*month.*week.*year"),
         ("arival", [1.0], None, "unknown way to split 'arival'; did you mean 'arrival'"),
         ("time", [1.0], None, "times are needed"),
         ("order", [1.0], [1, 2], "times are needed"),

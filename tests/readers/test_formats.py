@@ -459,3 +459,48 @@ def test_frames_and_dicts_with_more_than_triples() -> None:
         assert labelled(stream)[0]["train"] == FACTS
     with pytest.raises(UserError, match=r"triples\[0\]: expected \(head, relation, tail\)"):
         KnowledgeStream.from_labels("mine", [[{"a": "b"}]])
+
+
+def test_a_stream_of_one_part_is_read_from_facts_as_well(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = [{"note": "", "what": t, "who": h, "how": r} for h, r, t in FACTS]
+    path = tmp_path / "facts.csv"
+    pandas.DataFrame(rows).to_csv(path, index=False)
+    names = tmp_path / "names.tsv"
+    names.write_text(f"{FACTS[0][0]}\tits name\n", encoding="utf-8")
+    reading = Reading(columns="who,how,what")
+    expected = read_stream(path, reading=reading, test=0.3, seed=5, labels=names)
+    for facts in (rows, iter(rows), pandas.DataFrame(rows)):
+        found = load_stream(facts, reading=reading, test=0.3, seed=5, labels=names)
+        assert labelled(found) == labelled(expected) and found.names == expected.names
+    for listed in ([path], iter([str(path)])):
+        assert labelled(read_stream(listed, reading=reading))[0]["train"] == FACTS
+    with pytest.raises(UserError, match="expected triples"):
+        read_stream(7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "reading"),
+    [
+        ("parquet", Reading(sep=";")),
+        ("jsonl", Reading(query="SELECT 1")),
+        ("csv", Reading(literals="keep")),
+        ("nt", Reading(columns="1,2,3")),
+    ],
+)
+def test_what_a_format_would_not_heed_is_refused(
+    tmp_path: Path, name: str, reading: Reading
+) -> None:
+    place = written(tmp_path, name)
+    ending = ".tsv" if name == "csv" else f".{name}"  # text is one format
+    with pytest.raises(DataError, match=rf"{place.name}: --\w+ is of no use to \{ending} files"):
+        read_stream(place, reading=reading)
+
+
+def test_weights_are_not_taken_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b,c,1979,0.5\n", encoding="utf-8")
+    with pytest.warns(DataWarning, match="'weight': facts have no weights"):
+        reading = Reading(columns="head,relation,tail,time,weight")
+    assert labelled(read_stream(tmp_path / "x.csv", reading=reading))[0]["train"] == [
+        ("a", "b", "c")
+    ]

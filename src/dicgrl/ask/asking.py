@@ -15,7 +15,7 @@ from dicgrl.ask.candidates import Among
 from dicgrl.ask.exports import DEFAULT, Takeout, write_takeout
 from dicgrl.ask.names import Names
 from dicgrl.common.numbers import whole_number
-from dicgrl.errors import UserError
+from dicgrl.errors import UnknownLabelError, UserError
 from dicgrl.graph import Graph, Vocabulary
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.labels import as_label
@@ -121,6 +121,19 @@ class Asking(ABC):
         self, file: SourceFile, k: int, new: bool, on_unknown: Callable[[], None] | None
     ) -> Iterator[Answered]:
         """Questions of a file with their answers; for the arguments see `ask.lines.answered`."""
+
+    def answer_given(
+        self, questions: Any, k: int, new: bool, on_unknown: Callable[[], None] | None
+    ) -> Iterator[Answered]:
+        """The same of questions in a list, or a data frame."""
+        for question in questions:
+            texts = (question,) if isinstance(question, str | int) else tuple(question)
+            try:
+                yield texts, self.answer(list(texts), k, new)
+            except UnknownLabelError:
+                if on_unknown is None:
+                    raise
+                on_unknown()
 
     def examine(self) -> dict[str, Any]:
         """Look at what was learned, on held-out examples; empty where the task has no such look.

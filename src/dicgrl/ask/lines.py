@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dicgrl.ask.asking import Answered, Asking
-from dicgrl.ask.candidates import says_where
-from dicgrl.ask.links import LinkAsking
+from dicgrl.ask.candidates import Among, says_where
+from dicgrl.ask.given import Answers, ManyAnswers
+from dicgrl.ask.links import ASKED_TEXT, LinkAsking
 from dicgrl.ask.names import known_labels
 from dicgrl.ask.probabilities import NO_PROBABILITIES
 from dicgrl.errors import DataError, UnknownLabelError, UserError
 from dicgrl.graph.arrays import IntArray
-from dicgrl.graph.labels import Triples, as_labels
+from dicgrl.graph.labelled import Triples, as_columns
+from dicgrl.readers.given import as_read
 from dicgrl.readers.reading import Reading, as_lines
 from dicgrl.readers.remote import is_url, remote_file
 from dicgrl.readers.sources import open_file
@@ -58,7 +61,7 @@ def read_lines(
     """
     fields: list[tuple[str, str, str]] = []
     found, unknown = [], 0
-    label, blocks = "triples", iter([Rows(1, _columns(given))])
+    label, blocks = "triples", iter([Rows(1, _columns(given, reading))])
     if isinstance(given, str | Path):
         file = (
             remote_file(str(given), reading)
@@ -79,11 +82,8 @@ def read_lines(
     return Lines(fields, np.array(found, dtype=np.int64).reshape(-1, 3), unknown)
 
 
-def _columns(given: str | Path | Triples) -> list[list[str]]:
-    if isinstance(given, str | Path):
-        return []
-    triples = as_labels(given)
-    return [list(column) for column in zip(*triples, strict=True)] or [[], [], []]
+def _columns(given: str | Path | Triples, reading: Reading | None) -> list[Sequence[str]]:
+    return [] if isinstance(given, str | Path) else as_columns(as_read(given, reading))
 
 
 def answered(
@@ -111,6 +111,50 @@ def answered(
         DataError: A line is no question, or names an unknown label.
     """
     return asking.answer_lines(open_file(path), k, new, on_unknown)
+
+
+def many_answers(
+    asking: Asking,
+    given: Any,
+    k: int,
+    *,
+    new: bool = False,
+    among: Among | str | None = None,
+    skip: bool = False,
+) -> ManyAnswers:
+    """The answers to questions of a file, as `answered` reads it, a list or a frame.
+
+    Args:
+        asking: Answers.
+        given: The file, or the questions, with None or `?` for what is asked for; nodes likewise.
+        k: How many answers to each.
+        new: Leave out facts that are known.
+        among: As `Asking.among` takes it; or a file of labels.
+        skip: Leave out questions that name an unknown label.
+    """
+    on_unknown = (lambda: None) if skip else None
+    if among is not None:
+        links = asking.for_links("among")
+        asking = (
+            choosing_among(links, among, on_unknown)
+            if isinstance(among, str)
+            else links.among(among)
+        )
+    found = (
+        answered(asking, Path(given), k, new=new, on_unknown=on_unknown)
+        if isinstance(given, str | Path)
+        else asking.answer_given(given, k, new, on_unknown)
+    )
+    return ManyAnswers(
+        Answers(
+            {
+                name: None if text == ASKED_TEXT else text
+                for name, text in zip(asking.fields, question, strict=True)
+            },
+            answers,
+        )
+        for question, answers in found
+    )
 
 
 def choosing_among(

@@ -30,7 +30,9 @@ from dicgrl.evaluation import ranking_metrics
 from dicgrl.evaluation.calibration import Calibration
 from dicgrl.graph import KnowledgeGraph, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
-from dicgrl.graph.labels import Triples, as_label, as_labels, frame_rows
+from dicgrl.graph.frames import frame_rows
+from dicgrl.graph.labelled import Triples, as_labels
+from dicgrl.graph.labels import as_label
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.triples import triple_rows
 from dicgrl.trainers import LinkTrainer
@@ -179,22 +181,44 @@ class LinkAsking(Asking):
         self, file: SourceFile, k: int, new: bool, on_unknown: Callable[[], None] | None
     ) -> Iterator[Answered]:
         for rows in triple_rows(file):
-            questions: list[tuple[str, str, str]] = []
-            ids = []
-            for number, line in enumerate(zip(*rows.columns, strict=True), rows.first_line):
-                try:
-                    ids.append(self.question_ids([None if x == ASKED_TEXT else x for x in line]))
-                except UserError as error:
-                    if on_unknown and isinstance(error, UnknownLabelError):
-                        on_unknown()
-                        continue
-                    raise DataError(file.label, str(error), number) from None
-                questions.append(line)
-            height = max(_ANSWERS // max(k, 1), 1)
-            for start in range(0, len(ids), height):
-                some = slice(start, start + height)
-                answers = self.answer_rows(np.array(ids[some], dtype=np.int64), k=k, new=new)
-                yield from zip(questions[some], answers, strict=True)
+            lines = list(zip(*rows.columns, strict=True))
+            yield from self._answer_lines(file.label, rows.first_line, lines, k, new, on_unknown)
+
+    @override
+    def answer_given(
+        self, questions: Any, k: int, new: bool, on_unknown: Callable[[], None] | None
+    ) -> Iterator[Answered]:
+        lines = [
+            tuple(ASKED_TEXT if text is None else as_label(text) for text in question)
+            for question in as_questions(questions)
+        ]
+        yield from self._answer_lines("questions", 1, lines, k, new, on_unknown)
+
+    def _answer_lines(
+        self,
+        label: str,
+        first: int,
+        lines: Iterable[tuple[str, ...]],
+        k: int,
+        new: bool,
+        on_unknown: Callable[[], None] | None,
+    ) -> Iterator[Answered]:
+        questions: list[tuple[str, ...]] = []
+        ids = []
+        for number, line in enumerate(lines, first):
+            try:
+                ids.append(self.question_ids([None if x == ASKED_TEXT else x for x in line]))
+            except UserError as error:
+                if on_unknown and isinstance(error, UnknownLabelError):
+                    on_unknown()
+                    continue
+                raise DataError(label, str(error), number) from None
+            questions.append(line)
+        height = max(_ANSWERS // max(k, 1), 1)
+        for start in range(0, len(ids), height):
+            some = slice(start, start + height)
+            answers = self.answer_rows(np.array(ids[some], dtype=np.int64), k=k, new=new)
+            yield from zip(questions[some], answers, strict=True)
 
     @override
     def note(self, question: dict[str, str | None]) -> str:

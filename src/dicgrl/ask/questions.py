@@ -13,7 +13,8 @@ from dicgrl.ask.explain import Explanation
 from dicgrl.ask.exports import DEFAULT
 from dicgrl.ask.given import Answers, ManyAnswers
 from dicgrl.ask.links import Question, as_questions
-from dicgrl.graph.labels import Triples, frame_rows
+from dicgrl.graph.frames import frame_rows
+from dicgrl.graph.labelled import Triples
 
 
 class Questions(ABC):

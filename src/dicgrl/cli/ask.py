@@ -24,6 +24,7 @@ from dicgrl.cli.options import (
 from dicgrl.cli.reading import AS_IT_IS, reads_facts
 from dicgrl.errors import UserError, shown
 from dicgrl.readers import Reading
+from dicgrl.readers.remote import short_name
 
 DEFAULT_EXPORT = "arrays"
 
@@ -168,12 +169,14 @@ def score(
 ) -> None:
     """Score triples: prints each line with its score."""
     from dicgrl.ask.lines import read_lines, scored
+    from dicgrl.report.progress_bars import at_work
 
     asking = _loaded(folder, device, at).ask.for_links("score")
-    lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
-    warn_of_unknown(lines.unknown)
-    for line in scored(asking, lines, probability=probability):
-        typer.echo(line)
+    with at_work(f"{folder} score {short_name(file)}"):
+        lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
+        warn_of_unknown(lines.unknown)
+        for line in scored(asking, lines, probability=probability):
+            typer.echo(line)
 
 
 @reads_facts
@@ -200,12 +203,14 @@ def evaluate(
     """Measure how well a run answers your own triples, or its test sets."""
     from dicgrl.ask.lines import read_lines
     from dicgrl.report.evaluation_table import evaluation_table, tests_table
+    from dicgrl.report.progress_bars import at_work
 
     if file is None:
         if by_relation or skip_unknown:
             raise UserError("--by-relation and --skip-unknown are about triples in a file")
         measured = _loaded(folder, device, at)
-        evaluation = measured.evaluate(protocol=protocol)
+        with at_work(f"{folder} evaluate"):
+            evaluation = measured.evaluate(protocol=protocol)
         if as_json:
             protocols = measured.strategy.describe_protocol(measured.trainer)
             show_json(asdict(evaluation) | {"protocol": protocols})
@@ -217,8 +222,9 @@ def evaluate(
             f"--protocol {shown(protocol)} is about the test sets of parts: leave out {file}"
         )
     asking = _loaded(folder, device, at).ask.for_links("evaluate")
-    lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
-    found = asking.measure_rows(lines.ids, by_relation=by_relation) | {"unknown": lines.unknown}
+    with at_work(f"{folder} evaluate {short_name(file)}"):
+        lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
+        found = asking.measure_rows(lines.ids, by_relation=by_relation) | {"unknown": lines.unknown}
     if as_json:
         show_json(found)
     else:
@@ -266,17 +272,19 @@ def export(
 ) -> None:
     """Write vectors and labels for other programs, or a vector index."""
     from dicgrl.jobs.export import export_run
+    from dicgrl.report.progress_bars import at_work
 
-    names = export_run(
-        folder,
-        to,
-        format=file_format,
-        index=index,
-        since=since,
-        at=at,
-        neighbours=neighbours,
-        license=license_name,
-    )
+    with at_work(f"{folder} export"):
+        names = export_run(
+            folder,
+            to,
+            format=file_format,
+            index=index,
+            since=since,
+            at=at,
+            neighbours=neighbours,
+            license=license_name,
+        )
     show(f"{to}: {', '.join(names)}")
 
 

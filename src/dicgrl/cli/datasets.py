@@ -21,7 +21,7 @@ from dicgrl.datasets import load_stream, published_dataset
 from dicgrl.datasets.fetch import fetch as fetch_dataset
 from dicgrl.errors import UserError, shown_value
 from dicgrl.graph import describe
-from dicgrl.graph.periods import PERIODS
+from dicgrl.graph.split import PERIODS
 from dicgrl.readers import Reading, read_timed, write_stream
 from dicgrl.report.datasets_table import dataset_rows, datasets_table, statistics_tables
 from dicgrl.report.download_bar import download_bar

@@ -82,18 +82,9 @@ def learn(
         some = ", ".join(map(shown, named[:5])) + (", ..." if len(named) > 5 else "")
         warn(f"{some}: learned as new, although others have these names; give labels to mean them")
     if as_json:
-        _show_as_json(outcome)
+        show_json(outcome.told)
     else:
         _show_as_table(outcome)
-
-
-def _show_as_json(outcome: LearnOutcome) -> None:
-    intake = outcome.intake
-    told: dict[str, object] = {"nothing_new": True} if intake.is_empty else {}
-    told |= {"noted": dict(outcome.noted)} if outcome.noted else {}
-    facts = {"given": intake.given, "known": intake.known, "held_out": intake.held_out}
-    dropped = {"facts": facts} if intake.known or intake.held_out else {}
-    show_json(outcome.results | told | dropped)
 
 
 def _show_as_table(outcome: LearnOutcome) -> None:

@@ -30,8 +30,10 @@ def map_(
     """Map the vectors in two dimensions, for versions without a map; old points stay."""
     from dicgrl.jobs.maps import make_maps, write_places
     from dicgrl.report.maps_table import maps_table
+    from dicgrl.report.progress_bars import at_work
 
-    made = list(make_maps(folder, at, afresh=afresh, wait=wait))
+    with at_work(f"{folder} map"):
+        made = list(make_maps(folder, at, afresh=afresh, wait=wait))
     if to is not None:
         count = write_places(folder, to, at)
     if as_json:

@@ -15,7 +15,7 @@ Columns = Annotated[
     str,
     typer.Option(
         metavar="HEAD,RELATION,TAIL",
-        help="Columns of a table, by name or number; optionally followed by time and weight.",
+        help="Columns of a table, by name or number; optionally followed by that of times.",
         show_default="from the header",
     ),
 ]

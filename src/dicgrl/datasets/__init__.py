@@ -15,6 +15,7 @@ from dicgrl.datasets.published import Published
 from dicgrl.errors import UserError, unknown_name
 from dicgrl.graph import SPLITS, KnowledgeStream, NetworkStream, Stream
 from dicgrl.graph.holdout import check_shares
+from dicgrl.graph.labelled import Triples
 from dicgrl.readers import Reading, read_stream
 from dicgrl.readers.names_file import read_names_file
 from dicgrl.readers.remote import is_url
@@ -146,7 +147,7 @@ def registered(source: str | Path) -> str:
 
 
 def load_stream(
-    source: str | Path | Sequence[str | Path],
+    source: str | Path | Sequence[str | Path] | Triples,
     *,
     valid: float = 0.0,
     test: float = 0.0,
@@ -157,9 +158,9 @@ def load_stream(
     """Load a stream by the name of a dataset or from the user's own data.
 
     Args:
-        source: A name (`films`, `FB15k-237`, ...), a path, or a list of files (one part each); a
-            name counts before a folder of that name in the working directory, which can be given as
-            `./name`.
+        source: A name (`films`, `FB15k-237`, ...), a path, a list of files (one part each), or
+            facts, as a list or a data frame. A name counts before a folder of that name in the
+            working directory, which can be given as `./name`.
         valid: Share to hold out for validation in parts that bring no such set.
         test: Share to hold out for testing likewise.
         seed: Seed of that division.

@@ -1,19 +1,13 @@
-"""What may be a label, and labelled triples as a program gives them."""
+"""What may be a label, and what columns of labels are called."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import chain
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
 from dicgrl.errors import UserError, shown
-
-Triples = Iterable[Sequence[str | int]] | npt.NDArray[Any]
 
 #: Control characters besides TAB and LF, line ends of other alphabets, halves of a character.
 _OTHERS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
@@ -30,7 +24,6 @@ _ROLES = (
     ("relation", "rel", "r", "predicate", "p", "property", "type", "edge", "label"),
     ("tail", "t", "object", "o", "target", "dst", "to"),
 )
-_CALL = "three of them head, relation and tail"
 _ROLE_OF = {
     word + ending: role
     for role, words in enumerate(_ROLES)
@@ -126,90 +119,3 @@ def as_label(value: object) -> str:
     if isinstance(value, str | int | np.integer) and not isinstance(value, bool):
         return str(value)
     raise UserError(f"{shown(str(value))} is no label: expected text or a whole number")
-
-
-def as_labels(triples: Triples, times: list[str] | None = None) -> list[tuple[str, str, str]]:
-    """Labelled triples from a list, an array, a data frame (pandas, polars), or the like.
-
-    The columns of a data frame are head, relation and tail, in this order unless their names tell
-    another one (`named_columns`); then there may be others, which are not read. So it is with the
-    keys of dicts.
-
-    Args:
-        triples: The triples.
-        times: Gets when each of them was so, as text: of four values the fourth, of a data frame
-            or a dict what is called time or date; "" where nothing is told.
-
-    Raises:
-        UserError: There is something else among them; the message says where.
-
-    Example:
-        >>> as_labels([("Alien", "year", 1979)])
-        [('Alien', 'year', '1979')]
-    """
-    triples = frame_rows(triples, timed=times is not None)
-    scalar = isinstance(triples, np.ndarray) and not triples.ndim
-    if scalar or isinstance(triples, str | bytes | Mapping) or not isinstance(triples, Iterable):
-        raise UserError(f"expected triples (head, relation, tail), found {shown(str(triples))}")
-    found: list[tuple[str, str, str]] = []
-    for triple in triples:
-        try:
-            found.append(_as_triple(triple, times))
-        except UserError as error:
-            raise UserError(f"triples[{len(found)}]: {error}") from None
-    if FORBIDDEN.search("".join(chain.from_iterable(found))):
-        for number, labels in enumerate(found):
-            check_labels(labels, f"triples[{number}]: ")
-    return found
-
-
-def frame_rows(given: Any, width: int = 3, *, timed: bool = False) -> Any:
-    """The rows of a data frame (pandas, polars, pyarrow); anything else as it is.
-
-    Its columns are head, relation and tail, or of a `width` of 2 the ends of edges, in this order
-    unless their names tell another one; then there may be others. A column of times comes last,
-    if it is asked for.
-
-    Raises:
-        UserError: They are more, or fewer, and their names do not tell which is what.
-    """
-    if hasattr(given, "itertuples"):  # pandas
-        names, rows = list(given.columns), given.itertuples(index=False, name=None)
-    elif hasattr(given, "iter_rows"):  # polars
-        names, rows = list(given.columns), given.iter_rows()
-    elif hasattr(given, "to_pylist") and hasattr(given, "column_names"):  # pyarrow
-        names = list(given.column_names)
-        rows = (tuple(row.values()) for row in given.to_pylist())
-    else:
-        return given
-    order = named_columns(names, width)
-    if order is None and len(names) != width:
-        raise UserError(
-            f"a data frame with the columns {', '.join(map(str, names))}: call "
-            + ("two of them source and target" if width == 2 else _CALL)
-        )
-    if order is None:
-        return rows
-    time = time_column(names) if timed else None
-    order = order if time is None else [*order, time]
-    return (tuple(row[column] for column in order) for row in rows)
-
-
-def _as_triple(triple: Any, times: list[str] | None) -> tuple[str, str, str]:
-    if isinstance(triple, Mapping):
-        keys = list(triple)
-        order, time = named_columns(keys), time_column(keys) if times is not None else None
-        if order:
-            triple = [triple[keys[at]] for at in (order if time is None else [*order, time])]
-    apart = isinstance(triple, Iterable) and not isinstance(
-        triple, str | bytes | Mapping | AbstractSet
-    )
-    values = tuple(triple) if apart else ()
-    labels = tuple(map(as_label, values if times is None else values[:3]))
-    if times is not None:
-        if len(values) > 4:
-            raise UserError(f"expected (head, relation, tail, time), found {shown(str(triple))}")
-        times.append(str(values[3]).strip() if len(values) == 4 and values[3] is not None else "")
-    if len(labels) != 3 or "" in labels:
-        raise UserError(f"expected (head, relation, tail), found {shown(str(triple))}")
-    return labels

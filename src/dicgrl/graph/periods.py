@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dicgrl.errors import UserError, shown
-from dicgrl.graph.split import Shares, part_shares
+from dicgrl.graph.split import PERIODS, Shares, part_shares
 
-PERIODS = ("day", "week", "month", "year")
 _UNITS = {"day": "D", "month": "M", "year": "Y"}
 _MONDAY = 3  # days from 1970-01-01, a Thursday, back to the Monday before
 

@@ -15,6 +15,7 @@ Shares = npt.NDArray[np.float64]
 
 NETWORK_WAYS = ("arrival", "class", "nightly", "order", "time")  # and periods, which are times
 GROWTH = ("entities", "relations", "facts", "hybrid", "nightly")
+PERIODS = ("day", "week", "month", "year")
 KNOWLEDGE_WAYS = ("arrival", *GROWTH, "order", "time")
 _NEAR = 0.02  # how far from 1 the sum of ratios may be: 0.33, 0.33, 0.33
 _MOST_PARTS = 1_000_000
@@ -36,7 +37,7 @@ def check_way(
     if by not in ways:
         if by in (*KNOWLEDGE_WAYS, "class"):
             raise UserError(f"by={by!r}: {kind} can only be split by {', '.join(sorted(ways))}")
-        raise unknown_name("way to split", by, ways)
+        raise unknown_name("way to split", by, [*ways, *PERIODS])
     if (by == "time") != (times is not None):
         raise UserError(f"by={by!r}: times are needed for 'time' and for nothing else")
 

@@ -18,6 +18,7 @@ TIME_TYPES = ("float64", "datetime64[us]")
 NEVER = int(np.iinfo(np.int64).min)
 _LATEST = 1e12  # seconds: what is beyond is no date
 _YEARS = 10_000  # numbers below are years, others seconds since 1970
+_BASIC = re.compile(r"(?:1[89]|2[01])[0-9]{6}")  # ISO dates without their hyphens
 _NOTHING = ("", "NaT", "nan", "None", "<NA>")
 _ZONED = re.compile(r"([^T ]*[T ][0-9:.]+)([^0-9:.].*)")
 _ZONE = re.compile(r" ?(?:[Zz]|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)")
@@ -26,14 +27,21 @@ _ZONE = re.compile(r" ?(?:[Zz]|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)")
 def parse_times(times: Sequence[str]) -> npt.NDArray[Any] | None:
     """Times of one kind throughout, [n]; None if they are not.
 
-    A date with a time zone is given as UTC, and one without is taken to be that.
+    A date with a time zone is given as UTC, and one without is taken to be that. Where all are
+    dates of eight digits, as in 20240131, they are no numbers.
 
     Example:
         >>> parse_times(["1979", "1986"])
         array([1979., 1986.])
         >>> parse_times(["1979-05-25T20:00+02:00"])
         array(['1979-05-25T18:00:00.000000'], dtype='datetime64[us]')
+        >>> parse_times(["19790525"]).tolist()
+        [datetime.datetime(1979, 5, 25, 0, 0)]
     """
+    if times and all(map(_BASIC.fullmatch, times)):
+        basic = parse_written(times, "%Y%m%d")
+        if basic is not None:
+            return basic
     found = (parse_as(times, kind) for kind in TIME_TYPES)
     return next((parsed for parsed in found if parsed is not None), None)
 

@@ -13,7 +13,7 @@ from dicgrl.jobs.learn import about_stored, most_measured
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.stream import OnEpoch
 from dicgrl.learner import Learner
-from dicgrl.readers import Reading
+from dicgrl.readers import NetworkFacts, Reading
 from dicgrl.readers.pairs import read_pairs
 from dicgrl.readers.sources import open_file
 from dicgrl.relabel import Pair
@@ -108,15 +108,20 @@ def merge_labels(
     )
 
 
-def revise_nodes(out: Path, nodes: Path, options: ChangeOptions = USUAL) -> ChangeOutcome:
-    """Let known nodes of a run have the classes or features of a file; see `Learner.revise`.
+def revise_nodes(
+    out: Path, nodes: str | Path | NetworkFacts, options: ChangeOptions = USUAL
+) -> ChangeOutcome:
+    """Let known nodes of a run have other classes or features; see `Learner.revise`.
 
     Raises:
         UserError: The run is not of a network, or there is nothing to revise.
     """
 
     def revise(learner: Learner, watch: Monitor) -> PartReport:
-        return learner.revise(learner.task.read_revision(open_file(nodes)), monitor=watch)
+        told = nodes
+        if isinstance(told, str | Path):
+            told = learner.task.read_revision(open_file(Path(told)))
+        return learner.revise(told, monitor=watch)
 
     return _change(out, revise, options)
 

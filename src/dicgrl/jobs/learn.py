@@ -37,6 +37,16 @@ class LearnOutcome:
     intake: Intake
     noted: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """The results, and what became of facts that were not learned."""
+        intake = self.intake
+        told: dict[str, Any] = {"nothing_new": True} if intake.is_empty else {}
+        told |= {"noted": dict(self.noted)} if self.noted else {}
+        facts = {"given": intake.given, "known": intake.known, "held_out": intake.held_out}
+        dropped = {"facts": facts} if intake.known or intake.held_out else {}
+        return self.results | told | dropped
+
 
 def learn_facts(
     out: Path,

@@ -11,6 +11,7 @@ from dicgrl.common.devices import pick_device
 from dicgrl.datasets import load_stream, registered
 from dicgrl.errors import UserError
 from dicgrl.graph import Stream
+from dicgrl.graph.labelled import Triples
 from dicgrl.jobs.choose import Changes, check_changes, chosen_recipe, chosen_strategies
 from dicgrl.jobs.merged import run_merged
 from dicgrl.jobs.race import AUTO, begun_with, race
@@ -212,7 +213,7 @@ def plan_runs(
 
 
 def run(
-    source: str | Path | Stream,
+    source: str | Path | Stream | Triples,
     strategy: str | Sequence[str] | None = None,
     *,
     model: str | None = None,
@@ -235,8 +236,8 @@ def run(
     """Learn a stream part by part and measure what is known after each, as `dicgrl run` does.
 
     Args:
-        source: A dataset's name, the path or URL of your own data, or a stream, which is learned by
-            the default recipe.
+        source: A dataset's name, the path or URL of your own data, or facts, as a list or a data
+            frame; or a stream, which is learned by the default recipe.
         strategy: How later parts are learned, or a list of strategies to compare; fresh unless
             given.
         model: transe, rotate, complex, distmult or convkb for knowledge graphs, or auto for the
@@ -278,7 +279,7 @@ def run(
         stream, name = source, ""
     else:
         stream = load_stream(source, valid=valid, test=test, seed=seed, reading=reading)
-        name = registered(source)
+        name = registered(source) if isinstance(source, str) else ""
     place = None if out is None else Path(out)
     if model == AUTO:
         model = begun_with(place, stream, resume=resume)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,16 @@ import numpy.typing as npt
 
 from dicgrl.errors import UserError
 from dicgrl.graph import Graph, KnowledgeStream, Part, Stream
+from dicgrl.graph.frames import Frame
 from dicgrl.graph.holdout import NOTHING, HoldOut, check_shares
+from dicgrl.graph.labelled import Triples
 from dicgrl.readers import (  # they register their layouts, in this order
     knowledge,
     network,
     network_edges,
 )
 from dicgrl.readers.facts import NetworkFacts
+from dicgrl.readers.given import as_read
 from dicgrl.readers.layouts import Layout, find_layout, list_layouts, register_layout
 from dicgrl.readers.names_file import names_beside, read_names_file
 from dicgrl.readers.reading import Reading, as_lines
@@ -44,7 +47,7 @@ __all__ = [
 
 
 def read_stream(
-    path: str | Path | Sequence[str | Path],
+    path: str | Path | Sequence[str | Path] | Triples,
     *,
     name: str | None = None,
     valid: float = 0.0,
@@ -53,10 +56,11 @@ def read_stream(
     labels: str | Path | None = None,
     reading: Reading | None = None,
 ) -> Stream:
-    """Read a stream from a folder, an archive, a file, or a list of files (one part each).
+    """Read a stream from a folder, an archive, a file, a list of files (one part each), or facts.
 
     Args:
-        path: Where the data lies; the layouts are listed in docs/data.md.
+        path: Where the data lies; the layouts are listed in docs/data.md. Or triples, as a list or
+            a data frame: they are one part.
         name: What the stream is called in results; the folder's or file's name unless given.
         valid: Share to hold out for validation in parts that bring no such set.
         test: Share to hold out for testing likewise.
@@ -75,12 +79,33 @@ def read_stream(
     if isinstance(path, str | Path):
         paths = [] if is_url(path) else [Path(path)]
         stream, layout = _read_path(path, name, hold_out, reading=reading)
-    else:
-        paths = [Path(p) for p in path]
+    elif (files := _paths_in(given := _held(path))) is not None:
+        paths = files
         stream, layout = _read_list(paths, name, hold_out, reading)
+    else:
+        read = [as_read(given, reading)]
+        made = KnowledgeStream.from_labels(name or "facts", read, valid=valid, test=test, seed=seed)
+        return made if labels is None else replace(made, names=_names_in(labels))
     if labels is not None:
-        return replace(stream, names=read_names_file(SourceFile.on_disk(Path(labels))))
+        return replace(stream, names=_names_in(labels))
     return replace(stream, names=layout.names_beside(paths, stream)) if paths else stream
+
+
+def _held(given: Any) -> Any:
+    """What an iterator gives, as it can be looked at only once; anything else as it is."""
+    return list(given) if isinstance(given, Iterator) else given
+
+
+def _paths_in(given: Any) -> list[Path] | None:
+    """The paths that a list holds; None where it, or a data frame, holds facts."""
+    if Frame.of(given) is not None or not isinstance(given, Iterable):
+        return None
+    listed = list(given)
+    return list(map(Path, listed)) if all(isinstance(p, str | Path) for p in listed) else None
+
+
+def _names_in(labels: str | Path) -> Mapping[str, str]:
+    return read_names_file(SourceFile.on_disk(Path(labels)))
 
 
 def read_part(

@@ -14,7 +14,8 @@ from dicgrl.errors import DataError, UserError, shown
 from dicgrl.graph import SPLITS, NetworkGraph, NetworkPart, Vocabulary
 from dicgrl.graph.arrays import FloatArray, IntArray
 from dicgrl.graph.change import REVISE, Change
-from dicgrl.graph.labels import as_label, check_labels, frame_rows
+from dicgrl.graph.frames import frame_rows
+from dicgrl.graph.labels import as_label, check_labels
 from dicgrl.readers.network_table import Positions, checked_table, refuse_duplicates
 from dicgrl.readers.npz import as_features, edges_by_label
 

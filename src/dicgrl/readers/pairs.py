@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from dicgrl.errors import UserError, shown
-from dicgrl.graph.labels import as_label, frame_rows
+from dicgrl.graph.frames import frame_rows
+from dicgrl.graph.labels import as_label
 from dicgrl.readers.formats import has_format
+from dicgrl.readers.given import as_read
 from dicgrl.readers.reading import Reading, as_lines
 from dicgrl.readers.remote import is_url, remote_file
 from dicgrl.readers.sources import SourceFile, open_file
@@ -44,7 +46,7 @@ def as_pairs(given: Any, reading: Reading | None = None) -> list[tuple[str, str]
         if not has_format(SourceFile.on_disk(path, as_lines(path, reading))):
             return None
         return _pairs(open_file(path, as_lines(path, reading)))
-    given = frame_rows(given, 2)
+    given = frame_rows(as_read(given, reading), 2)
     if not isinstance(given, list | tuple | np.ndarray):
         return None
     found = []

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dicgrl.errors import DataError, UserError, shown, unknown_name
+from dicgrl.errors import DataError, DataWarning, UserError, shown, unknown_name
 from dicgrl.graph.labels import TIME_WORDS, named_columns
 
 ROLES = ("head", "relation", "tail", "time", "weight")
@@ -22,10 +23,10 @@ class Reading:
 
     Attributes:
         columns: Names or numbers (from 1) of the columns that hold head, relation and tail, and
-            then, where there are any, time and weight; of edges of a network, the two that hold
-            their ends; a list, or text with commas. The words
-            head, relation, tail, time and weight themselves say, of a table without a header, what
-            its columns are, in their order. Unless given, a header tells.
+            then, where there are any, time and weight (which is not read); of edges of a network,
+            the two that hold their ends; a list, or text with commas. The words head, relation,
+            tail, time and weight themselves say, of a table without a header, what its columns are,
+            in their order. Unless given, a header tells.
         sep: What separates the fields of text files; a TAB, and in `.csv` files a comma, unless
             given.
         format: What the files are, such as csv or nt, whatever their endings say.
@@ -63,6 +64,9 @@ class Reading:
         if "" in columns or len(set(columns)) < len(columns):
             raise UserError(f"columns {','.join(columns)}: each is to be named, and once")
         object.__setattr__(self, "columns", columns)
+        if len(columns) == len(ROLES):
+            said = f"{shown(columns[-1])}: facts have no weights, and the column is not read"
+            warnings.warn(DataWarning("columns", said), stacklevel=3)
         sep = {r"\t": "\t", "tab": "\t", "space": " "}.get(self.sep.lower(), self.sep)
         if len(sep) > 1 or sep in ('"', "\n", "\r"):
             raise UserError(f"sep {shown(self.sep)}: expected one character, such as ; or \\t")

@@ -93,7 +93,7 @@ def _endpoint(url: str, label: str, reading: Reading) -> SourceFile:
     is_table = form[1].lower() == "select"
     accept, kind = (_TABLE, "srj") if is_table else (_TRIPLES, "nt")
     opener = partial(_ask, url, label, reading.query, accept)
-    return SourceFile(label, opener, replace(reading, format=kind))
+    return SourceFile(label, opener, replace(reading, format=kind, query=""))
 
 
 def _ask(url: str, label: str, query: str, accept: str) -> BinaryIO:

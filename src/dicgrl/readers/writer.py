@@ -41,6 +41,8 @@ def write_stream(stream: Stream, path: str | Path, *, format: str = "txt") -> No
     path = Path(path)
     if path.exists():
         raise UserError(f"{path} exists already")
+    if not format_named(format).is_written:
+        raise UserError(f"{format}: this format is read, but not written")
     if format == "txt":
         write_to(stream, path)
         return

@@ -43,6 +43,13 @@ def _lines(title: str) -> contextlib.AbstractContextManager[Tell]:
 
 
 @contextlib.contextmanager
+def at_work(title: str) -> Iterator[None]:
+    """Say now and then that work goes on, of which no steps are told; nothing on a terminal."""
+    with _lines(title):
+        yield
+
+
+@contextlib.contextmanager
 def training_bar(
     title: str, epochs: int, metric: str, unit: str
 ) -> Iterator[Callable[[EpochReport], None]]:

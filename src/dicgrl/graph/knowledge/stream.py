@@ -16,7 +16,7 @@ from dicgrl.graph.knowledge.builder import KnowledgeParts
 from dicgrl.graph.knowledge.part import KnowledgePart, joined_times
 from dicgrl.graph.knowledge.split import split_knowledge
 from dicgrl.graph.knowledge.statistics import describe_parts, taught_tests
-from dicgrl.graph.labels import Triples, as_labels
+from dicgrl.graph.labelled import Triples, as_columns
 from dicgrl.graph.part import SPLITS
 from dicgrl.graph.periods import chosen_shares
 from dicgrl.graph.stream import Counts, Stream
@@ -71,7 +71,7 @@ class KnowledgeStream(Stream[KnowledgePart]):
             times: list[str] = []
             columns: Sequence[Sequence[str]] | None = coded_numbers(part)
             if columns is None:
-                columns = list(zip(*as_labels(part, times), strict=True)) or [(), (), ()]
+                columns = as_columns(part, times)
             rows = builder.rows(*columns)
             generator = np.random.default_rng((seed, len(builder)))
             builder.add_held_out(rows, valid, test, generator, times=_moments(times))

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from dicgrl.errors import UserError, unknown_name
+from dicgrl.errors import DataError, unknown_name
+from dicgrl.readers.reading import Reading
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows
 
 Triple = tuple[str, str, str]
+OF_FORMATS = ("columns", "sep", "query", "literals")
 TRIPLE = 3  # columns of a triple; the time is the next
 
 
@@ -25,11 +27,13 @@ class Format(ABC):
     Attributes:
         endings: Endings of such files; the first is the format's name as well.
         may_hide_a_header: Whether a first line may be a header that is not recognised.
+        heeds: What of a `Reading` such files are read by, of what only some formats are.
     """
 
     registry: ClassVar[dict[str, Format]] = {}
     endings: ClassVar[tuple[str, ...]]
     may_hide_a_header: ClassVar[bool] = False
+    heeds: ClassVar[tuple[str, ...]] = ("columns",)
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -49,27 +53,37 @@ class Format(ABC):
             DataError: The file is not of this format; the message says where.
         """
 
+    @property
+    def is_written(self) -> bool:
+        """Whether it is written, too."""
+        return type(self).write is not Format.write
+
     def says_times(self, file: SourceFile) -> bool:
         """Whether one of the columns is told to hold times: by the user, or by its name."""
         return len(file.reading.named) > TRIPLE
 
     def write(self, path: Path, triples: Iterable[Sequence[Triple]]) -> None:
         """Write triples, given in blocks, so that `rows` gives them back in their order."""
-        del triples
-        raise UserError(f"{path}: this format is read, but not written")
+        raise NotImplementedError
 
 
 def format_of(file: SourceFile) -> Format:
     """The format of a file: what the user says, else what its ending says, else text.
 
     Raises:
-        UserError: There is no such format.
+        UserError: There is no such format, or it does not heed what the user says.
     """
     if isinstance(file.reader, Format):
         return file.reader
     if file.reading.format:
-        return format_named(file.reading.format)
-    return Format.registry.get(file.ending, Format.registry[".tsv"])
+        found = format_named(file.reading.format)
+    else:
+        found = Format.registry.get(file.ending, Format.registry[".tsv"])
+    usual = Reading()
+    for name in OF_FORMATS:
+        if name not in found.heeds and getattr(file.reading, name) != getattr(usual, name):
+            raise DataError(file.label, f"--{name} is of no use to {found.endings[0]} files")
+    return found
 
 
 def has_format(file: SourceFile) -> bool:

@@ -34,6 +34,7 @@ class Delimited(Format):
 
     endings: ClassVar = (".tsv", ".txt", ".csv")
     may_hide_a_header: ClassVar = True
+    heeds: ClassVar = ("columns", "sep")
 
     @override
     def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:

@@ -62,6 +62,7 @@ class Rdf(Format):
     """Statements of a file; those about what something is called are names, not facts."""
 
     endings: ClassVar = tuple(_FORMATS)
+    heeds: ClassVar = ("literals",)
 
     @override
     def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:
@@ -132,6 +133,7 @@ class QueryResults(Format):
     """Answers of a SPARQL query (SELECT) with variables for head, relation and tail."""
 
     endings: ClassVar = tuple(_RESULTS)
+    heeds: ClassVar = ("columns", "literals")
 
     @override
     def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:

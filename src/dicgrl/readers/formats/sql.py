@@ -25,6 +25,7 @@ class Sqlite(Format):
     """Rows of a query, whose columns are named like those of any table. Nothing is ever written."""
 
     endings: ClassVar = (".sqlite", ".sqlite3", ".db")
+    heeds: ClassVar = ("columns", "query")
 
     @override
     def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:

@@ -1,0 +1,79 @@
+"""Data frames of pandas, polars and pyarrow as columns; none of these libraries is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dicgrl.errors import UserError
+from dicgrl.graph.labels import named_columns, time_column
+
+_THREE = "three of them head, relation and tail"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A data frame, whatever library it is of.
+
+    Attributes:
+        names: The names of its columns.
+        column: Gives the values of the column in a place.
+
+    Example:
+        >>> import pandas
+        >>> frame = Frame.of(pandas.DataFrame({"t": ["horror"], "h": ["Alien"], "r": ["genre"]}))
+        >>> frame.columns()
+        [['Alien'], ['genre'], ['horror']]
+    """
+
+    names: list[Any]
+    column: Callable[[int], list[Any]]
+
+    @classmethod
+    def of(cls, given: Any) -> Frame | None:
+        """The frame that something is; None if it is none."""
+        if isinstance(given, Frame):
+            return given
+        if hasattr(given, "collect_schema") and hasattr(given, "collect"):  # a polars LazyFrame
+            given = given.collect()
+        if hasattr(given, "itertuples"):  # pandas
+            return cls(list(given.columns), lambda at: list(given.iloc[:, at].tolist()))
+        if hasattr(given, "iter_rows"):  # polars
+            return cls(list(given.columns), lambda at: list(given.to_series(at).to_list()))
+        if hasattr(given, "to_pylist") and hasattr(given, "schema"):  # pyarrow
+            return cls(list(given.schema.names), lambda at: list(given.column(at).to_pylist()))
+        return None
+
+    def columns(self, width: int = 3, *, timed: bool = False) -> list[list[Any]]:
+        """The columns of triples: head, relation and tail; of a `width` of 2 the ends of edges.
+
+        They are in this order unless their names tell another one; then there may be others. A
+        column of times comes last, if it is asked for.
+
+        Raises:
+            UserError: They are more, or fewer, and their names do not tell which is what.
+        """
+        order = named_columns(self.names, width)
+        if order is None and len(self.names) != width:
+            wanted = "two of them source and target" if width == 2 else _THREE
+            raise UserError(
+                f"a data frame with the columns {', '.join(map(str, self.names))}: call {wanted}"
+            )
+        order = list(range(width)) if order is None else order
+        time = time_column(self.names) if timed else None
+        return [self.column(at) for at in (order if time is None else [*order, time])]
+
+
+def frame_rows(given: Any, width: int = 3) -> Any:
+    """The rows of a data frame, as `Frame.columns` chooses them; anything else as it is.
+
+    Raises:
+        UserError: See `Frame.columns`.
+    """
+    frame = Frame.of(given)
+    return given if frame is None else _rows(frame.columns(width))
+
+
+def _rows(columns: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    return zip(*columns, strict=True)
