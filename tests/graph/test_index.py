@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dicgrl.graph.index import Prefixes, SegmentIndex
+from dicgrl.graph.index import SegmentIndex
 
 _EDGES = [2**31 - 2, 2**31 - 1, 2**31, -(2**31), 1 - 2**31]  # of 32 bits
 keys = st.integers(-3, 12) | st.sampled_from([2**62, -(2**62), *_EDGES])
@@ -144,20 +144,3 @@ def test_every_entry_is_sampled_about_as_often_as_every_other() -> None:
     drawn = np.delete(count, [8, 11])
     expected = times * 4 / 11
     assert (abs(drawn - expected) < 5 * math.sqrt(expected)).all()
-
-
-@given(batches, st.lists(st.integers(-3, 12), max_size=12), st.integers(0, 3))
-def test_by_prefix_it_gives_what_a_scan_gives(
-    batches: list[list[int]], queries: list[int], bits: int
-) -> None:
-    index, reference = filled([[key for key in batch if abs(key) < 100] for batch in batches])
-    seen = Prefixes(index, bits)
-    asked = np.array(queries, dtype=np.int64)
-    position, found = seen.lookup(asked)
-    expected = [
-        sorted(v for key in reference if key >> bits == query for v in reference[key])
-        for query in queries
-    ]
-    assert [sorted(found[position == i].tolist()) for i in range(len(queries))] == expected
-    assert seen.count(asked).tolist() == list(map(len, expected))
-    assert seen.contains(asked).tolist() == list(map(bool, expected))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from dicgrl import KnowledgeGraph, KnowledgePart, KnowledgeStream, UserError, Vocabulary
 from dicgrl.graph import SPLITS
-from dicgrl.graph.knowledge import MAX_ENTITIES, MAX_RELATIONS, triple_keys
 from tests.streams import KnowledgeLists, Triple, knowledge_lists, knowledge_stream
 
 
@@ -159,22 +158,6 @@ def test_self_loop_stays_and_counts_once() -> None:
     graph = KnowledgeGraph()
     graph.add(KnowledgeStream.from_labels("s", [[("a", "r", "a"), ("a", "r", "b")]])[0])
     assert graph.degree(np.array([0, 1])).tolist() == [2, 1]
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from([0, 1, MAX_ENTITIES - 1]),
-            st.sampled_from([0, 1, MAX_RELATIONS - 1]),
-            st.sampled_from([0, 1, MAX_ENTITIES - 1]),
-        ),
-        min_size=1,
-    )
-)
-def test_keys_are_as_distinct_as_triples(rows: list[tuple[int, int, int]]) -> None:
-    keys = triple_keys(np.array(rows, dtype=np.int64))
-    assert len(set(keys.tolist())) == len(set(rows))
-    assert (keys >= 0).all()
 
 
 def test_a_full_graph_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

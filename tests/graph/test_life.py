@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from dicgrl import KnowledgeGraph, KnowledgeStream, UserError
 from dicgrl.graph import SPLITS
 from dicgrl.graph.change import FORGET, LEARN, MERGE, RENAME, REPLACE, Change
+from dicgrl.graph.knowledge.keys import NARROW_ENTITIES
 from tests.streams import Triple, knowledge_stream
 
 Facts = dict[str, list[Triple]]
@@ -37,6 +39,9 @@ steps = st.lists(
     ),
     max_size=8,
 )
+
+# From which entity on a triple has two words: from the first one, from a later one, or never.
+limits = st.sampled_from([0, 3, NARROW_ENTITIES])
 
 
 @dataclass
@@ -187,13 +192,19 @@ def check(graph: KnowledgeGraph, slow: Slow) -> None:
         assert counts == [sum(t[1] == r for t in train) for r in range(kinds)]
 
 
-@given(steps)
-def test_any_life_is_that_of_plain_lists(sequence: list[Any]) -> None:
-    live(KnowledgeGraph(), Slow(), sequence)
+@given(steps, limits)
+def test_any_life_is_that_of_plain_lists(sequence: list[Any], limit: int) -> None:
+    with patch("dicgrl.graph.knowledge.keys.NARROW_ENTITIES", limit):
+        live(KnowledgeGraph(), Slow(), sequence)
 
 
-@given(steps)
-def test_a_history_makes_the_graph_again(sequence: list[Any]) -> None:
+@given(steps, limits)
+def test_a_history_makes_the_graph_again(sequence: list[Any], limit: int) -> None:
+    with patch("dicgrl.graph.knowledge.keys.NARROW_ENTITIES", limit):
+        check_made_again(sequence)
+
+
+def check_made_again(sequence: list[Any]) -> None:
     graph, slow = KnowledgeGraph(), Slow()
     history = live(graph, slow, sequence)
     again = KnowledgeGraph()

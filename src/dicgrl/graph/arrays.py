@@ -6,17 +6,25 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import TypeIs
 
 from dicgrl.common.room import room
 from dicgrl.errors import UserError
 
 #: Ids and counts: int64, or int32 where there are many. What is made of several ids is int64.
 IntArray = npt.NDArray[np.signedinteger[Any]]
+#: Keys of an index: whole numbers, or pairs of them as complex numbers (`graph.knowledge.keys`).
+KeyArray = IntArray | npt.NDArray[np.complex128]
 FloatArray = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _DENSE = 4  # entries of a table per value
 _MANY = 1 << 20  # rows
+
+
+def are_pairs(keys: KeyArray) -> TypeIs[npt.NDArray[np.complex128]]:
+    """Whether keys are pairs of whole numbers."""
+    return keys.dtype.kind == "c"
 
 
 def narrow(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -1,4 +1,6 @@
-"""A growing multimap from int64 keys to int64 values, in sorted segments.
+"""A growing multimap from keys to whole numbers, in sorted segments.
+
+Keys are whole numbers, or pairs of them as complex numbers; those of one multimap are of one kind.
 
 A new part becomes a segment of its own, at the cost of sorting that part. Segments of similar size
 are merged (the logarithmic method), so that n entries in any number of parts never lie in more
@@ -7,13 +9,14 @@ than about log2(n) segments and each entry is moved O(log n) times in its life.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dicgrl.common.room import room
-from dicgrl.graph.arrays import BoolArray, IntArray, lies_close
+from dicgrl.graph.arrays import BoolArray, IntArray, KeyArray, are_pairs, lies_close
 from dicgrl.graph.sorting import BLOCK, blocks_in_order, stable_order
 
 _FAR = 1 << 18  # keys of a segment that is searched in the order of what is asked
@@ -32,15 +35,19 @@ class _Segment:
         values: [n].
     """
 
-    def __init__(self, keys: IntArray, values: IntArray) -> None:
+    def __init__(self, keys: KeyArray, values: IntArray) -> None:
         self._count = len(keys)
-        self._low, self._high = int(keys.min()), int(keys.max())
-        self._keys: IntArray | None = None
+        self._low, self._high = 0, 0  # what keys lie between, if they are no pairs
+        self._keys: KeyArray | None = None
         self._starts: IntArray | None = None  # where each number from the lowest key on begins
-        if lies_close(self._low, self._high, len(keys)):
-            self._starts = self._table(keys)
+        if are_pairs(keys):
+            self._keys = room(len(keys), np.complex128)
         else:
-            self._keys = room(len(keys), _narrowest(self._low, self._high))
+            self._low, self._high = int(keys.min()), int(keys.max())
+            if lies_close(self._low, self._high, len(keys)):
+                self._starts = self._table(keys)
+            else:
+                self._keys = room(len(keys), _narrowest(self._low, self._high))
         self._values = room(len(values), _narrowest(int(values.min()), int(values.max())))
         done = 0
         for order in blocks_in_order(keys):
@@ -58,7 +65,7 @@ class _Segment:
         return starts.astype(_narrowest(0, len(keys)))
 
     @property
-    def keys(self) -> IntArray:
+    def keys(self) -> KeyArray:
         """The keys, rising."""
         if self._keys is not None:
             return self._keys
@@ -78,26 +85,25 @@ class _Segment:
     def __len__(self) -> int:
         return self._count
 
-    def bounds(self, queries: IntArray, width: int) -> tuple[IntArray, IntArray]:
-        """Where entries of keys in [query, query + width) begin and end."""
-        first, last = queries, queries + (width - 1)
+    def bounds(self, first: KeyArray, last: KeyArray) -> tuple[IntArray, IntArray]:
+        """Where entries of keys from `first` to `last`, for each of several, begin and end."""
         if self._starts is not None:
             # Whatever lies outside has an empty range.
             start = self._starts[first.clip(self._low, self._high + 1) - self._low]
             stop = self._starts[last.clip(self._low - 1, self._high) - self._low + 1]
             return _wide(start), np.maximum(_wide(stop), start)
         assert self._keys is not None
-        if self._keys.dtype != queries.dtype:  # else all keys would become wide for the search
+        kind: np.dtype[Any] = self._keys.dtype
+        if kind != first.dtype:  # else all keys would become wide for the search
             first, last = (
-                ends.clip(self._low - 1, self._high + 1).astype(self._keys.dtype)
-                for ends in (first, last)
+                ends.clip(self._low - 1, self._high + 1).astype(kind) for ends in (first, last)
             )
         if self._count < _FAR:
             start = np.searchsorted(self._keys, first, "left")
             return _wide(start), _wide(np.searchsorted(self._keys, last, "right"))
         # In order a search begins where the last one ended, in what is in the cache.
-        order = stable_order(queries)
-        found = np.empty((2, len(queries)), np.int64)
+        order = stable_order(first)
+        found = np.empty((2, len(first)), np.int64)
         found[0, order] = np.searchsorted(self._keys, first[order], "left")
         found[1, order] = np.searchsorted(self._keys, last[order], "right")
         return found[0], found[1]
@@ -136,7 +142,7 @@ class SegmentIndex:
         made._segments = list(self._segments)  # segments do not change
         return made
 
-    def add(self, keys: IntArray, values: IntArray) -> None:
+    def add(self, keys: KeyArray, values: IntArray) -> None:
         """Append entries; equal keys keep their order of arrival."""
         if len(keys) == 0:
             return
@@ -185,18 +191,23 @@ class SegmentIndex:
                 segments.append(_Segment(segment.keys[kept], segment.values[kept]))
         self._segments = segments
 
-    def lookup(self, queries: IntArray, width: int = 1) -> tuple[IntArray, IntArray]:
+    def rekey(self, change: Callable[[KeyArray], KeyArray]) -> None:
+        """Give every key another one, in one pass over all entries."""
+        self._segments = [_Segment(change(some.keys), some.values) for some in self._segments]
+
+    def lookup(self, queries: KeyArray, last: KeyArray | None = None) -> tuple[IntArray, IntArray]:
         """All entries of the queried keys.
 
         Args:
             queries: The keys.
-            width: So many numbers from each query on are its keys.
+            last: Where each query is a range of keys, its last one.
 
         Returns:
             Positions in `queries` and the values, one pair per entry, ordered by query and then
             by arrival.
         """
-        found = [_expand(segment, *segment.bounds(queries, width)) for segment in self._segments]
+        last = queries if last is None else last
+        found = [_expand(segment, *segment.bounds(queries, last)) for segment in self._segments]
         if not found:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         query = np.concatenate([pair[0] for pair in found])
@@ -236,22 +247,23 @@ class SegmentIndex:
         wanted = ((nth + offset[query]) * stride).astype(np.int64)
         value = np.empty(len(query), np.int64)
         for segment in self._segments:  # the wanted entry lies in one of them
-            start, stop = segment.bounds(queries, 1)
+            start, stop = segment.bounds(queries, queries)
             length = (stop - start)[query]
             here = (wanted >= 0) & (wanted < length)
             value[here] = segment.at(start[query[here]] + wanted[here])
             wanted = np.where(here, -1, wanted - length)
         return query, value
 
-    def count(self, queries: IntArray, width: int = 1) -> IntArray:
+    def count(self, queries: KeyArray, last: KeyArray | None = None) -> IntArray:
         """How many entries each queried key has; see `lookup`."""
+        last = queries if last is None else last
         total = np.zeros(len(queries), dtype=np.int64)
         for segment in self._segments:
-            start, stop = segment.bounds(queries, width)
+            start, stop = segment.bounds(queries, last)
             total += stop - start
         return total
 
-    def contains(self, queries: IntArray) -> BoolArray:
+    def contains(self, queries: KeyArray) -> BoolArray:
         """Which of the queried keys have an entry."""
         return self.count(queries) > 0
 
@@ -264,43 +276,13 @@ class SegmentIndex:
         return sum(self.segments)
 
 
-class Prefixes:
-    """A multimap by the first bits of its keys: what is sorted by all of them is so by these.
-
-    Args:
-        index: The multimap.
-        bits: How many bits at the end of a key do not count.
-
-    Example:
-        >>> index = SegmentIndex()
-        >>> index.add(np.array([0b101, 0b110, 0b100]), np.array([0, 1, 2]))
-        >>> Prefixes(index, 1).count(np.array([0b10, 0b11])).tolist()
-        [2, 1]
-    """
-
-    def __init__(self, index: SegmentIndex, bits: int) -> None:
-        self._index, self._bits = index, bits
-
-    def lookup(self, queries: IntArray) -> tuple[IntArray, IntArray]:
-        """As of the multimap; entries of a query come in the order of their keys."""
-        return self._index.lookup(_wide(queries) << self._bits, 1 << self._bits)
-
-    def count(self, queries: IntArray) -> IntArray:
-        """How many entries each query has."""
-        return self._index.count(_wide(queries) << self._bits, 1 << self._bits)
-
-    def contains(self, queries: IntArray) -> BoolArray:
-        """Which of the queries have an entry."""
-        return self.count(queries) > 0
-
-
 def _merge(older: _Segment, newer: _Segment) -> _Segment:
     """The entries of both, the older ones first among those of a key."""
     return _Segment(_joined(older.keys, newer.keys), _joined(older.values, newer.values))
 
 
-def _joined(older: IntArray, newer: IntArray) -> IntArray:
-    made: IntArray = room(len(older) + len(newer), np.result_type(older, newer))
+def _joined(older: KeyArray, newer: KeyArray) -> npt.NDArray[Any]:
+    made: npt.NDArray[Any] = room(len(older) + len(newer), np.result_type(older, newer))
     return np.concatenate([older, newer], out=made)
 
 

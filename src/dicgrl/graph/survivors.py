@@ -5,11 +5,11 @@ A row that arrived is left unless a later change took it back. Nothing is indexe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import IntArray, KeyArray
 
 _NO_IDS: IntArray = np.empty(0, np.int32)
 
@@ -18,11 +18,11 @@ class Survivors:
     """Rows that arrive with parts, and leave.
 
     Args:
-        keys: Gives each row a number of its own, the same for equal rows.
+        keys: Gives each row of several arrays a number of its own, the same for equal rows.
         none: No rows, of the right shape.
 
     Example:
-        >>> nodes = Survivors(lambda rows: rows, np.empty(0, np.int64))
+        >>> nodes = Survivors(lambda *rows: rows, np.empty(0, np.int64))
         >>> nodes.add(np.array([5, 7]), part=0)
         >>> nodes.forget(np.array([7]), before=1)
         >>> nodes.add(np.array([8, 7]), part=1)
@@ -30,7 +30,7 @@ class Survivors:
         (array([5, 8, 7]), [0, 1, 3])
     """
 
-    def __init__(self, keys: Callable[[IntArray], IntArray], none: IntArray) -> None:
+    def __init__(self, keys: Callable[..., Sequence[KeyArray]], none: IntArray) -> None:
         self._keys, self._none = keys, none
         self._rows, self._parts = [none], [_NO_IDS]
         self._forgotten, self._before = [none], [_NO_IDS]
@@ -65,7 +65,8 @@ class Survivors:
         stays = np.ones(len(rows), np.bool_)
         if once:
             stays[:] = False
-            stays[np.unique(self._keys(rows), return_index=True)[1]] = True
+            (keys,) = self._keys(rows)
+            stays[np.unique(keys, return_index=True)[1]] = True
         self._rows, self._parts = [rows[stays]], [parts[stays]]
         return rows[~stays], parts[~stays]
 
@@ -77,10 +78,10 @@ class Survivors:
 
     def _settle(self) -> tuple[IntArray, IntArray]:
         rows, parts = _joined(self._rows), _joined(self._parts)
-        keys, before = self._keys(np.concatenate(self._forgotten)), np.concatenate(self._before)
-        if len(keys):
+        before = np.concatenate(self._before)
+        if len(before):
+            keys, own = self._keys(np.concatenate(self._forgotten), rows)
             order = np.argsort(keys, kind="stable")  # of equal keys, the last one left last
-            own = self._keys(rows)
             at = np.searchsorted(keys[order], own, side="right") - 1
             left = (at < 0) | (keys[order][at] != own) | (parts >= before[order][at])
             rows, parts = rows[left], parts[left]

@@ -11,7 +11,7 @@ import numpy as np
 
 from dicgrl.errors import UserError
 from dicgrl.graph import SPLITS, KnowledgePart, NetworkPart, Part
-from dicgrl.graph.arrays import IntArray, ids_in
+from dicgrl.graph.arrays import IntArray, KeyArray, ids_in
 from dicgrl.graph.knowledge import triple_keys
 from dicgrl.store.content import part_content, same_content
 from dicgrl.store.run_folder import RunFolder
@@ -54,7 +54,7 @@ def _held_out_differently(first: Path, other: Path, parts: int) -> bool:
     """
     stored = (RunFolder(folder).stored_parts() for folder in (first, other))
     pairs = list(zip(*stored, strict=False))[:parts]
-    none: IntArray = np.empty(0, np.int64)
+    none: KeyArray = np.empty(0, np.int64)
     seen = (none, none)
     differs = False
     for number, (mine, theirs) in enumerate(pairs):
@@ -71,7 +71,7 @@ def _held_out_differently(first: Path, other: Path, parts: int) -> bool:
     return differs
 
 
-Seen = tuple[IntArray, IntArray]
+Seen = tuple[KeyArray, KeyArray]
 """Keys of all facts so far, of either run."""
 
 
@@ -99,7 +99,7 @@ def _compared(mine: Part, theirs: Part, seen: Seen) -> Compared:
 def _(mine: KnowledgePart, theirs: KnowledgePart, seen: Seen) -> Compared:
     ours = {split: _in_terms_of(mine, theirs, split) for split in SPLITS}
     # What one part holds out is left out of later ones: all facts so far are compared.
-    own = {split: triple_keys(getattr(mine, split)) for split in SPLITS}
+    own = {split: triple_keys(getattr(mine, split), wide=True) for split in SPLITS}
     seen = _together(seen[0], own), _together(seen[1], ours)
     otherwise = any(not _same(own[split], ours[split]) for split in SPLITS)
     return Compared(np.array_equal(*seen), otherwise, seen)
@@ -114,22 +114,22 @@ def _(mine: NetworkPart, theirs: NetworkPart, seen: Seen) -> Compared:
     return Compared(_same_network(mine, theirs), otherwise, seen)
 
 
-def _in_terms_of(mine: KnowledgePart, theirs: KnowledgePart, split: str) -> IntArray:
+def _in_terms_of(mine: KnowledgePart, theirs: KnowledgePart, split: str) -> KeyArray:
     """Keys of their triples by our ids; -1 for those that have no meaning here."""
     rows = getattr(theirs, split)
     entity = mine.entities.found(theirs.entities, rows[:, [0, 2]])
     relation = mine.relations.found(theirs.relations, rows[:, 1])
-    keys = triple_keys(np.stack([entity[:, 0], relation, entity[:, 1]], axis=1).clip(0))
+    rows = np.stack([entity[:, 0], relation, entity[:, 1]], axis=1).clip(0)
     known = (entity >= 0).all(axis=1) & (relation >= 0)
-    return np.where(known, keys, -1)
+    return np.where(known, triple_keys(rows, wide=True), -1)
 
 
-def _together(before: IntArray, sets: dict[str, IntArray]) -> IntArray:
+def _together(before: KeyArray, sets: dict[str, KeyArray]) -> KeyArray:
     """Keys of all triples so far, of whatever set, each once."""
     return np.unique(np.concatenate([before, *sets.values()]))
 
 
-def _same(one: IntArray, other: IntArray) -> bool:
+def _same(one: KeyArray, other: KeyArray) -> bool:
     """Whether two lists hold the same numbers, in whatever order."""
     return np.array_equal(np.unique(one), np.unique(other))
 

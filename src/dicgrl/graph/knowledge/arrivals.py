@@ -8,7 +8,7 @@ import numpy as np
 
 from dicgrl.graph.arrays import BoolArray, IntArray
 from dicgrl.graph.knowledge.facts import DATED, Facts
-from dicgrl.graph.knowledge.keys import triple_keys
+from dicgrl.graph.knowledge.keys import are_among, triple_keys
 from dicgrl.graph.knowledge.part import KnowledgePart
 from dicgrl.graph.sorting import is_first
 from dicgrl.graph.times import NEVER
@@ -39,8 +39,7 @@ class Arrivals(ABC):
         rows = rows[self.contains(rows)]
         if added is None or not len(added.train):
             return rows
-        keys = triple_keys(rows)
-        return rows[~(is_first(keys) & np.isin(keys, triple_keys(added.train)))]
+        return rows[~(is_first(triple_keys(rows)) & are_among(rows, added.train))]
 
     def dates_in(self, part: KnowledgePart) -> IntArray:
         """What a part says of when known training triples were so, as `Change` has it, [n, 4].

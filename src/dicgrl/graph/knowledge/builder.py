@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.coded import Coded, OrderedIds
-from dicgrl.graph.index import SegmentIndex
 from dicgrl.graph.knowledge.holdout import hold_out_triples
-from dicgrl.graph.knowledge.keys import triple_keys
 from dicgrl.graph.knowledge.part import KnowledgePart
+from dicgrl.graph.knowledge.triples import TripleIndex
 from dicgrl.graph.vocabulary import Vocabulary
 
 
@@ -33,7 +32,7 @@ class KnowledgeParts:
         self._ends, self._kinds = OrderedIds(self.entities), OrderedIds(self.relations)
         self._parts: list[KnowledgePart] = []
         self._indexed = 0  # parts whose triples are in these
-        self._taught, self._asked = SegmentIndex(), SegmentIndex()
+        self._taught, self._asked = TripleIndex(), TripleIndex()
 
     def rows(
         self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]
@@ -95,9 +94,9 @@ class KnowledgeParts:
         # Whatever is wrong is found before it is divided.
         given = self._part(rows, to_select, to_measure, times)
         taught, asked = self._earlier()
-        left = ~asked.contains(triple_keys(given.train))
+        left = ~asked.contains(given.train)
         rows, moments = given.train[left], given.times[left] if len(given.times) else given.times
-        known = taught.contains(triple_keys(rows))
+        known = taught.contains(rows)
         learned, selected, measured = hold_out_triples(rows, valid, test, generator, known)
         self.add(
             rows[learned],
@@ -128,12 +127,12 @@ class KnowledgeParts:
             np.asarray(times),
         ).checked()
 
-    def _earlier(self) -> tuple[SegmentIndex, SegmentIndex]:
+    def _earlier(self) -> tuple[TripleIndex, TripleIndex]:
         """Triples that earlier parts teach, and those that they ask about."""
         for part in self._parts[self._indexed :]:
             asked = np.concatenate([part.valid, part.test])
             for index, triples in ((self._taught, part.train), (self._asked, asked)):
-                index.add(triple_keys(triples), np.zeros(len(triples), np.int64))
+                index.add(triples, np.zeros(len(triples), np.int32))
         self._indexed = len(self._parts)
         return self._taught, self._asked
 

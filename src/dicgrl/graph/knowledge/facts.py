@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from dicgrl.graph.arrays import BoolArray, GrowingArray, IntArray, distinct, ids_in
-from dicgrl.graph.index import Prefixes, SegmentIndex
-from dicgrl.graph.knowledge.keys import ENTITY_BITS, question_keys, question_of, triple_keys
+from dicgrl.graph.index import SegmentIndex
+from dicgrl.graph.knowledge.keys import question_keys, question_of
+from dicgrl.graph.knowledge.triples import Questions, TripleIndex
 from dicgrl.graph.part import SPLITS
 from dicgrl.graph.times import NEVER
 
@@ -34,11 +35,11 @@ class Facts:
 
     Attributes:
         by_entity: Training triples that mention an entity; a self loop counts once.
-        by_triple: Training triples by their keys.
+        by_triple: Training triples.
         by_tail: Training triples by (?, r, t).
-        held_out: Valid and test triples, by the same keys.
-        by_repeat: Triples that arrived again, by the same keys.
-        by_date: Triples that are dated, by the same keys.
+        held_out: Valid and test triples.
+        by_repeat: Triples that arrived again.
+        by_date: Triples that are dated.
         seen: Entities that stand at the head, or the tail, of training triples, by relation.
     """
 
@@ -49,19 +50,19 @@ class Facts:
 
     def _clear(self) -> None:
         self.by_entity = SegmentIndex()
-        self.by_triple = SegmentIndex()
+        self.by_triple = TripleIndex()
         self.by_tail = SegmentIndex()
-        self.held_out = SegmentIndex()
-        self.by_repeat = SegmentIndex()
-        self.by_date = SegmentIndex()
+        self.held_out = TripleIndex()
+        self.by_repeat = TripleIndex()
+        self.by_date = TripleIndex()
         self.seen = {"tail": SegmentIndex(), "head": SegmentIndex()}
         self._relation_counts = np.zeros(0, np.int64)
         self._loop_counts = np.zeros(0, np.int64)  # self loops of each relation
 
     @property
-    def by_question(self) -> dict[str, Prefixes | SegmentIndex]:
+    def by_question(self) -> dict[str, Questions | SegmentIndex]:
         """Training triples by (h, r, ?), where the tail is asked for, and by (?, r, t)."""
-        return {"tail": Prefixes(self.by_triple, ENTITY_BITS), "head": self.by_tail}
+        return {"tail": self.by_triple.questions, "head": self.by_tail}
 
     def fork(self) -> Facts:
         """The same facts; while the fork is used, these may not change."""
@@ -116,26 +117,25 @@ class Facts:
         """Note when training triples were so: triples and moments, [n, 4]."""
         self._note(DATED, self.by_date, rows)
 
-    def _note(self, name: str, index: SegmentIndex, rows: IntArray) -> None:
+    def _note(self, name: str, index: TripleIndex, rows: IntArray) -> None:
         first = len(self._rows[name])
-        index.add(triple_keys(rows), np.arange(first, first + len(rows)))
+        index.add(rows, np.arange(first, first + len(rows)))
         self._rows[name].append(rows)
         self._starts[name][-1] += len(rows)
 
     def dates(self, triples: IntArray) -> IntArray:
         """The latest moment at which each of some triples was so; `NEVER` where none is known."""
         latest = np.full(len(triples), NEVER)
-        query, row = self.by_date.lookup(triple_keys(triples))
+        query, row = self.by_date.lookup(triples)
         np.maximum.at(latest, query, self.rows(DATED)[row, 3])
         return latest
 
     def arrivals(self, triples: IntArray) -> tuple[IntArray, IntArray]:
         """How often each of some training triples arrived, and the part that it last came with."""
-        keys = triple_keys(triples)
-        last = self._part_of("train", self.by_triple.lookup(keys)[1])
-        query, row = self.by_repeat.lookup(keys)
+        last = self._part_of("train", self.by_triple.lookup(triples)[1])
+        query, row = self.by_repeat.lookup(triples)
         np.maximum.at(last, query, self._part_of(AGAIN, row))
-        return 1 + self.by_repeat.count(keys), last
+        return 1 + self.by_repeat.count(triples), last
 
     def _part_of(self, name: str, rows: IntArray) -> IntArray:
         starts = np.array(self._starts[name])
@@ -162,7 +162,7 @@ class Facts:
             self._starts[name] = before[self._starts[name]].tolist()
             self._rows[name].keep(kept[name])
         if not (kept["valid"].all() and kept["test"].all()):
-            self.held_out = SegmentIndex()
+            self.held_out = TripleIndex()
             self._hold_out({split: self.rows(split) for split in SPLITS})
 
     def restore(self, rows: dict[str, IntArray], starts: Mapping[str, Sequence[int]]) -> None:
@@ -180,7 +180,7 @@ class Facts:
         self._index(self.rows("train"), 0, self._starts["train"])
         self._hold_out({split: self.rows(split) for split in SPLITS})
         for name, index in ((AGAIN, self.by_repeat), (DATED, self.by_date)):
-            index.add(triple_keys(self.rows(name)), np.arange(len(self.rows(name))))
+            index.add(self.rows(name), np.arange(len(self.rows(name))))
 
     def starts(self) -> dict[str, list[int]]:
         """Where each part begins in the rows of each set, and the end of the last."""
@@ -200,7 +200,7 @@ class Facts:
                 self.by_tail.add(keys, rows)
             del keys
             self.seen[given].add(*question_of(unasked))
-        self.by_triple.add(triple_keys(triples), rows)
+        self.by_triple.add(triples, rows)
         self._count(triples, 1)
 
     def _count(self, triples: IntArray, sign: int) -> None:
@@ -218,8 +218,8 @@ class Facts:
                 self.seen[given].drop(relation, entity)
 
     def _hold_out(self, rows: Rows) -> None:
-        keys = triple_keys(np.concatenate([rows["valid"], rows["test"]]))
-        self.held_out.add(keys, keys)
+        asked = np.concatenate([rows["valid"], rows["test"]])
+        self.held_out.add(asked, np.zeros(len(asked), np.int32))
 
 
 def _type_of(name: str) -> np.dtype[Any]:
@@ -240,7 +240,7 @@ def _mentions(triples: IntArray, first: int, bounds: Sequence[int]) -> tuple[Int
 
 def _forked(value: Any) -> Any:
     """What is dear to copy is shared, the rest is copied."""
-    if isinstance(value, SegmentIndex | GrowingArray):
+    if isinstance(value, SegmentIndex | TripleIndex | GrowingArray):
         return value.fork()
     if isinstance(value, dict):
         return {name: _forked(each) for name, each in value.items()}

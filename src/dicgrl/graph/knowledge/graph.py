@@ -22,7 +22,13 @@ from dicgrl.graph.change import MERGE, RENAME, Change
 from dicgrl.graph.growing import Graph
 from dicgrl.graph.knowledge.arrivals import Arrivals
 from dicgrl.graph.knowledge.facts import AGAIN, DATED, Facts
-from dicgrl.graph.knowledge.keys import MAX_ENTITIES, MAX_RELATIONS, question_keys, triple_keys
+from dicgrl.graph.knowledge.keys import (
+    MAX_ENTITIES,
+    MAX_RELATIONS,
+    are_among,
+    question_keys,
+    triple_keys,
+)
 from dicgrl.graph.knowledge.part import KnowledgePart, translated
 from dicgrl.graph.knowledge.replay import Replay
 from dicgrl.graph.part import SPLITS, Part
@@ -122,10 +128,9 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         given = given[is_first(triple_keys(given))]
         rows = self._ours(part, given)
         rows = rows[(rows >= 0).all(axis=1)]
-        keys = triple_keys(rows)
-        known = self._facts.by_triple.contains(keys) | self._facts.held_out.contains(keys)
+        known = self._facts.by_triple.contains(rows) | self._facts.held_out.contains(rows)
         # Labels of two that were merged are one.
-        return {"triples": rows[known & is_first(keys)]}, len(given)
+        return {"triples": rows[known & is_first(triple_keys(rows))]}, len(given)
 
     @override
     def left_without(self, facts: Mapping[str, IntArray]) -> int:
@@ -134,13 +139,11 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
     @override
     def forget(self, facts: Mapping[str, IntArray]) -> dict[str, BoolArray]:
         triples = facts["triples"]
-        keys = triple_keys(triples)
         kept = {
-            name: ~np.isin(triple_keys(self.rows(name)), keys)
-            for name in ("valid", "test", AGAIN, DATED)
+            name: ~are_among(self.rows(name), triples) for name in ("valid", "test", AGAIN, DATED)
         }
         kept["train"] = np.ones(len(self.train), np.bool_)
-        kept["train"][self._facts.by_triple.lookup(keys)[1]] = False
+        kept["train"][self._facts.by_triple.lookup(triples)[1]] = False
         self._facts.keep(kept)
         self._retire_unmentioned(triples)
         return kept
@@ -318,14 +321,14 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
     @override
     def contains(self, triples: IntArray) -> BoolArray:
         """Which triples are known training triples."""
-        return self._facts.by_triple.contains(triple_keys(triples))
+        return self._facts.by_triple.contains(triples)
 
     def holds_out(self, triples: IntArray) -> BoolArray:
         """Which triples are validation or test triples and no training triples.
 
         The cost follows the triples asked for, not those that are held out.
         """
-        return self._facts.held_out.contains(triple_keys(triples)) & ~self.contains(triples)
+        return self._facts.held_out.contains(triples) & ~self.contains(triples)
 
     @override
     def without_known(self, part: KnowledgePart) -> tuple[KnowledgePart, int, int]:
@@ -357,7 +360,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         known[labelled] = self.contains(rows[labelled])
         held_out[labelled] = self.holds_out(rows[labelled])
         if split != "train":
-            known |= np.isin(triple_keys(triples), triple_keys(part.train)) & ~held_out
+            known |= are_among(triples, part.train) & ~held_out
         return known, held_out
 
     @override
@@ -393,5 +396,4 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
 
     def _unseen(self, triples: IntArray) -> BoolArray:
         """Which triples are not known, each the first time that it stands there."""
-        keys = triple_keys(triples)
-        return is_first(keys) & ~self._facts.by_triple.contains(keys)
+        return is_first(triple_keys(triples)) & ~self._facts.by_triple.contains(triples)

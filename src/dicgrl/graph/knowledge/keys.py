@@ -1,44 +1,94 @@
-"""One number for each triple, which never changes while the graph grows."""
+"""One number for each triple and for each question, which never changes while the graph grows.
+
+A triple of a graph of at most 16.7 million entities is one int64 of 24 + 15 + 24 bits. Beyond that
+it is a pair of whole numbers, (head and relation, tail), as one complex128: both are exact below
+2^53, and NumPy sorts, searches and compares complex numbers by the first and then by the second.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from dicgrl.common.room import room
-from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.arrays import BoolArray, IntArray, KeyArray, are_pairs
 
 ENTITY_BITS = 24
 RELATION_BITS = 15
-MAX_ENTITIES = 1 << ENTITY_BITS  # 16.7 million
+NARROW_ENTITIES = 1 << ENTITY_BITS  # 16.7 million: triples of these ids are one word each
+MAX_ENTITIES = (1 << 31) - 1  # ids have 32 bits
 MAX_RELATIONS = 1 << RELATION_BITS
+_TAIL = (1 << ENTITY_BITS) - 1  # the bits of a tail
 
 
-def triple_keys(triples: IntArray) -> IntArray:
-    """One int64 per triple, [n]: 24 + 15 + 24 bits.
+def triple_keys(triples: IntArray, *, wide: bool | None = None) -> KeyArray:
+    """One number per triple, [n]; numbers of triples rise with head, then relation, then tail.
+
+    Args:
+        triples: The triples, [n, 3].
+        wide: Whether they have two words each; by default where they do not fit into one. Only
+            numbers of one width can be compared: see `common_keys`.
 
     Example:
         >>> keys = triple_keys(np.array([[0, 0, 1], [1, 0, 0]]))
         >>> len(set(keys.tolist()))
         2
     """
-    keys = _wide(triples[:, 0])
-    for bits, column in ((RELATION_BITS, 1), (ENTITY_BITS, 2)):  # in place: triples may be many
-        keys <<= bits
-        keys |= triples[:, column]
+    if wide is None:
+        wide = not fits(triples)
+    if wide:
+        pairs = room(len(triples), np.complex128)
+        pairs.real, pairs.imag = question_keys(triples, "tail"), triples[:, 2]
+        return pairs
+    keys = question_keys(triples, "tail")
+    keys <<= ENTITY_BITS  # in place: triples may be many
+    keys |= triples[:, 2]
     return keys
+
+
+def common_keys(*sets: IntArray) -> list[KeyArray]:
+    """The numbers of several sets of triples, all of one width.
+
+    Example:
+        >>> few, many = common_keys(np.array([[0, 0, 1]]), np.array([[1 << 30, 0, 0], [0, 0, 1]]))
+        >>> np.isin(many, few).tolist()
+        [False, True]
+    """
+    wide = not all(map(fits, sets))
+    return [triple_keys(triples, wide=wide) for triples in sets]
+
+
+def are_among(triples: IntArray, others: IntArray) -> BoolArray:
+    """Which triples stand among others."""
+    own, theirs = common_keys(triples, others)
+    return np.isin(own, theirs)
+
+
+def fits(triples: IntArray) -> bool:
+    """Whether one word each is enough for triples."""
+    return all(int(triples[:, end].max(initial=0)) < NARROW_ENTITIES for end in (0, 2))
+
+
+def keys_or_none(triples: IntArray) -> IntArray:
+    """Numbers of one word each, and -1, which no triple has, where that is not enough."""
+    enough = (triples[:, 0] < NARROW_ENTITIES) & (triples[:, 2] < NARROW_ENTITIES)
+    return np.where(enough, triple_keys(triples, wide=False), -1)
+
+
+def widened(keys: KeyArray) -> KeyArray:
+    """The same numbers with two words each."""
+    if are_pairs(keys):
+        return keys
+    pairs = room(len(keys), np.complex128)
+    pairs.real, pairs.imag = keys >> ENTITY_BITS, keys & _TAIL
+    return pairs
 
 
 def question_keys(triples: IntArray, asked: str) -> IntArray:
     """One int64 per question, [n]: (h, r, ?) where the tail is asked for, else (?, r, t)."""
-    keys = _wide(triples[:, 0 if asked == "tail" else 2])
+    keys = room(len(triples), np.int64)
+    keys[:] = triples[:, 0 if asked == "tail" else 2]
     keys <<= RELATION_BITS
     keys |= triples[:, 1]
-    return keys
-
-
-def _wide(ids: IntArray) -> IntArray:
-    keys = room(len(ids), np.int64)
-    keys[:] = ids
     return keys
 
 
@@ -52,3 +102,13 @@ def question_of(keys: IntArray) -> tuple[IntArray, IntArray]:
     """
     relations, entities = keys & (MAX_RELATIONS - 1), keys >> RELATION_BITS
     return relations.astype(np.int32), entities.astype(np.int32)
+
+
+def triples_of_questions(keys: IntArray, *, wide: bool) -> tuple[KeyArray, KeyArray]:
+    """The first and the last number that a triple with the head and relation of each may have."""
+    if wide:
+        pairs = keys.astype(np.complex128)
+        return pairs, pairs + 1j * MAX_ENTITIES
+    enough = keys >> RELATION_BITS < NARROW_ENTITIES
+    first = np.where(enough, keys, -1) << ENTITY_BITS  # no triple has a negative number
+    return first, first + _TAIL

@@ -8,7 +8,7 @@ import numpy as np
 
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.knowledge.facts import AGAIN, DATED, WIDTHS, Facts
-from dicgrl.graph.knowledge.keys import triple_keys
+from dicgrl.graph.knowledge.keys import common_keys
 from dicgrl.graph.knowledge.part import KnowledgePart
 from dicgrl.graph.part import SPLITS
 from dicgrl.graph.survivors import Survivors
@@ -28,7 +28,7 @@ class Replay:
         self.num_parts = 0
         self._forgotten = [_NO_ROWS]
         self._left = {
-            name: Survivors(triple_keys, np.empty((0, width), np.int64))
+            name: Survivors(common_keys, np.empty((0, width), np.int64))
             for name, width in WIDTHS.items()
         }
 

@@ -30,8 +30,8 @@ class Replay:
 
     def __init__(self, num_features: int) -> None:
         self.num_parts = 0
-        self.edges = Survivors(edge_keys, NO_EDGES)
-        self.sets = {split: Survivors(lambda nodes: nodes, NO_IDS) for split in SPLITS}
+        self.edges = Survivors(lambda *edges: [*map(edge_keys, edges)], NO_EDGES)
+        self.sets = {split: Survivors(lambda *nodes: nodes, NO_IDS) for split in SPLITS}
         self._features = GrowingArray((num_features,), np.dtype(np.float32))
         self._labels = GrowingArray((), np.dtype(np.int64))
 
