@@ -1,7 +1,7 @@
 """A large history taken in, indexed, saved, updated and loaded: seconds and memory of each.
 
     python benchmarks/intake.py [--triples 1000000] [--dim 8] [--part 10000] [--folder DIR]
-        [--from parquet|array] [--at-most GIB] [--json FILE]
+        [--per-entity 10] [--from parquet|array] [--at-most GIB] [--json FILE]
 
 A Parquet file of random triples whose entities have a real graph's degrees is written, of ten
 triples per entity and 1,000 relations, and read back as any other. Its part is taken in without
@@ -35,7 +35,7 @@ from rich.table import Table
 from dicgrl import KnowledgeStream, Learner, read_stream
 from dicgrl.strategies.base import Learned, Strategy
 
-RELATIONS, PER_ENTITY, BLOCK = 1000, 10, 1 << 20
+RELATIONS, BLOCK = 1000, 1 << 20
 GIB = 2**30
 
 
@@ -100,36 +100,37 @@ def guard(at_most: float, folder: Path) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def blocks(triples: int) -> Iterator[np.ndarray]:
+def blocks(triples: int, per_entity: float) -> Iterator[np.ndarray]:
     """Triples in blocks, [n, 3]; low ids are far more frequent than others."""
     random = np.random.default_rng(0)
-    spread = np.array([triples // PER_ENTITY, RELATIONS, triples // PER_ENTITY])
+    entities = int(triples / per_entity)
+    spread = np.array([entities, RELATIONS, entities])
     for first in range(0, triples, BLOCK):
         size = min(BLOCK, triples - first)
         yield (spread * random.random((size, 3)) ** 3).astype(np.int64)
 
 
-def write(path: Path, triples: int) -> None:
-    """A Parquet file of them."""
+def write(path: Path, triples: Iterator[np.ndarray]) -> None:
+    """A Parquet file of triples in blocks."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     names = ("head", "relation", "tail")
     schema = pa.schema([(name, pa.int64()) for name in names])
     with pq.ParquetWriter(path, schema) as writer:
-        for block in blocks(triples):
+        for block in triples:
             writer.write_table(pa.table(dict(zip(names, block.T, strict=True))))
 
 
 def measure(asked: argparse.Namespace, folder: Path, steps: Steps) -> dict[str, int]:
     """All steps, one after the other; gives the size of the graph."""
-    out = folder / "run"
+    out, given = folder / "run", blocks(asked.triples, asked.per_entity)
     if asked.source == "parquet":
-        write(folder / "facts.parquet", asked.triples)
+        write(folder / "facts.parquet", given)
         steps.done("written")
         stream = read_stream(folder / "facts.parquet")
     else:
-        every = np.concatenate(list(blocks(asked.triples)))
+        every = np.concatenate(list(given))
         stream = KnowledgeStream.from_labels("random", [every])
         del every
     steps.done("read")
@@ -175,6 +176,7 @@ def main() -> None:
     """Measure a history of the size that was asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--triples", type=int, default=1_000_000)
+    parser.add_argument("--per-entity", type=float, default=10, help="triples of each, about")
     parser.add_argument("--dim", type=int, default=8)
     parser.add_argument("--part", type=int, default=10_000)
     parser.add_argument("--from", dest="source", choices=("parquet", "array"), default="parquet")

@@ -112,9 +112,18 @@ def test_the_dim_that_is_advised_fits(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     assert json.loads(cli("plan", *size, *less, "--json").out)["fits"]
 
 
-def test_more_entities_than_a_graph_holds_are_said(cli: Cli) -> None:
+@pytest.mark.parametrize(
+    ("entities", "triples", "what"),
+    [("3000000000", "10", "entities"), ("10", "3000000000", "triples to learn from")],
+)
+def test_more_than_a_graph_holds_is_said(cli: Cli, entities: str, triples: str, what: str) -> None:
+    size = ("--entities", entities, "--triples", triples, "--no-measure", "--device", "cpu")
+    assert f"a graph holds at most 2,147,483,647 {what}" in cli("plan", *size).out
+
+
+def test_as_many_entities_as_freebase_has_are_no_limit_of_a_graph(cli: Cli) -> None:
     big = ("plan", "--entities", "86054151", "--triples", "338586276", "--no-measure")
-    assert "a graph holds at most 16,777,216 entities" in cli(*big, "--device", "cpu").out
+    assert "a graph holds" not in cli(*big, "--device", "cpu").out
 
 
 @pytest.mark.parametrize(

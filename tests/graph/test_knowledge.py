@@ -170,6 +170,20 @@ def test_a_full_graph_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(graph.entities) == ["a", "b"] and graph.num_parts == 1
 
 
+def test_a_graph_with_as_many_triples_as_rows_have_numbers_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dicgrl.graph.knowledge.graph.MAX_TRIPLES", 2)
+    stream = KnowledgeStream.from_labels(
+        "s", [[("a", "r", "b"), ("b", "r", "a")], [("a", "r", "a")]]
+    )
+    graph = KnowledgeGraph()
+    graph.add(stream[0])
+    with pytest.raises(UserError, match="at most 2 triples"):
+        graph.add(stream[1])
+    assert len(graph.train) == 2 and graph.num_parts == 1
+
+
 def test_a_full_graph_learns_more_of_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Facts that come by themselves have all of their labels as new ones."""
     graph = KnowledgeGraph()

@@ -19,7 +19,7 @@ from dicgrl.common.memory import free_on_host
 from dicgrl.errors import UserError
 from dicgrl.evaluation import Ranker
 from dicgrl.graph import KnowledgeGraph, KnowledgePart, Vocabulary
-from dicgrl.graph.knowledge.keys import MAX_ENTITIES
+from dicgrl.graph.knowledge.keys import MAX_ENTITIES, MAX_TRIPLES, NARROW_ENTITIES
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
 from dicgrl.parallel.trainer import check_shared
@@ -33,6 +33,7 @@ from dicgrl.training.settings import LinkSchedule, LinkTraining
 
 # Bytes on the host, by `benchmarks/intake.py`: what is held, and what besides while it is taken in.
 _TRIPLE, _ENTITY, _ARRIVING = 60, 250, 60
+_WIDE = 8  # more of a triple where the ids of one need two numbers
 # Bytes on the device of a triple that is learned: itself, its weight, a shuffle, and its place
 # among the known answers to its two questions. Sorting these takes some more, for a while.
 _LEARNED, _ANSWERS, _SORTED = 24 + 4 + 8, 2 * 24, 40
@@ -152,7 +153,7 @@ def memory_of(
         ),
     }
     on_host = {
-        "history and index": size.triples * _TRIPLE,
+        "history and index": size.triples * (_TRIPLE + _WIDE * (size.entities > NARROW_ENTITIES)),
         "labels": size.entities * _ENTITY,
         "while they are taken in": size.triples * _ARRIVING,
     }
@@ -216,11 +217,12 @@ def advice(
 ) -> list[str]:
     """What to do, in sentences; nothing where all is well."""
     found = []
-    if size.entities > MAX_ENTITIES:
-        found.append(
-            f"a graph holds at most {MAX_ENTITIES:,} entities: beyond that tables, training and "
-            "ranking work (benchmarks/scale.py), but not the graph with its labels"
-        )
+    for count, most, what in (
+        (size.entities, MAX_ENTITIES, "entities"),
+        (size.triples, MAX_TRIPLES, "triples to learn from"),
+    ):
+        if count > most:
+            found.append(f"a graph holds at most {most:,} {what}")
     if free is None or needed <= free:
         return found
     for changes in (

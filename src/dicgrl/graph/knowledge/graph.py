@@ -25,6 +25,7 @@ from dicgrl.graph.knowledge.facts import AGAIN, DATED, Facts
 from dicgrl.graph.knowledge.keys import (
     MAX_ENTITIES,
     MAX_RELATIONS,
+    MAX_TRIPLES,
     are_among,
     question_keys,
     triple_keys,
@@ -120,6 +121,8 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
             unknown = ours.found(theirs, ids_in(new)) < 0  # what is new to a part may be known
             if len(ours) + np.count_nonzero(unknown) > most:
                 raise UserError(f"a graph holds at most {most:,} {what}")
+        if len(self.train) + len(part.train) > MAX_TRIPLES:
+            raise UserError(f"a graph holds at most {MAX_TRIPLES:,} triples to learn from")
         return part
 
     @override

@@ -15,7 +15,7 @@ from dicgrl.graph.arrays import BoolArray, IntArray, KeyArray, are_pairs
 ENTITY_BITS = 24
 RELATION_BITS = 15
 NARROW_ENTITIES = 1 << ENTITY_BITS  # 16.7 million: triples of these ids are one word each
-MAX_ENTITIES = (1 << 31) - 1  # ids have 32 bits
+MAX_ENTITIES = MAX_TRIPLES = (1 << 31) - 1  # ids and rows have 32 bits
 MAX_RELATIONS = 1 << RELATION_BITS
 _TAIL = (1 << ENTITY_BITS) - 1  # the bits of a tail
 
