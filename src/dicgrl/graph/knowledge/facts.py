@@ -15,9 +15,10 @@ import numpy as np
 
 from dicgrl.graph.arrays import BoolArray, GrowingArray, IntArray, distinct, ids_in
 from dicgrl.graph.index import SegmentIndex
-from dicgrl.graph.knowledge.keys import question_keys, question_of
+from dicgrl.graph.knowledge.keys import question_keys, question_of, triple_keys
 from dicgrl.graph.knowledge.triples import Questions, TripleIndex
 from dicgrl.graph.part import SPLITS
+from dicgrl.graph.sorting import is_first
 from dicgrl.graph.times import NEVER
 
 _LOOPS = 0.05  # share of self loops that a reflexive relation has more of
@@ -93,14 +94,14 @@ class Facts:
         found: BoolArray = loops > usual
         return found
 
-    def append(self, rows: Rows, unseen: BoolArray) -> None:
-        """Take in the triples of the next part.
+    def append(self, rows: Rows) -> None:
+        """Take in the triples of the next part; those of `train` that are known are left out.
 
         Args:
             rows: Of each split.
-            unseen: Which of those of `train` are not known, [n]; the others are left out.
         """
         first = len(self._rows["train"])
+        unseen = is_first(triple_keys(rows["train"])) & ~self.by_triple.contains(rows["train"])
         for split in SPLITS:
             self._rows[split].append(rows[split], unseen if split == "train" else None)
         for name in SETS:

@@ -94,7 +94,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
             split: translated(r, (entity, relation, entity))
             for split, r in zip(SPLITS, given, strict=True)
         }
-        self._facts.append(rows, self._unseen(rows["train"]))
+        self._facts.append(rows)
         del rows
         newest = self.num_parts - 1
         rows = {split: self.rows(split, newest) for split in SPLITS}  # held once
@@ -396,7 +396,3 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
     @override
     def num_parts(self) -> int:
         return self._facts.num_parts
-
-    def _unseen(self, triples: IntArray) -> BoolArray:
-        """Which triples are not known, each the first time that it stands there."""
-        return is_first(triple_keys(triples)) & ~self._facts.by_triple.contains(triples)
