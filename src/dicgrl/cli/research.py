@@ -33,7 +33,8 @@ def reproduce(
     minutes: Annotated[
         float | None,
         typer.Option(
-            min=0, help="Start no further run after so many; run the command again to continue."
+            min=0,
+            help="Start no further run after this many minutes; run the command again to continue.",
         ),
     ] = None,
     changes: Changes = None,

@@ -53,7 +53,7 @@ def run(
     seed: Seed = 0,
     device: Device = "auto",
     out: Annotated[
-        Path | None, typer.Option(help="Run folder: checkpoints, results, curves.")
+        Path | None, typer.Option(help="Folder for the run: models, results, curves.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     keep: Keep = None,
@@ -63,7 +63,7 @@ def run(
     reading: Reading = AS_IT_IS,
     as_json: Json = False,
 ) -> None:
-    """Learn a stream part by part, and measure after each.
+    """Train on a stream of data part by part, and measure the model after each part.
 
     Several processes can learn one graph together: torchrun --nproc-per-node 2 -m dicgrl run.
     """

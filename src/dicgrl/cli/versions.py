@@ -90,7 +90,7 @@ def verify(folder: RunFolder, as_json: Json = False) -> None:
 
 
 def compact(folder: RunFolder, keep: Keep = None, wait: Wait = 0.0) -> None:
-    """Write the newest model as one file, and delete models that need not be kept."""
+    """Write the newest model as one file, and delete models that are not needed."""
     run = _folder(folder)
     before = run.overview()["bytes"]
     run.compact(keep, wait)
