@@ -54,8 +54,8 @@ def test_a_mistake_is_found_by_the_plan(asked: dict[str, Any], mentioned: str) -
 def test_folders_that_hold_something_else_are_found_by_the_plan(begun: Path) -> None:
     before = files_in(begun.parent)
     for asked, mentioned in (
-        ({"out": begun}, "holds a run already"),
-        ({"out": begun, "merged": True}, "holds a run already; choose another folder$"),
+        ({"out": begun}, "already holds a run"),
+        ({"out": begun, "merged": True}, "already holds a run; choose another folder$"),
         ({"out": begun, "strategies": ["lower", "emr"]}, "need a folder of their own"),
         ({"out": begun.parent}, "holds the runs run"),
     ):

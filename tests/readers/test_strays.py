@@ -42,7 +42,7 @@ class TestStrays:
         ],
     )
     def test_what_is_called_like_a_part(self, tmp_path: Path, first: str, stray: str) -> None:
-        said = re.escape(f"'{stray.split('/')[0]}' looks like a part, and is not read")
+        said = re.escape(f"'{stray.split('/')[0]}' looks like a part, but would not be read")
         with pytest.raises(DataError, match=f"^{tmp_path}: {said}"):
             self.read(tmp_path, first, stray)
 

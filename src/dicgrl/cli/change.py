@@ -218,7 +218,7 @@ def _made(
         outcome = change(with_changes(options, on_epoch=on_epoch))
     details = outcome.report.details
     if unknown := details.get("unknown"):
-        warn(f"{counted(unknown, 'fact')} not known: nothing to forget of that")
+        warn(f"{counted(unknown, 'fact')} not known, and skipped")
     if as_json:
         show_json(outcome.results)
         return

@@ -45,7 +45,9 @@ def compare(
     check_picture(out)
     runs = [Folder(folder).results() for folder in folders]
     if len({run["task"] for run in runs}) > 1:
-        raise UserError("these runs are of different tasks; compare those of one task")
+        raise UserError(
+            "these runs are for different tasks; only runs of the same task can be compared"
+        )
     for warning in check_comparable(folders):
         warn(warning)
     draw_curves(runs, out)

@@ -39,6 +39,6 @@ def map_(
     elif made:
         show(maps_table(str(folder), made))
     else:
-        show(f"{folder}: all versions that it keeps have a map (--afresh makes them anew)")
+        show(f"{folder}: all versions that it keeps have a map (--afresh makes new ones)")
     if to is not None and not as_json:
         show(f"{to}: where {count:,} of them are")

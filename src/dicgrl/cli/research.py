@@ -51,7 +51,7 @@ def reproduce(
     from dicgrl.research.targets import targets
 
     options = Options(recipe, seeds, tuple(changes or ()), protocol)
-    with interruptible(lambda: f"finished runs are in {out}; the same command goes on"):
+    with interruptible(lambda: f"finished runs are in {out}; run the command again to continue"):
         outcome, reports = run_targets(
             targets(target),
             options,
@@ -71,7 +71,7 @@ def reproduce(
             show(note)
         show(f"Written to {out / report['name']}.md and .json")
     if outcome.left and not as_json:
-        show(f"{len(outcome.left)} runs are left; the same command goes on")
+        show(f"{len(outcome.left)} runs are left; run the command again to continue")
     if outcome.failed:
         for cell, reason in outcome.failed.items():
             complain(f"{cell}: {reason}")

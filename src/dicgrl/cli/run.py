@@ -74,8 +74,8 @@ def run(
     taught, tests = stream.taught_tests()
     if taught:
         warn(
-            f"{taught:,} of {counted(tests, 'test triple')} are training triples, too: what is "
-            "measured looks better than it is"
+            f"{taught:,} of {counted(tests, 'test triple')} are training triples, too: results "
+            "look better than they are"
         )
     from dicgrl.jobs.plan import plan_runs
     from dicgrl.jobs.race import AUTO, begun_with, race

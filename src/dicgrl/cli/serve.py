@@ -66,7 +66,7 @@ def serve(
         plugins=plugins_of(context),
     )
     if host not in _LOCAL:
-        warn(f"whoever reaches {host} can ask this run; there is no encryption (docs/serve.md)")
+        warn(f"anyone who reaches {host} can query this run, unencrypted (docs/serve.md)")
     run_server(folder, host, port, options, _say_address, allow_host or ())
 
 

@@ -79,7 +79,7 @@ def sweep(
         changes=changes or [],
         merged=merged,
     )
-    kept = "" if study is None else f"finished trials are in {study}; the same command goes on"
+    kept = "" if study is None else f"finished trials are in {study}; run the command again"
     with interruptible(lambda: kept):
         found = run_sweep(
             stream,
