@@ -19,8 +19,8 @@ pytestmark = pytest.mark.usefixtures("trained_runs_here")
 
 RUN_MISTAKES = {
     "a folder is missing": (("ring", "--resume"), ("--resume", "--out")),
-    "resume and merged": (("ring", "--resume", "--merged", "--out", "x"), ("without --merged",)),
-    "keep and merged": (("ring", "--keep", "last", "--merged"), ("--keep", "without --merged")),
+    "resume and merged": (("ring", "--resume", "--merged", "--out", "x"), ("leave out --merged",)),
+    "keep and merged": (("ring", "--keep", "last", "--merged"), ("--keep", "leave out --merged")),
     "keep": (("ring", "--keep", "least", "--out", "never"), ("'least'", "did you mean 'last'?")),
     "strategy and merged": (
         ("ring", "--merged", "--strategy", "dicgrl"),

@@ -149,7 +149,7 @@ def test_a_tag_is_taken_away(cli: Cli, run: str) -> None:
     refused(cli("tag", run, "release", "--at", "1", "--delete"), "leave out --at")
     assert cli("tag", run, "release", "--delete").code == 0
     refused(cli("tag", run, "release", "--delete"), "no tag 'release'")
-    refused(cli("tag", run, "12"), "is no number")
+    refused(cli("tag", run, "12"), "is not a number")
 
 
 WRITING = {

@@ -275,7 +275,9 @@ def run(
     """
     if isinstance(source, Stream):
         if valid or test or reading:
-            raise UserError("valid, test and reading are for data that is read, not for a stream")
+            raise UserError(
+                "valid, test and reading are for data that is read; split the stream instead"
+            )
         stream, name = source, ""
     else:
         stream = load_stream(source, valid=valid, test=test, seed=seed, reading=reading)
