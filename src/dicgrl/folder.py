@@ -348,7 +348,7 @@ class Run:
     ) -> int:
         """Name a version, or take a name away; gives the version's number."""
         if delete and at is not None:
-            raise UserError("delete takes a tag away, wherever it is; leave out at")
+            raise UserError("delete removes a tag from whichever version has it; leave out at")
         return self._store.untag(name, wait) if delete else self._store.tag(name, at, wait)
 
     def restore(self, version: Version, *, message: str = "", wait: float = 0.0) -> int:

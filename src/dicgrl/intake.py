@@ -64,7 +64,7 @@ class Intake:
             warnings.warn(known, stacklevel=3)
         if alike := self.named_alike:
             some = ", ".join(map(shown, alike[:3])) + (", ..." if len(alike) > 3 else "")
-            warnings.warn(f"new, though they are the names of others: {some}", stacklevel=3)
+            warnings.warn(f"learned as new, although others have these names: {some}", stacklevel=3)
 
 
 def take_in(
@@ -129,7 +129,9 @@ class Retraction:
         arrays = {name: _without(rows, stay[name]) for name, rows in self.arrays.items()}
         known = sum(map(len, arrays.values()))
         if not known:
-            raise UserError("the new facts are the old ones: there is nothing to replace")
+            raise UserError(
+                "the new facts are the same as the old ones: there is nothing to replace"
+            )
         return replace(self, arrays=arrays, known=known)
 
 
@@ -149,7 +151,7 @@ def find_facts(task: Task, graph: Graph, facts: Any, reading: Reading | None = N
     if found is None:
         part, _ = _as_part(task, graph, facts, reading)
         if not isinstance(part, task.part_type):
-            raise UserError(f"these are no facts of a {task.graph_is}")
+            raise UserError(f"these are not facts of a {task.graph_is}")
         found = graph.known_in(part.checked())
     arrays, given = found
     known = sum(map(len, arrays.values()))

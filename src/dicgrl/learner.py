@@ -331,11 +331,11 @@ class Learner(Lifecycle, Saving):
             return
         if self._at_work not in (None, threading.get_ident()):
             raise UserError(
-                f"another thread is learning part {self.trainer.newest}; ask when it has ended, or "
-                "ask a learner of your own that was loaded from what it saves"
+                f"another thread is learning part {self.trainer.newest}; wait until it has "
+                "finished, or load a copy of the saved learner and ask that"
             )
         raise UserError(
-            f"part {self.trainer.newest} was not learned to its end; load the learner that was "
+            f"part {self.trainer.newest} was not learned completely; load a learner that was "
             "saved before it"
         )
 

@@ -80,7 +80,7 @@ def merging(graph: Graph, names: Names, pairs: Iterable[Pair], of: str | None = 
     for pair in given:
         kept, other = (names.find(label, vocabulary) for label in pair)
         if kept == other:
-            raise UserError(f"{shown(pair[0])} and {shown(pair[1])} are one already")
+            raise UserError(f"{shown(pair[0])} and {shown(pair[1])} are already the same")
         if kept in gone or other in gone:
             raise UserError(f"{shown(pair[0])} and {shown(pair[1])}: one of them is merged before")
         gone.add(other)

@@ -205,7 +205,7 @@ class Saving(Questions):
         place = self._home(folder)
         known = self.stored[place]
         if len(self.trainer.history) != known.changes:
-            raise UserError("this learner has learned what is not saved; save it, or load another")
+            raise UserError("this learner has unsaved changes; save it, or load another")
         run = RunFolder(place)
         by_rows = bool(known.version and self.trainer.has_rows)
         newest, update = run.news(known.version, self.identity, by_rows=by_rows)
@@ -246,7 +246,7 @@ class Saving(Questions):
             return Path(folder).resolve()
         if folder is not None or len(self.stored) != 1:
             raise UserError(
-                "say which folder to take newer versions from: one that it is stored in"
+                "say which folder to load newer versions from: one in which the learner is saved"
             )
         return next(iter(self.stored))
 

@@ -105,7 +105,7 @@ def test_answers_among_candidates_are_all_answers_that_are_among_them(
         ([], "among names no entity"),
         (["horror", "nobody"], "unknown entity 'nobody'"),
         (3, "among=3: expected labels"),
-        ([1.5], "is no label"),
+        ([1.5], "is not a label"),
     ],
 )
 def test_candidates_that_make_no_sense(among: Any, message: str) -> None:

@@ -243,7 +243,7 @@ def test_an_index_that_was_told_what_changed_is_one_built_anew(
 def test_indexes_that_cannot_be_updated_stay_as_they_are(history: Path, tmp_path: Path) -> None:
     pytest.importorskip("usearch")
     place = tmp_path / "index"
-    with pytest.raises(UserError, match="holds no index; without --since one is built"):
+    with pytest.raises(UserError, match="holds no index; leave out --since to build one"):
         export_run(history, place, index="usearch", since=1)
     export_run(history, place, index="usearch", at=1)
     before = {path.name: path.read_bytes() for path in place.iterdir()}
@@ -259,7 +259,7 @@ def test_indexes_that_cannot_be_updated_stay_as_they_are(history: Path, tmp_path
     other = learner_of("links", "lower", seed=1)
     other.learn([("a", "r", "b")])
     other.save(tmp_path / "other")
-    with pytest.raises(UserError, match="of another run"):
+    with pytest.raises(UserError, match="belongs to another run"):
         export_run(tmp_path / "other", place, index="usearch", since=1)
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
     (place / "entities.usearch").write_bytes(b"something else")
@@ -305,7 +305,7 @@ def test_a_damaged_table_is_one_message(history: Path, tmp_path: Path) -> None:
     export_run(history, tmp_path / "index", index="lance", at=1)
     shutil.rmtree(tmp_path / "index" / "entities.lance" / "_versions")
     with pytest.raises(
-        DataError, match=r"entities\.lance: damaged.*build the index anew"
+        DataError, match=r"entities\.lance: damaged.*build the index again"
     ) as raised:
         export_run(history, tmp_path / "index", index="lance", since=1)
     assert "\n" not in str(raised.value)

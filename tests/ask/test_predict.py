@@ -20,7 +20,7 @@ def test_what_makes_no_sense_in_a_question() -> None:
     for k in (2.5, "3", 0, None):
         with pytest.raises(UserError, match=f"k={k!r}: expected a whole number, at least 1"):
             learner.predict(head="e1", relation="plus 1", k=k)  # type: ignore[arg-type]
-    with pytest.raises(UserError, match=r"'1\.5' is no label"):
+    with pytest.raises(UserError, match=r"'1\.5' is not a label"):
         learner.predict(head=1.5, relation="plus 1")  # type: ignore[arg-type]
     for wrong in ([("e1", "plus 1")], ["abc"], [None], 3, [("e1", "plus 1", None)]):
         with pytest.raises(UserError, match=r"label|head, relation, tail"):

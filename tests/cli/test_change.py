@@ -142,7 +142,7 @@ def test_labels_are_renamed_and_merged(cli: Cli, run: str) -> None:
         (("rename", "run", "e1"), "two labels"),
         (("rename", "run", "e1", "x", "--file", "two.tsv"), "two labels"),
         (("merge", "run", "e1", "plus 1"), "one of the relations"),
-        (("merge", "run", "e1", "e1"), "one already"),
+        (("merge", "run", "e1", "e1"), "already the same"),
         (("merge", "run", "e1", "nobody"), "unknown entity 'nobody'"),
         (("merge", "run", "e1", "e2", "--of", "colours"), "colours"),
         (("forget", "run", "unknown.tsv", "--evaluate", "some"), "some"),

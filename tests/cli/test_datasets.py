@@ -215,7 +215,7 @@ def test_show_prints_names_as_they_are(cli: Cli) -> None:
         (["show", "latin.tsv"], ["latin.tsv:2: not UTF-8", "0xe4"]),
         (["show", "bad.npz"], ["bad.npz: not a"]),
         (["show", "folder"], ["folder: not a stream; it holds notes.md", "Expected one of"]),
-        (["show", "notes.md"], ["notes.md: the ending tells no format"]),
+        (["show", "notes.md"], ["notes.md: the ending does not tell the format"]),
         (["show", "good.tsv", "--valid", "2"], ["valid=2.0"]),
         (["show", "films", "--valid", "2"], ["valid=2.0"]),
         (["show", "good.tsv", "--valid", "0.6", "--test", "0.6"], ["valid=0.6 and test=0.6"]),

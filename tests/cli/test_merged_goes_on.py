@@ -79,7 +79,7 @@ def test_a_plain_model_that_would_be_fine_tuned_says_so(cli: Cli) -> None:
     Path("more.tsv").write_text("e1\tplus 1\tnewcomer\n", encoding="utf-8")
     code, out, err = cli("learn", "mine", "more.tsv", "--json")
     assert code == 0 and json.loads(out)["strategy"] == "lower"
-    assert "fine-tuned, and forgets" in err and "goes on by fresh" in err
+    assert "fine-tuned, and forgets" in err and "continued with fresh" in err
 
 
 def test_the_older_spelling_means_the_same(cli: Cli) -> None:

@@ -80,7 +80,7 @@ def test_lines_of_a_log_have_time_and_level(cli: Cli, run: str) -> None:
     assert lines and all(" DEBUG run tonight.tsv: " in line for line in lines)
     assert all(line[:4].isdecimal() for line in lines)
     failed = cli("nightly", run, "tonight.tsv", "--log-level", "error", "--fail-if", "nothing")
-    assert failed.code == 2 and " ERROR no gate: 'nothing'" in failed.err
+    assert failed.code == 2 and " ERROR not a gate: 'nothing'" in failed.err
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_several_strategies_are_compared(cli: Cli) -> None:
         alone = cli("run", "ring", *LINKS, "--strategy", name, "--json")
         held = json.loads(Path("both", name, "results.json").read_text(encoding="utf-8"))
         assert measured(json.loads(alone.out)) == measured(held)
-    refused(cli(*words), "holds a run already")
+    refused(cli(*words), "already holds a run")
     again = cli(*words, "--resume", "--json")
     assert [each["strategy"] for each in json.loads(again.out)] == ["lower", "emr"]
 

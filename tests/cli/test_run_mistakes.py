@@ -19,15 +19,15 @@ pytestmark = pytest.mark.usefixtures("trained_runs_here")
 
 RUN_MISTAKES = {
     "a folder is missing": (("ring", "--resume"), ("--resume", "--out")),
-    "resume and merged": (("ring", "--resume", "--merged", "--out", "x"), ("without --merged",)),
-    "keep and merged": (("ring", "--keep", "last", "--merged"), ("--keep", "without --merged")),
+    "resume and merged": (("ring", "--resume", "--merged", "--out", "x"), ("leave out --merged",)),
+    "keep and merged": (("ring", "--keep", "last", "--merged"), ("--keep", "leave out --merged")),
     "keep": (("ring", "--keep", "least", "--out", "never"), ("'least'", "did you mean 'last'?")),
     "strategy and merged": (
         ("ring", "--merged", "--strategy", "dicgrl"),
         ("--strategy dicgrl", "--merged", "leave out"),
     ),
-    "a run is there": (("ring", "--out", "plain"), ("plain", "holds a run already", "--resume")),
-    "merged over a run": (("ring", "--merged", "--out", "plain"), ("holds a run already",)),
+    "a run is there": (("ring", "--out", "plain"), ("plain", "already holds a run", "--resume")),
+    "merged over a run": (("ring", "--merged", "--out", "plain"), ("already holds a run",)),
     "resume over merged": (("ring", "--resume", "--out", "merged"), ("merged", "part by part")),
     "half a complex number": (
         ("ring", "--model", "complex", "--set", "dim=7", "--out", "never"),
@@ -149,7 +149,7 @@ def test_settings_without_use_are_refused_before_anything_runs(cli: Cli) -> None
 def test_a_second_strategy_that_cannot_run_stops_the_first(cli: Cli) -> None:
     assert cli("run", "ring", *LINKS, "--strategy", "emr", "--out", "both/emr").code == 0
     outcome = cli("run", "ring", *LINKS, "--strategy", "lower,emr", "--out", "both")
-    refused(outcome, "both/emr", "holds a run already")
+    refused(outcome, "both/emr", "already holds a run")
     assert not Path("both/lower").exists()
 
 

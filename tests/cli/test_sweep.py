@@ -51,7 +51,7 @@ def test_the_command_says_at_once_that_there_is_nothing_to_choose_by(
     facts.write_text("".join(f"e{i}\tr\te{i + 1}\n" for i in range(9)))
     words = ("sweep", str(facts), "--grid", "dim=16,32", "--set", "epochs=2", "--device", "cpu")
     assert command(monkeypatch, *words) == 2
-    assert "no validation data to choose by; see --valid" in capsys.readouterr().err
+    assert "no validation data to choose settings by; see --valid" in capsys.readouterr().err
 
 
 def test_without_optuna_there_is_a_message(

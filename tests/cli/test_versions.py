@@ -83,7 +83,7 @@ def test_every_reading_command_asks_an_earlier_version(cli: Cli, run: str, verb:
     if verb != "info":  # which says how large the folder is
         assert cli(*words).out == told[0].out
     refused(cli(*words, "--at", "9"), "there is no version 9; the run has 1 to 4")
-    refused(cli(*words, "--at", "nine"), "'nine': no version and no tag; tags: release")
+    refused(cli(*words, "--at", "nine"), "'nine': neither a version nor a tag; tags: release")
 
 
 def test_explain_and_export_of_an_earlier_version(cli: Cli, run: str) -> None:
@@ -135,10 +135,8 @@ def test_compact_and_backup(cli: Cli, run: str) -> None:
     assert outcome.code == 0 and " MB, now " in outcome.out
     assert cli("predict", run, *asked).out == before == cli("predict", "copy", *asked).out
     assert cli("predict", "copy", *asked, "--at", "1").code == 0
-    refused(
-        cli("predict", run, *asked, "--at", "1"), "version 1 was not kept; there are those of 3"
-    )
-    refused(cli("backup", run, "copy"), "is there already")
+    refused(cli("predict", run, *asked, "--at", "1"), "version 1 was not kept; those of 3 were")
+    refused(cli("backup", run, "copy"), "already exists")
     refused(cli("backup", run, f"{run}/copy"), "lies in the run itself")
     copy, mine = (Path(name, "results.json").read_bytes() for name in ("copy", "mine"))
     assert copy == mine
@@ -151,7 +149,7 @@ def test_a_tag_is_taken_away(cli: Cli, run: str) -> None:
     refused(cli("tag", run, "release", "--at", "1", "--delete"), "leave out --at")
     assert cli("tag", run, "release", "--delete").code == 0
     refused(cli("tag", run, "release", "--delete"), "no tag 'release'")
-    refused(cli("tag", run, "12"), "is no number")
+    refused(cli("tag", run, "12"), "is not a number")
 
 
 WRITING = {

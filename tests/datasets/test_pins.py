@@ -60,7 +60,7 @@ def test_another_content_with_the_right_counts_is_refused(server: LocalServer, f
     head, relation, tail = rows[-1].split()
     server.files[at(file)] = b"".join(rows[:-1]) + b"\t".join([tail, relation, head]) + b"\n"
     said = refused()
-    assert f"removed: {file} has the right counts and another content" in said
+    assert f"removed: {file} has the right counts but different content" in said
     assert on_disk() == 0
 
 

@@ -275,7 +275,7 @@ def test_parts_and_first_stand_for_ratios() -> None:
         ("nightly", {"first": float("nan")}, "between 0 and 1"),
         ("arrival", {"parts": 0}, "at least one"),
         ("nightly", {"parts": -3}, "at least one"),
-        ("nightly", {"parts": 1, "first": 0.5}, "the only part has everything"),
+        ("nightly", {"parts": 1, "first": 0.5}, "a single part has everything"),
         ("nightly", {}, "part 1 of 41 would be empty: 3 .* are too few"),
         ("nightly", {"ratios": [1.0], "times": [1, 2, 3]}, "times are needed"),
     ],

@@ -66,8 +66,8 @@ def test_cuts_and_years() -> None:
         ({"by": "order", "cuts": ["1"]}, "cuts are for 'time'"),
         ({"by": "time", "times": [1.0, 2.0], "cuts": ["soon"]}, "cut 'soon': expected a number"),
         ({"by": "time", "times": [1.0, 2.0], "cuts": ["0.5"]}, "part 0 would be empty"),
-        ({"by": "time", "times": [1.0, 2.0], "cuts": ["2", "1"]}, "cuts must rise"),
-        ({"by": "year", "times": [1.0, 2.0], "first": 2.0}, "lies between 0 and 1"),
+        ({"by": "time", "times": [1.0, 2.0], "cuts": ["2", "1"]}, "cuts must increase"),
+        ({"by": "year", "times": [1.0, 2.0], "first": 2.0}, "must lie between 0 and 1"),
         ({"by": "order", "ratios": [80, 20]}, "these are per cent: divide them by 100"),
     ],
 )

@@ -144,7 +144,7 @@ def test_places_are_exported_by_id_and_as_lines(tmp_path: Path) -> None:
     number = learner.trainer.graph.entities.ids([label])[0]
     assert (float(x), float(y)) == pytest.approx(made.points[number].tolist(), rel=1e-4)
     assert len(rest) == 30 and name == label
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="already exists"):
         write_places(tmp_path / "run", tmp_path / "map.tsv")
 
 

@@ -86,7 +86,7 @@ def test_a_run_leaves_its_files_and_a_model_that_scores_the_same(
 def test_a_run_is_not_overwritten(stream: KnowledgeStream, tmp_path: Path) -> None:
     run(stream, recipe_of(), out=tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(UserError, match="holds a run already"):
+    with pytest.raises(UserError, match="already holds a run"):
         run(stream, recipe_of(), seed=1, out=tmp_path)
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 

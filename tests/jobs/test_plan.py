@@ -39,8 +39,8 @@ def test_a_plan_is_made_without_learning_or_writing(tmp_path: Path) -> None:
         ({"changes": {"strategy": "emr"}}, "use --strategy emr"),
         ({"strategies": ["dicgrl"], "disentangled": False}, "disentangled model"),
         ({"model": "gat"}, "knowledge graph"),
-        ({"resume": True}, "--resume is about the parts in a folder"),
-        ({"keep": "last", "merged": True, "out": Path("x")}, "without --merged"),
+        ({"resume": True}, "--resume is about the parts in a run folder"),
+        ({"keep": "last", "merged": True, "out": Path("x")}, "leave out --merged"),
         ({"keep": "least", "out": Path("x")}, "did you mean 'last'"),
         ({"device": "tpu"}, "device 'tpu'"),
         ({"recipe": "papr"}, "did you mean 'paper'"),
@@ -54,8 +54,8 @@ def test_a_mistake_is_found_by_the_plan(asked: dict[str, Any], mentioned: str) -
 def test_folders_that_hold_something_else_are_found_by_the_plan(begun: Path) -> None:
     before = files_in(begun.parent)
     for asked, mentioned in (
-        ({"out": begun}, "holds a run already"),
-        ({"out": begun, "merged": True}, "holds a run already; choose another folder$"),
+        ({"out": begun}, "already holds a run"),
+        ({"out": begun, "merged": True}, "already holds a run; choose another folder$"),
         ({"out": begun, "strategies": ["lower", "emr"]}, "need a folder of their own"),
         ({"out": begun.parent}, "holds the runs run"),
     ):

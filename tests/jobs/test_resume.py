@@ -69,7 +69,7 @@ def test_a_stream_that_grew_since_is_gone_on_with(tmp_path: Path) -> None:
     run(ring()[:2], recipe, out=tmp_path)
     grown = run(ring(), recipe, out=tmp_path, resume=True)
     assert measured(grown) == measured(run(ring(), recipe))
-    with pytest.raises(UserError, match="longer than this stream"):
+    with pytest.raises(UserError, match="more parts than this stream"):
         run(ring()[:1], recipe, out=tmp_path, resume=True)
 
 
@@ -86,7 +86,7 @@ def test_a_run_from_before_a_setting_existed_is_resumed_with_its_default(tmp_pat
 
 
 def test_a_run_is_not_overwritten_or_gone_on_with_by_another(begun: Path) -> None:
-    unchanged(begun, "holds a run already", "--resume", resume=False)
+    unchanged(begun, "already holds a run", "--resume", resume=False)
     unchanged(begun, "seed=0, not 1", seed=1)
     unchanged(begun, "lr=0.05, not 0.5", recipe=recipe_of("links", lr=0.5))
     unchanged(begun, "strategy='lower', not 'emr'", recipe=recipe_of("links", "emr"))

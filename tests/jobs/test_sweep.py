@@ -268,7 +268,9 @@ def test_without_validation_data_there_is_nothing_to_choose_by() -> None:
 
 
 def test_without_validation_data_nothing_is_tried(objective: Objective, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="two: no validation data to choose by; see --valid"):
+    with pytest.raises(
+        UserError, match="two: no validation data to choose settings by; see --valid"
+    ):
         run_sweep(UNJUDGED, BASE, GRID, device="cpu", study=tmp_path / "study.db")
     assert not objective.asked and not list(tmp_path.iterdir())
 

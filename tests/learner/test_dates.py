@@ -125,7 +125,7 @@ def test_explanations_say_when_facts_were_so() -> None:
 
 @pytest.mark.parametrize(
     ("fact", "message"),
-    [(("a", "r", "b", "soon"), "'soon' is no time"), (("a", "r", "b", "1", "2"), "expected")],
+    [(("a", "r", "b", "soon"), "'soon' is not a time"), (("a", "r", "b", "1", "2"), "expected")],
 )
 def test_what_is_no_time_is_refused(fact: tuple[str, ...], message: str) -> None:
     learner = dated()

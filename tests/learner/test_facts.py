@@ -80,9 +80,11 @@ def test_what_is_no_triple_is_refused_and_nothing_is_learned(wrong: Any) -> None
 )
 def test_only_text_and_whole_numbers_are_labels(value: Any) -> None:
     learner = learner_of("links")
-    with pytest.raises(UserError, match=rf"triples\[1\]: .*{re.escape(str(value))}.* is no label"):
+    with pytest.raises(
+        UserError, match=rf"triples\[1\]: .*{re.escape(str(value))}.* is not a label"
+    ):
         learner.learn([("a", "likes", "b"), ("a", "likes", value)])
-    with pytest.raises(UserError, match=r"triples\[1\]: .* is no label"):
+    with pytest.raises(UserError, match=r"triples\[1\]: .* is not a label"):
         KnowledgeStream.from_labels("mine", [[("a", "likes", "b"), (value, "likes", "b")]])
     assert learner.num_parts == 0
     learner.learn([(1, "likes", np.int64(2)), (np.str_("3"), "likes", "1")])
@@ -99,7 +101,7 @@ def test_a_data_frame_teaches_what_its_rows_say() -> None:
     with pytest.raises(UserError, match=r"the columns film, what: call three of them head"):
         learners[0].learn(frame[["film", "what"]])
     frame.loc[2, "what"] = None
-    with pytest.raises(UserError, match=r"triples\[2\]: .* is no label"):
+    with pytest.raises(UserError, match=r"triples\[2\]: .* is not a label"):
         learners[0].learn(frame)
 
 
@@ -208,7 +210,7 @@ def test_a_part_that_does_not_hold_together_is_refused_before_anything_changes(k
 def test_a_new_label_that_is_a_name_is_told() -> None:
     learner = Learner("transe", "lower", dim=4, epochs=1, device="cpu", names={"Q1": "Alien"})
     learner.learn([("Q1", "genre", "horror")])
-    with pytest.warns(UserWarning, match="names of others: 'Alien'"):
+    with pytest.warns(UserWarning, match="others have these names: 'Alien'"):
         learner.learn([("Alien", "director", "Scott")])
     assert len(learner.trainer.graph.entities) == 4
     learner.learn([("Alien", "genre", "horror")])  # known by now: no warning

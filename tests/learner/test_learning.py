@@ -40,7 +40,7 @@ def test_a_learner_that_failed_goes_no_further_and_the_saved_one_does(tmp_path: 
         learner.evaluate,
         lambda: learner.save(tmp_path),
     ):
-        with pytest.raises(UserError, match="part 1 was not learned to its end"):
+        with pytest.raises(UserError, match="part 1 was not learned completely"):
             act()
     assert files == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     taught(Learner.load(tmp_path, device="cpu"))
@@ -56,9 +56,9 @@ def test_a_half_learned_model_does_not_answer() -> None:
     learner = taught(learner_of("links"), 1)
     with pytest.raises(ZeroDivisionError):
         learner.learn(stream_of("links")[1], monitor=lambda _: 1 // 0)
-    with pytest.raises(UserError, match="not learned to its end"):
+    with pytest.raises(UserError, match="not learned completely"):
         learner.predict("e1", "plus 1")
-    with pytest.raises(UserError, match="not learned to its end"):
+    with pytest.raises(UserError, match="not learned completely"):
         learner.score([("e1", "plus 1", "e2")])
 
 

@@ -137,7 +137,7 @@ def test_relations_become_one_as_well() -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (("Alien", "Alien"), "one already"),
+        (("Alien", "Alien"), "already the same"),
         (("Alien", "Aline"), "unknown entity 'Aline'"),
         (("Alien", "genre"), "'Alien' is one of the entities, 'genre' one of the relations"),
     ],

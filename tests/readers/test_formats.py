@@ -227,7 +227,7 @@ class TestJsonLines:
             ("[" * 100_000, "x.jsonl:2: not JSON"),
             ('{"head": "a"}', "x.jsonl:2: there is no 'relation'"),
             ('["a", "b", "c"]', "x.jsonl:2: not like the first line"),
-            ('{"head": "a", "relation": 1.5, "tail": "c"}', "x.jsonl:2: '1.5' is no label"),
+            ('{"head": "a", "relation": 1.5, "tail": "c"}', "x.jsonl:2: '1.5' is not a label"),
             ('{"head": "a", "relation": "", "tail": "c"}', "x.jsonl:2: an empty label"),
             (
                 '{"head": "a", "relation": "x\\ty", "tail": "c"}',
@@ -370,7 +370,7 @@ class TestRdf:
                 '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:f="http://f/">'
                 '<r:Description r:about="http://a"><f:b r:resource="http://c"/></r:Description>'
                 "<!-- </r:RDF> -->",
-                r"x\.rdf: the file breaks off",
+                r"x\.rdf: the file is cut off",
             ),
             ("x.nt", '<http://a> <http://b> "c" .\n', "holds no facts; 1 literal left out"),
             ("x.nt", "", "holds no facts"),
@@ -395,7 +395,7 @@ class TestRdf:
             found = labelled(read_stream(tmp_path / "x.srj"))[0]["train"]
         assert found == [tuple(f"http://x/{label}" for label in fact) for fact in FACTS]
         (tmp_path / "y.srj").write_text(json.dumps({"head": {}, "boolean": True}))
-        with pytest.raises(DataError, match="no table"):
+        with pytest.raises(DataError, match="not a table"):
             read_stream(tmp_path / "y.srj")
 
 
@@ -419,7 +419,7 @@ class TestSqlite:
             ("SELECT * FROM others", "no such table: others"),
             ("SELECT head FROM facts", "the columns are 'head'; say which"),
             ("DELETE FROM facts", "readonly|read-only|query_only|attempt to write"),
-            ("SELECT head, relation, n AS tail FROM facts", r"x\.db:1: '1.5' is no label"),
+            ("SELECT head, relation, n AS tail FROM facts", r"x\.db:1: '1.5' is not a label"),
             ("SELECT head, relation, NULL AS tail FROM facts", r"x\.db:1: a value is empty"),
             ("SELECT head, relation, tail FROM facts WHERE 0", "the query has no answers"),
             ("SELECT 1; SELECT 2", "one statement"),
@@ -447,7 +447,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text)))
         found = read_stream("-", reading=Reading(format="tsv"))
         assert labelled(found)[0]["train"] == FACTS
-    with pytest.raises(UserError, match="standard input: say what it is"):
+    with pytest.raises(UserError, match="standard input: say which format it has"):
         read_stream("-")
 
 
@@ -493,7 +493,7 @@ def test_what_a_format_would_not_heed_is_refused(
 ) -> None:
     place = written(tmp_path, name)
     ending = ".tsv" if name == "csv" else f".{name}"  # text is one format
-    with pytest.raises(DataError, match=rf"{place.name}: --\w+ is of no use to \{ending} files"):
+    with pytest.raises(DataError, match=rf"{place.name}: --\w+ does not apply to \{ending} files"):
         read_stream(place, reading=reading)
 
 

@@ -300,5 +300,5 @@ class TestBadInput:
         put(tmp_path / "facts.doc", "?")
         with pytest.raises(UserError, match=r"not a stream; it holds facts\.doc\."):
             read_stream(tmp_path)
-        with pytest.raises(UserError, match=r"facts\.doc: the ending tells no format"):
+        with pytest.raises(UserError, match=r"facts\.doc: the ending does not tell the format"):
             read_stream(tmp_path / "facts.doc")

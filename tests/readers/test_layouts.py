@@ -201,7 +201,7 @@ def test_the_message_lists_every_layout(tmp_path: Path) -> None:
     unknown = tmp_path / "films.docx"
     unknown.touch()
     with pytest.raises(
-        UserError, match=r"the ending tells no format; say --format\. Expected one of:"
+        UserError, match=r"the ending does not tell the format; give --format\. Expected one of:"
     ) as raised:
         read_stream(unknown)
     assert str(raised.value).endswith(list_layouts())

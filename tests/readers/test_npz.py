@@ -194,10 +194,10 @@ def test_memory_follows_the_text_of_classes(tmp_path: Path) -> None:
         ({"part": np.array(["0"] * 6)}, r"\[part\]: whole numbers expected"),
         ({"part": np.full(6, np.nan)}, r"\[part\]: whole numbers expected"),
         ({"split": np.array([0])}, r": split has 1 rows"),
-        ({"parts": np.zeros(6)}, r": array that nothing is done with: 'parts' \(part\?\); rename"),
+        ({"parts": np.zeros(6)}, r": unknown array: 'parts' \(part\?\); rename"),
         (
             {"splits": np.zeros(6), "train_mask": np.zeros(6), "x0": np.zeros(6)},
-            r": arrays .*: 'splits' \(split\?\), 'train_mask' \(split\?\), 'x0'; .* Known: edges,",
+            r": unknown arrays: 'splits' \(split\?\), 'train_mask' .*, 'x0'; .* Known: edges,",
         ),
         ({"split": np.full(6, 3)}, r": node 'n3' has split 3"),
         ({"edge_part": np.array([0])}, r": edge_part has 1 rows for 6 edges"),

@@ -132,15 +132,15 @@ def test_a_long_query_is_posted_and_columns_are_named(endpoint: Endpoint) -> Non
         ),
         ((404, "text/html", b"<html>"), None, "the endpoint answered 404"),
         ((200, "text/html", b"<html>log in</html>"), None, "sent 'text/html'; expected"),
-        ((200, "application/json", b"{}"), 10**30, "cannot be read|broke off|no table|JSON"),
+        ((200, "application/json", b"{}"), 10**30, "cannot be read|was cut off|not a table|JSON"),
         ((200, "application/json", table()[:-40]), None, "."),
         (
             (200, "application/json", table()[:-40]),
             len(table()),
-            "broke off, 40 bytes early|end of",
+            "was cut off, 40 bytes early|end of",
         ),
         ((200, "application/json", b""), None, "."),
-        ((200, "application/json", b'{"head": {}, "boolean": true}'), None, "no table"),
+        ((200, "application/json", b'{"head": {}, "boolean": true}'), None, "not a table"),
         ((200, "application/json", b"[" * 10_000), None, "."),
     ],
 )
@@ -157,7 +157,7 @@ def test_triples_that_break_off_between_lines_are_noticed(endpoint: Endpoint) ->
     body = triples()
     cut = body.index(b"\n") + 1
     endpoint.answer, endpoint.length = (200, "application/n-triples", body[:cut]), len(body)
-    with pytest.raises(FailureError, match=f"broke off, {len(body) - cut} bytes early"):
+    with pytest.raises(FailureError, match=f"was cut off, {len(body) - cut} bytes early"):
         read(endpoint, "CONSTRUCT WHERE { ?s ?p ?o }")
 
 
@@ -199,7 +199,7 @@ def test_urls_that_cannot_be_meant(url: str, query: str, said: str) -> None:
 
 def test_a_server_that_is_away_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with pytest.raises(FailureError, match="the endpoint cannot be asked"):
+    with pytest.raises(FailureError, match="the endpoint cannot be reached"):
         read_stream("http://127.0.0.1:1/x", reading=Reading(query=SELECT))
 
 
@@ -227,7 +227,7 @@ class TestDatabases:
             ("SELECT head FROM facts", "the columns are 'head'; say which"),
             (
                 "SELECT head, relation, n AS tail FROM facts",
-                "'1.5' is no label|column 'tail' has the type double",
+                "'1.5' is not a label|column 'tail' has the type double",
             ),
             (
                 "SELECT head, relation, NULL AS tail FROM facts",

@@ -26,7 +26,7 @@ class TestStrays:
 
     @pytest.mark.parametrize("names", [("0/train.txt", "1.tsv"), ("0.tsv", "1/train.txt")])
     def test_folders_and_files(self, tmp_path: Path, names: tuple[str, ...]) -> None:
-        with pytest.raises(DataError, match="parts are all folders, or all files"):
+        with pytest.raises(DataError, match="parts must be all folders, or all files"):
             self.read(tmp_path, *names)
 
     @pytest.mark.parametrize("first", ["0.tsv", "0/train.txt"])
@@ -42,7 +42,7 @@ class TestStrays:
         ],
     )
     def test_what_is_called_like_a_part(self, tmp_path: Path, first: str, stray: str) -> None:
-        said = re.escape(f"'{stray.split('/')[0]}' looks like a part, and is not read")
+        said = re.escape(f"'{stray.split('/')[0]}' looks like a part, but would not be read")
         with pytest.raises(DataError, match=f"^{tmp_path}: {said}"):
             self.read(tmp_path, first, stray)
 

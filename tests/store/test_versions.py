@@ -122,7 +122,7 @@ def test_a_tag_names_a_version_and_keeps_its_model(run: Path) -> None:
     assert place.untag("release/1.0") == 2
     place.compact(keep="last")
     assert kept(run) == [3] and verified(run).clean
-    with pytest.raises(UserError, match="no version and no tag; tags: newest"):
+    with pytest.raises(UserError, match="neither a version nor a tag; tags: newest"):
         Learner.load(run, at="release/1.0", device="cpu")
 
 
@@ -148,7 +148,7 @@ def test_a_backup_is_the_run_at_one_moment(run: Path, tmp_path: Path) -> None:
     for number in (1, 3):
         one, other = (Learner.load(p, at=number, device="cpu") for p in (run, tmp_path / "copy"))
         assert_same(one, other)
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="already exists"):
         RunFolder(run).backup(tmp_path / "copy")
 
 
@@ -283,7 +283,7 @@ def test_changed_rows_are_all_that_an_index_needs(
         assert [line.split("\t")[:2] for line in lines] == [
             [str(i), label] for i, label in zip(ids, labels, strict=True)
         ]
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="already exists"):
         export_since(folder, tmp_path / "changed", 1)
     export_since(folder, tmp_path / "none", 3)
     assert not len(np.load(tmp_path / "none" / f"{name}_ids.npy"))

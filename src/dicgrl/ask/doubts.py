@@ -22,7 +22,7 @@ _LOST = 0.2  # share of what was answered that is a strong loss
 _UNSEEN = 0.1  # probability, by counting, of an answer that did not occur
 
 _WHERE = {"validation": "held-out", "training": "learned", "arrivals": "newly arrived"}
-_TRY = "try more epochs, a higher lr, or another margin where there is one"
+_TRY = "try more epochs, a higher lr, or another margin if the loss has one"
 
 
 def found_of(
@@ -98,12 +98,12 @@ def doubts(now: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> l
     noise = math.sqrt(chance * (1 - chance) / found["count"])
     if found["information"] < _INFORMATION or found["statistic"] < _SURE**2:
         if share <= chance + _SURE * noise:
-            reason = f"of {where} it finds {share:.1%}, a blind guess {chance:.1%}"
+            reason = f"of {where} it finds {share:.1%}, a random guess {chance:.1%}"
             return [f"the model knows nothing: {reason}; {_TRY}"]
-        told = f"of what there is to know about {where} they tell {found['information']:.1%}"
+        told = f"they carry {found['information']:.1%} of the information about {where}"
         return [f"scores hardly tell right from wrong: {told}; {_TRY}"]
     if found["ahead"] < -_SURE:
-        told = f"how often each answer occurs tells more about {where} than its scores do"
+        told = f"how often each answer occurs says more about {where} than its scores do"
         return [f"the model knows little: {told}; {_TRY}"]
     if before and before.get("found") and now["basis"] == before["basis"] == "validation":
         return _loss(found, before["found"])
@@ -124,6 +124,6 @@ def _loss(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
         return []
     return [
         f"much was lost: of {right:,} held-out answers that were found before this part, {lost:,} "
-        f"are lost and {gained:,} others won; try a lower later_rate, or a strategy that replays "
-        "more, such as fresh or warm"
+        f"are lost and {gained:,} others gained; try a lower later_rate, or a strategy that "
+        "replays more, such as fresh or warm"
     ]

@@ -71,7 +71,7 @@ def predict(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Answer a question: give two of head, relation and tail, and ask for the third."""
+    """Answer a question: give two of head, relation and tail, and get the third."""
     from dicgrl.ask.lines import choosing_among
     from dicgrl.report.answers_table import answers_table
 
@@ -167,7 +167,7 @@ def score(
     at: At = None,
     device: Device = "auto",
 ) -> None:
-    """Score triples: prints each line with its score."""
+    """Score triples: print each line with its score."""
     from dicgrl.ask.lines import read_lines, scored
     from dicgrl.report.progress_bars import at_work
 
@@ -191,7 +191,7 @@ def evaluate(
         ),
     ] = None,
     by_relation: Annotated[
-        bool, typer.Option("--by-relation", help="Also by relation and side.")
+        bool, typer.Option("--by-relation", help="Also show results by relation and side.")
     ] = False,
     reading: Reading = AS_IT_IS,
     skip_unknown: SkipUnknown = False,
@@ -200,7 +200,7 @@ def evaluate(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Measure how well a run answers your own triples, or its test sets."""
+    """Measure how well a run's model finds your own triples, or its test sets."""
     from dicgrl.ask.lines import read_lines
     from dicgrl.report.evaluation_table import evaluation_table, tests_table
     from dicgrl.report.progress_bars import at_work

@@ -135,7 +135,7 @@ def merge(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Merge two entities, relations, nodes or classes into the first."""
+    """Merge two entities, relations, nodes or classes into one."""
     from dicgrl.jobs.change import ChangeOptions, merge_labels
 
     pairs = _pairs(kept, gone, file)
@@ -182,7 +182,7 @@ def retrain(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Train a new model on all that a run knows; facts, ids, tags and versions stay."""
+    """Train a new model on everything a run knows; facts, ids, tags and versions stay."""
     from dicgrl.jobs.change import ChangeOptions, retrain_run
 
     def change(options: ChangeOptions) -> ChangeOutcome:
@@ -218,7 +218,7 @@ def _made(
         outcome = change(with_changes(options, on_epoch=on_epoch))
     details = outcome.report.details
     if unknown := details.get("unknown"):
-        warn(f"{counted(unknown, 'fact')} not known: nothing to forget of that")
+        warn(f"{counted(unknown, 'fact')} not known, and skipped")
     if as_json:
         show_json(outcome.results)
         return

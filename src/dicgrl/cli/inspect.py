@@ -13,7 +13,7 @@ from dicgrl.errors import UserError
 
 
 def info(folder: RunFolder, at: At = None, as_json: Json = False) -> None:
-    """Describe a run, and what each part added, cost and led to."""
+    """Describe a run: what each part added, what it cost, and how good the model was."""
     from dicgrl.report.night_table import night_summary, trends_table
     from dicgrl.report.overview_table import overview_table
     from dicgrl.store.run_folder import RunFolder as Folder
@@ -36,7 +36,7 @@ def compare(
     ),
     as_json: Json = False,
 ) -> None:
-    """Compare runs on one graph in a table and a figure."""
+    """Compare runs on the same graph in a table and a figure."""
     from dicgrl.report.comparison_table import comparison_table
     from dicgrl.report.curves import check_picture, draw_curves
     from dicgrl.research.comparable import check_comparable
@@ -45,7 +45,9 @@ def compare(
     check_picture(out)
     runs = [Folder(folder).results() for folder in folders]
     if len({run["task"] for run in runs}) > 1:
-        raise UserError("these runs are of different tasks; compare those of one task")
+        raise UserError(
+            "these runs are for different tasks; only runs of the same task can be compared"
+        )
     for warning in check_comparable(folders):
         warn(warning)
     draw_curves(runs, out)

@@ -57,8 +57,8 @@ def learn(
 
     if would_fine_tune(folder):
         warn(
-            "this plain model of --merged is of an older version: it is fine-tuned, and forgets; "
-            "one that is made now goes on by fresh"
+            "this plain --merged model was made by an older version: it is fine-tuned, and "
+            "forgets; models made now are continued with fresh"
         )
     bar = parts_bar(f"{folder} {short_name(facts)}", 1, *units(task_of(folder)))
     with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
@@ -80,7 +80,7 @@ def learn(
         draw_reliability(outcome.results, Folder(folder).reliability_file)
     if named := outcome.intake.named_alike:
         some = ", ".join(map(shown, named[:5])) + (", ..." if len(named) > 5 else "")
-        warn(f"{some}: learned as new, although others have these names; give labels to mean them")
+        warn(f"{some}: learned as new; others have these names (use their labels to refer to them)")
     if as_json:
         show_json(outcome.told)
     else:

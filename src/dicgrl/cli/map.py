@@ -16,9 +16,7 @@ def map_(
     at: At = None,
     afresh: Annotated[
         bool,
-        typer.Option(
-            "--afresh", help="Make all maps again from scratch: points lose their places."
-        ),
+        typer.Option("--afresh", help="Make all maps again from scratch; every point may move."),
     ] = False,
     to: Annotated[
         Path | None,
@@ -27,7 +25,7 @@ def map_(
     wait: Wait = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Map the vectors in two dimensions, for versions without a map; old points stay."""
+    """Draw maps of the vectors for versions that have none; old points stay in place."""
     from dicgrl.jobs.maps import make_maps, write_places
     from dicgrl.report.maps_table import maps_table
     from dicgrl.report.progress_bars import at_work
@@ -41,6 +39,6 @@ def map_(
     elif made:
         show(maps_table(str(folder), made))
     else:
-        show(f"{folder}: all versions that it keeps have a map (--afresh makes them anew)")
+        show(f"{folder}: all versions that it keeps have a map (--afresh makes new ones)")
     if to is not None and not as_json:
         show(f"{to}: where {count:,} of them are")

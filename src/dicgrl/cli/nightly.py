@@ -27,19 +27,21 @@ def nightly(
     facts: Annotated[
         str,
         typer.Argument(
-            metavar="SOURCE", help="The new facts: whatever learn takes; - for standard input."
+            metavar="SOURCE",
+            help="The new facts: any source that learn accepts; - for standard input.",
         ),
     ],
     fail_if: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GATE",
-            help="Refuse the night (exit code 1) if this happens: 'mrr-drop 5%', 'hits@10 < 40%', "
-            "doubts, ... (docs/nightly.md); may be repeated.",
+            help="Refuse tonight's version (exit code 1) if this holds: 'mrr-drop 5%', "
+            "'hits@10 < 40%', doubts, ... (docs/nightly.md); may be repeated.",
         ),
     ] = None,
     keep_anyway: Annotated[
-        bool, typer.Option("--keep-anyway", help="Commit even if a gate fails; still exit code 1.")
+        bool,
+        typer.Option("--keep-anyway", help="Commit even if a gate fails; still exit code 1."),
     ] = False,
     test: Annotated[
         float, typer.Option(help="Share of tonight's facts to hold out for testing.")
@@ -52,7 +54,7 @@ def nightly(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Test the model on new facts, learn them, check, commit one version, report."""
+    """Test the model on new facts, learn them, check the result, commit and report."""
     from dicgrl.jobs.learn import task_of
     from dicgrl.nights.job import NightOptions
     from dicgrl.nights.job import nightly as do_night

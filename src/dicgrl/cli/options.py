@@ -55,13 +55,13 @@ ModelOrRace = Annotated[
 Merged = Annotated[
     bool,
     # --whole is an older spelling that scripts may use.
-    typer.Option("--merged", "--whole", help="Merge all parts: learn a static graph."),
+    typer.Option("--merged", "--whole", help="Merge all parts into one static graph."),
 ]
 Disentangled = Annotated[
     bool | None,
     typer.Option(
         "--disentangled/--plain",
-        help="Divide vectors into components, as dicgrl always does.",
+        help="Whether vectors are divided into components; dicgrl needs them divided.",
         show_default=False,
     ),
 ]
@@ -90,7 +90,7 @@ Protocol = Annotated[
 Keep = Annotated[
     str | None,
     typer.Option(
-        help="Which models to keep: those of all versions, the last one, or so many (such as 30).",
+        help="Which versions keep their model: all, last, or a number (30: the newest 30).",
         show_default="all, or as the run was started",
     ),
 ]

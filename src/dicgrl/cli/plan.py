@@ -29,7 +29,7 @@ def plan(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Estimate the memory and time that a graph of some size takes on this machine."""
+    """Estimate the memory and time that a graph of a given size needs on this machine."""
     from dicgrl.common.devices import pick_device
     from dicgrl.jobs.capacity import Size, plan_capacity
     from dicgrl.report.capacity_table import capacity_table

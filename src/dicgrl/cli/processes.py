@@ -87,7 +87,7 @@ def may_complain() -> bool:
 def what_is_lost(error: Exception) -> str | None:
     """The message about an error that only says that another process is not there any more."""
     if are_several() and any(words in str(error) for words in _GONE):
-        return "another of these processes has ended; finished parts are kept, --resume goes on"
+        return "another of these processes has ended; finished parts are kept; --resume continues"
     return None
 
 

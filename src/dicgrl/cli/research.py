@@ -33,7 +33,8 @@ def reproduce(
     minutes: Annotated[
         float | None,
         typer.Option(
-            min=0, help="Start no further run after so many; run the command again to continue."
+            min=0,
+            help="Start no further run after this many minutes; run the command again to continue.",
         ),
     ] = None,
     changes: Changes = None,
@@ -50,7 +51,7 @@ def reproduce(
     from dicgrl.research.targets import targets
 
     options = Options(recipe, seeds, tuple(changes or ()), protocol)
-    with interruptible(lambda: f"finished runs are in {out}; the same command goes on"):
+    with interruptible(lambda: f"finished runs are in {out}; run the command again to continue"):
         outcome, reports = run_targets(
             targets(target),
             options,
@@ -70,7 +71,7 @@ def reproduce(
             show(note)
         show(f"Written to {out / report['name']}.md and .json")
     if outcome.left and not as_json:
-        show(f"{len(outcome.left)} runs are left; the same command goes on")
+        show(f"{len(outcome.left)} runs are left; run the command again to continue")
     if outcome.failed:
         for cell, reason in outcome.failed.items():
             complain(f"{cell}: {reason}")

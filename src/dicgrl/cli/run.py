@@ -53,7 +53,7 @@ def run(
     seed: Seed = 0,
     device: Device = "auto",
     out: Annotated[
-        Path | None, typer.Option(help="Run folder: checkpoints, results, curves.")
+        Path | None, typer.Option(help="Folder for the run: models, results, curves.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     keep: Keep = None,
@@ -63,7 +63,7 @@ def run(
     reading: Reading = AS_IT_IS,
     as_json: Json = False,
 ) -> None:
-    """Learn a stream part by part, and measure after each.
+    """Train on a stream of data part by part, and measure the model after each part.
 
     Several processes can learn one graph together: torchrun --nproc-per-node 2 -m dicgrl run.
     """
@@ -74,8 +74,8 @@ def run(
     taught, tests = stream.taught_tests()
     if taught:
         warn(
-            f"{taught:,} of {counted(tests, 'test triple')} are training triples, too: what is "
-            "measured looks better than it is"
+            f"{taught:,} of {counted(tests, 'test triple')} are training triples, too: results "
+            "look better than they are"
         )
     from dicgrl.jobs.plan import plan_runs
     from dicgrl.jobs.race import AUTO, begun_with, race

@@ -13,9 +13,9 @@ from dicgrl.cli.options import Device, Evaluate, Keep, RunFolder
 from dicgrl.common.optional import needed
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
-_Facts = Annotated[int, typer.Option(min=1, help="Learn as soon as so many facts are queued.")]
+_Facts = Annotated[int, typer.Option(min=1, help="Learn as soon as this many facts are queued.")]
 _Seconds = Annotated[
-    float, typer.Option(min=0, help="Longest time that a fact waits to be learned.")
+    float, typer.Option(min=0, help="Longest time that a fact waits before it is learned.")
 ]
 
 
@@ -66,7 +66,7 @@ def serve(
         plugins=plugins_of(context),
     )
     if host not in _LOCAL:
-        warn(f"whoever reaches {host} can ask this run; there is no encryption (docs/serve.md)")
+        warn(f"anyone who reaches {host} can query this run, unencrypted (docs/serve.md)")
     run_server(folder, host, port, options, _say_address, allow_host or ())
 
 
@@ -82,7 +82,7 @@ def mcp(
     keep: Keep = None,
     device: Device = "auto",
 ) -> None:
-    """Serve a run to agents, by the Model Context Protocol."""
+    """Serve a run to agents through the Model Context Protocol."""
     needed("mcp", "serve", "dicgrl mcp")
     from dicgrl.jobs.learn import most_measured
     from dicgrl.serve.agents import run_agent_server

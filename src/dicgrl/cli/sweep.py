@@ -47,7 +47,7 @@ def sweep(
     disentangled: Disentangled = None,
     trials: Annotated[
         int | None,
-        typer.Option(min=1, help="Try so many combinations, drawn at random; by default all."),
+        typer.Option(min=1, help="Try this many combinations, drawn at random; by default all."),
     ] = None,
     seeds: Seeds = 1,
     recipe: RecipeName = "best",
@@ -61,7 +61,7 @@ def sweep(
     test: Test = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Search for settings on validation data; test sets are not used."""
+    """Search for good settings on validation data; test sets are not used."""
     from dicgrl.jobs.sweep import plan_sweep, run_sweep
     from dicgrl.jobs.sweep_recipe import check_recipe_file, write_recipe
     from dicgrl.report.trials_table import trials_table
@@ -79,7 +79,7 @@ def sweep(
         changes=changes or [],
         merged=merged,
     )
-    kept = "" if study is None else f"finished trials are in {study}; the same command goes on"
+    kept = "" if study is None else f"finished trials are in {study}; run the command again"
     with interruptible(lambda: kept):
         found = run_sweep(
             stream,

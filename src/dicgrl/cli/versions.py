@@ -55,7 +55,7 @@ def tag(
 ) -> None:
     """Name a version; its model is then kept, whatever --keep says."""
     if delete and at is not None:
-        raise UserError("--delete takes a tag away, wherever it is; leave out --at")
+        raise UserError("--delete removes a tag from whichever version has it; leave out --at")
     run = _folder(folder)
     number = run.untag(name, wait) if delete else run.tag(name, at, wait)
     show(f"{folder}: version {number} is {'no longer ' if delete else ''}{name}")
@@ -90,7 +90,7 @@ def verify(folder: RunFolder, as_json: Json = False) -> None:
 
 
 def compact(folder: RunFolder, keep: Keep = None, wait: Wait = 0.0) -> None:
-    """Write the newest model as one file, and delete models that need not be kept."""
+    """Write the newest model as one file, and delete models that are not needed."""
     run = _folder(folder)
     before = run.overview()["bytes"]
     run.compact(keep, wait)

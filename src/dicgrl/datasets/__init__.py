@@ -177,7 +177,7 @@ def load_stream(
         return read(source, reading=reading)
     name = registered(source)
     if name and reading not in (None, Reading()):
-        raise UserError(f"{name} is known: how it is read is known, too")
+        raise UserError(f"{name} is a known dataset: leave out the options for reading files")
     if name in _BUILT_IN:
         with as_file(files("dicgrl.datasets") / "builtin" / _BUILT_IN[name][0]) as path:
             return read(path, name=name)

@@ -59,7 +59,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         if not _is_web_address(newurl):
-            raise FailureError(f"{req.full_url}: the server leads to {shown(newurl)}")
+            raise FailureError(f"{req.full_url}: the server redirects to {shown(newurl)}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -134,7 +134,7 @@ def _verify(dataset: Published, staging: Path) -> None:
             if digest_of(content) != pin.digest:
                 raise FailureError(
                     f"what was downloaded for {dataset.name} is not the published dataset and was "
-                    f"removed: {file} has the right counts and another content"
+                    f"removed: {file} has the right counts but different content"
                 )
 
 

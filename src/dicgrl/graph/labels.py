@@ -118,4 +118,4 @@ def as_label(value: object) -> str:
         return value
     if isinstance(value, str | int | np.integer) and not isinstance(value, bool):
         return str(value)
-    raise UserError(f"{shown(str(value))} is no label: expected text or a whole number")
+    raise UserError(f"{shown(str(value))} is not a label: expected text or a whole number")

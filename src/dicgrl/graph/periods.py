@@ -46,13 +46,13 @@ def timed_shares(
         ends = np.flatnonzero(np.diff(period)) + 1
     if first is not None:
         if not 0 < first < 1:
-            raise UserError(f"first={first}: the share of the first part lies between 0 and 1")
+            raise UserError(f"first={first}: the share of the first part must lie between 0 and 1")
         ends = ends[ends >= first * len(values)]
     sizes = np.diff(ends, prepend=0, append=len(values))
     if (sizes <= 0).any():
         raise UserError(
             f"part {int(np.argmax(sizes <= 0))} would be empty: times go from {values[0]} to "
-            f"{values[-1]}, and cuts must rise"
+            f"{values[-1]}, and cuts must increase"
         )
     return sizes / len(values)
 

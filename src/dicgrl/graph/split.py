@@ -82,9 +82,9 @@ def part_shares(
     if first is None:
         return np.full(parts, 1 / parts)
     if not 0 < first < 1:
-        raise UserError(f"first={first}: the share of the first part lies between 0 and 1")
+        raise UserError(f"first={first}: the share of the first part must lie between 0 and 1")
     if parts == 1:
-        raise UserError(f"first={first}: the only part has everything")
+        raise UserError(f"first={first}: a single part has everything")
     return np.array([first, *[(1 - first) / (parts - 1)] * (parts - 1)])
 
 

@@ -115,7 +115,7 @@ def _index(
         raise UserError(f"{to}: the index is of version {there}: say --since {there}")
     pair = Pair.loaded(folder, since, at)
     if not pair.same_line:
-        raise UserError(f"version {said} did not become the one wanted: build the index anew")
+        raise UserError(f"version {said} did not become the one wanted: build the index again")
     takeout = _changes(folder, pair, {})
     of = next(iter(takeout.rows))
     retired = pair.after.trainer.graph.retired(of)

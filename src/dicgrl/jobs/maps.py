@@ -98,7 +98,7 @@ def write_places(folder: str | Path, to: Path, at: int | str | None = None) -> i
         UserError: There is no such version, or the file is there already.
     """
     if to.exists():
-        raise UserError(f"{to}: is there already; choose another file")
+        raise UserError(f"{to}: already exists; choose another file")
     learner = Learner.load(folder, at=at, device="cpu")
     vocabulary, _ = learner.ask.vectors()
     name = learner.task.part_type.vocabularies[0]

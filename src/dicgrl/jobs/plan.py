@@ -100,7 +100,7 @@ class PlannedRun:
             return ""
         if not RunFolder(self.out).exists():
             return "no part was finished yet, and nothing is kept"
-        return f"finished parts are in {self.out}; --resume goes on"
+        return f"finished parts are in {self.out}; --resume continues from there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +175,11 @@ def plan_runs(
     for option, given in (("--resume", resume), ("--keep", keep)):
         if given and (out is None or merged):
             raise UserError(
-                f"{option} is about the parts in a folder: give --out, without --merged"
+                f"{option} is about the parts in a run folder: give --out, and leave out --merged"
             )
     check_keep(keep)
     if merged and protocol != "seen":
-        raise UserError("--protocol is about parts; --merged has one")
+        raise UserError("--protocol is about parts; with --merged there is only one")
     names = chosen_strategies(strategies, merged=merged)
     several = len(names) > 1
     if out is not None and not merged:
@@ -275,7 +275,9 @@ def run(
     """
     if isinstance(source, Stream):
         if valid or test or reading:
-            raise UserError("valid, test and reading are about data that is read: split the stream")
+            raise UserError(
+                "valid, test and reading are for data that is read; split the stream instead"
+            )
         stream, name = source, ""
     else:
         stream = load_stream(source, valid=valid, test=test, seed=seed, reading=reading)

@@ -71,12 +71,12 @@ def race(
     if stream.task != LinkPrediction.name:
         models = " or ".join(sorted(task_named(stream.task).models()))
         raise UserError(
-            f"--model auto is for knowledge graphs; {stream.name} is none: use {models}"
+            f"--model auto is for knowledge graphs; {stream.name} is not one: use {models}"
         )
     if not len(stream[0].valid):
         raise UserError(
             "--model auto compares decoders on validation triples, and the first part has none: "
-            "set some aside, as in --valid 0.05"
+            "hold some out, as in --valid 0.05"
         )
     started = time.perf_counter()
     found = {}

@@ -24,7 +24,7 @@ def resumed(folder: RunFolder, stream: Stream, recipe: Recipe, seed: int, device
     _check_begun_alike(folder, stream, recipe, seed)
     learner = Learner.load(folder.path, device=device)
     if learner.num_parts > len(stream):
-        raise UserError(f"{folder.path}: the run there is longer than this stream")
+        raise UserError(f"{folder.path}: the run there has more parts than this stream")
     _check_parts(folder.path, learner, stream)
     return learner
 
@@ -75,6 +75,6 @@ def _check_parts(folder: Path, learner: Learner, stream: Stream) -> None:
     for number, taken in enumerate(learner.trainer.taken):
         if not same_content(part_content(graph.add(stream[number])), part_content(taken)):
             raise UserError(
-                f"{folder}: part {number} of the run there is not that of this stream; it came by "
-                "`learn`, from other data or with another --valid or --test"
+                f"{folder}: part {number} of the run there is not that of this stream; it was "
+                "added by `learn`, or comes from other data or another --valid or --test"
             )

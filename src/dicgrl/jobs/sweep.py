@@ -106,7 +106,7 @@ def validation_value(
 
 
 def _nothing_to_choose_by(stream: Stream) -> UserError:
-    return UserError(f"{stream.name}: no validation data to choose by; see --valid")
+    return UserError(f"{stream.name}: no validation data to choose settings by; see --valid")
 
 
 def run_sweep(

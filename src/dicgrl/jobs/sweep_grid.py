@@ -30,7 +30,7 @@ def parse_grid(texts: Sequence[str]) -> dict[str, list[str]]:
                 "have commas"
             )
         if key.strip() in grid:
-            raise UserError(f"--grid {shown(text)}: {shown(key.strip())} has its values already")
+            raise UserError(f"--grid {shown(text)}: {shown(key.strip())} is given twice")
         grid[key.strip()] = list(dict.fromkeys(values))
     return grid
 

@@ -68,7 +68,7 @@ def open_study(engine: Any, study: Path | None, about: dict[str, Any]) -> optuna
         )
     except (SQLAlchemyError, engine.exceptions.OptunaError) as error:
         why = str(error.__cause__ or error).splitlines()[0]
-        raise UserError(f"{study}: no study of a sweep, or it cannot be written ({why})") from error
+        raise UserError(f"{study}: not the study of a sweep, or not writable ({why})") from error
     _check_about(kept, study, about)
     _try_again(engine, kept, about["grid"])
     return kept
@@ -81,7 +81,7 @@ def _check_about(kept: optuna.Study, study: Path | None, about: dict[str, Any]) 
     for key, value in told.items():
         if found.get(key) != value:
             raise UserError(
-                f"{study}: the sweep there has another {key}; go on with it as it was begun, or "
+                f"{study}: the sweep there has another {key}; continue it as it was started, or "
                 "choose another file"
             )
     kept.set_user_attr("about", told)

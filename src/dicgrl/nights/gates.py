@@ -71,13 +71,13 @@ class Gate:
             return cls(text, DOUBTS, "any")
         found = _FORM.fullmatch(text.strip().lower())
         if found is None:
-            raise UserError(f"no gate: {shown(text)}; expected one {_EXAMPLES}")
+            raise UserError(f"not a gate: {shown(text)}; expected one {_EXAMPLES}")
         amount = float(found["amount"])
         if not math.isfinite(amount):
-            raise UserError(f"no gate: {shown(text)}; the amount is too large")
+            raise UserError(f"not a gate: {shown(text)}; the amount is too large")
         since, way = found["since"], found["way"] or found["sign"]
         if since and way in "<>":
-            raise UserError(f"no gate: {shown(text)}; 'since' goes with -drop and -rise")
+            raise UserError(f"not a gate: {shown(text)}; 'since' goes with -drop and -rise")
         if since and since not in SINCE:
             raise unknown_name("time of a gate: since", since, SINCE)
         name = re.sub(r"(^|-)h@", r"\1hits@", found["name"])
@@ -117,7 +117,7 @@ class Gate:
             )
         if self.is_held_out and not held_out:
             raise UserError(
-                f"{self.text}: nothing that is held out is measured; begin the run with --test or "
+                f"{self.text}: no held-out facts are measured; start the run with --test or "
                 "--valid, and leave out --evaluate none"
             )
 

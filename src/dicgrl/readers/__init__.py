@@ -173,8 +173,10 @@ def _read_path(
         return layout.read(source, name or _stem(path), hold_out, graph), layout
     if isinstance(source, SourceFile):
         if str(path) == "-":
-            raise UserError("standard input: say what it is, as in --format tsv")
-        raise UserError(f"{path}: the ending tells no format; say --format. {list_layouts()}")
+            raise UserError("standard input: say which format it has, as in --format tsv")
+        raise UserError(
+            f"{path}: the ending does not tell the format; give --format. {list_layouts()}"
+        )
     listing = ", ".join(source.names()[:8]) or "nothing"
     raise UserError(f"{source.label}: not a stream; it holds {listing}. {list_layouts()}")
 

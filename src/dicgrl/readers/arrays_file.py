@@ -76,9 +76,9 @@ def _arrays_of(content: BinaryIO, label: str) -> dict[str, npt.NDArray[Any]]:
         for member in members:
             name = member.filename.removesuffix(".npy")
             if name == member.filename or name in arrays:
-                raise ValueError(f"{shown(member.filename)} is no array, or there twice")
+                raise ValueError(f"{shown(member.filename)} is not an array, or occurs twice")
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise ValueError(f"{shown(member.filename)} is compressed in another way")
+                raise ValueError(f"{shown(member.filename)} is compressed by an unsupported method")
             with archive.open(member) as stream:
                 arrays[name] = _array(cast(BinaryIO, stream))
     return arrays

@@ -64,8 +64,8 @@ class NumberedFolders(FolderLayout):
         if files:
             raise DataError(
                 folder.label,
-                f"{min(folders.items())[1]}/ and {min(files.items())[1]} are both called as parts; "
-                "parts are all folders, or all files",
+                f"{min(folders.items())[1]}/ and {min(files.items())[1]} are both named "
+                "like parts; parts must be all folders, or all files",
             )
         children = numbered(folder, folders, "sub-folder")
         strays = strays_beside_parts(folder, [*children, *_names_beside(folder)])

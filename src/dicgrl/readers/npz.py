@@ -92,7 +92,7 @@ def _refuse_unknown(file: SourceFile, arrays: _Arrays) -> None:
     if unknown:
         raise DataError(
             file.label,
-            f"{'arrays' if len(unknown) > 1 else 'array'} that nothing is done with: "
+            f"unknown {'arrays' if len(unknown) > 1 else 'array'}: "
             f"{', '.join(unknown[:_LISTED])}; rename or leave out. Known: {', '.join(_KNOWN)}",
         )
 

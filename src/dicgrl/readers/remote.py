@@ -113,7 +113,7 @@ def _ask(url: str, label: str, query: str, accept: str) -> BinaryIO:
         raise FailureError(f"{label}: the endpoint answered {error.code}{said}") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
-        raise FailureError(f"{label}: the endpoint cannot be asked ({reason})") from error
+        raise FailureError(f"{label}: the endpoint cannot be reached ({reason})") from error
     kind = response.headers.get_content_type()
     if kind != accept and kind not in (
         "application/json",
@@ -139,12 +139,12 @@ class _Answer(io.RawIOBase):
         try:
             block: bytes = self._response.read(size) if size >= 0 else self._response.read()
         except (OSError, http.client.HTTPException) as error:
-            raise FailureError(f"{self._label}: the answer broke off ({error})") from error
+            raise FailureError(f"{self._label}: the response was cut off ({error})") from error
         if self._left is not None:
             self._left -= len(block)
             if not block and size and self._left > 0:
                 raise FailureError(
-                    f"{self._label}: the answer broke off, {self._left:,} bytes early"
+                    f"{self._label}: the response was cut off, {self._left:,} bytes early"
                 )
         return block
 

@@ -60,7 +60,7 @@ def strays_beside_parts(folder: Folder, read: Iterable[str]) -> list[str]:
         if _NUMBERED.fullmatch(stem or name) and (stem or (inner and _holds_train(inner))):
             raise DataError(
                 folder.label,
-                f"{shown(name)} looks like a part, and is not read: parts are 0/, 1/, ... or "
+                f"{shown(name)} looks like a part, but would not be read: parts are 0/, 1/, ... or "
                 "0.tsv, 1.tsv, ... (.csv, .txt, .gz); rename it or move it away",
             )
         if stem:

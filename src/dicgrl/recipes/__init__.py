@@ -148,7 +148,9 @@ def _check_section(path: Path, section: str, values: Any) -> None:
     inner = list(values.values()) if apart else []
     for chosen in ("model", "strategy"):
         if any(isinstance(each, dict) and chosen in each for each in (values, *inner)):
-            raise DataError(path, f"{section}: {chosen} is no setting of a recipe; use --{chosen}")
+            raise DataError(
+                path, f"{section}: {chosen} is not a setting of a recipe; use --{chosen}"
+            )
     if not all(isinstance(each, dict) for each in (values, *inner)):
         raise DataError(path, f"{section}: expected a table of settings")
     published = [number for each in inner for number in each.values()]

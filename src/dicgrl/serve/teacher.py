@@ -85,7 +85,7 @@ class Teacher:
                 break
             failed = str(told.get("failed", ""))
             if failed and failed != self.failed:
-                _log.error("facts could not be learned, and go on waiting: %s", failed)
+                _log.error("facts could not be learned, and stay queued: %s", failed)
             self.failed = failed
             if failed:
                 self.came(taken)

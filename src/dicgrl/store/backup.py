@@ -25,7 +25,7 @@ def backup(database: Path, target: Path) -> int:
     """
     check_place(target.parent)
     if target.exists():
-        raise UserError(f"{target}: is there already; choose another folder")
+        raise UserError(f"{target}: already exists; choose another folder")
     if database.parent.resolve() in target.resolve().parents:
         raise UserError(f"{target}: lies in the run itself; choose a folder outside")
     for left in reversed(range(_TRIES)):

@@ -46,7 +46,8 @@ def tag(run: StoredRun, name: str, at: int | str | None) -> int:
     number = chosen(at, run.versions(), tags)
     if not _TAG.fullmatch(name) or name.isdecimal():
         raise UserError(
-            f"{shown(name)}: a tag has letters, digits and any of . + @ : / - _, and is no number"
+            f"{shown(name)}: a tag has letters, digits and any of . + @ : / - _, and is not a "
+            "number"
         )
     if tags.get(name, number) != number:
         raise UserError(f"{shown(name)} is version {tags[name]}; --delete it first")

@@ -88,8 +88,8 @@ class RunPlace:
         check_place(self.path)
         there = self.exists()
         if there and not resume:
-            go_on = ", or go on with it (--resume)" if resumable else ""
-            raise UserError(f"{self.path}: holds a run already; choose another folder{go_on}")
+            go_on = ", or continue the run (--resume)" if resumable else ""
+            raise UserError(f"{self.path}: already holds a run; choose another folder{go_on}")
         if not there:
             self._check_free()
         return there
@@ -102,7 +102,7 @@ class RunPlace:
         """
         if several and self.exists():
             raise UserError(
-                f"{self.path}: holds a run already; several strategies need a folder of their own"
+                f"{self.path}: already holds a run; several strategies need a folder of their own"
             )
         runs = self.runs_inside()
         if not several and runs:

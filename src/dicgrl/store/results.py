@@ -75,17 +75,17 @@ def checked_results(
         if "dataset" not in config:  # `run` says what it learns
             raise DataError(
                 folder,
-                "saved from Python, without results; `dicgrl learn` writes them, also where its "
-                "facts are known",
+                "saved from Python, without results; `dicgrl learn` writes them, even if its "
+                "facts are all known",
             )
-        raise DataError(folder, "this run has no results yet; --resume goes on with it")
+        raise DataError(folder, "this run has no results yet; --resume continues it")
     every, line = line, newest(line)
     measured = [version for version in line if version.results is not None]
     if len(measured) < len(line):
         raise DataError(
             folder,
             f"results of {len(measured)} parts where the run has {len(line)}; `learn` or --resume"
-            " writes them anew",
+            " writes them again",
         )
     results = results_of(every)
     if results.get("setting") == "whole":

@@ -122,13 +122,13 @@ def not_kept(number: int, models: Collection[int]) -> UserError:
 
     Example:
         >>> print(not_kept(1, [2, 3]))
-        the model of version 1 was not kept; there are those of 2, 3
+        the model of version 1 was not kept; those of 2, 3 were
         >>> print(not_kept(1, range(2, 40)))
-        the model of version 1 was not kept; there are those of ..., 35, 36, 37, 38, 39
+        the model of version 1 was not kept; those of ..., 35, 36, 37, 38, 39 were
     """
     newest = [str(version) for version in sorted(models)[-_NAMED:]]
     there = ", ".join(["...", *newest] if len(models) > _NAMED else newest)
-    return UserError(f"the model of version {number} was not kept; there are those of {there}")
+    return UserError(f"the model of version {number} was not kept; those of {there} were")
 
 
 def chosen(at: int | str | None, versions: Sequence[Version], tags: Mapping[str, int]) -> int:
@@ -145,7 +145,7 @@ def chosen(at: int | str | None, versions: Sequence[Version], tags: Mapping[str,
         number = int(at)
     except ValueError:
         known = f"; tags: {', '.join(sorted(tags))}" if tags else ""
-        raise UserError(f"{shown(str(at))}: no version and no tag{known}") from None
+        raise UserError(f"{shown(str(at))}: neither a version nor a tag{known}") from None
     if not 1 <= number <= len(versions):
         have = f"1 to {len(versions)}" if versions else "none"
         raise UserError(f"there is no version {number}; the run has {have}")

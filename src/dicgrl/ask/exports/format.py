@@ -86,7 +86,7 @@ def new_place(folder: Path) -> Iterator[Path]:
     """
     check_place(folder.parent)
     if folder.exists():
-        raise UserError(f"{folder}: is there already; choose another folder")
+        raise UserError(f"{folder}: already exists; choose another folder")
     with new_folder(folder) as temporary:
         yield temporary
 

@@ -165,7 +165,7 @@ class Lance(VectorIndex, name="lance"):
         with _damage(path):
             self._table = self._library.connect(str(path.parent)).open_table(path.stem)
         if self._table.schema.names != self._first.schema.names:
-            raise DataError(path, "not a table that dicgrl made; build the index anew")
+            raise DataError(path, "not a table that dicgrl made; build the index again")
 
     @override
     def write(self, path: Path) -> None:
@@ -222,7 +222,7 @@ def _damage(path: Path) -> Iterator[None]:
     except (ValueError, RuntimeError, OSError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(
-            path, f"damaged, or cannot be written ({said}); build the index anew"
+            path, f"damaged, or cannot be written ({said}); build the index again"
         ) from error
 
 

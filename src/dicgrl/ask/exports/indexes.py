@@ -82,10 +82,10 @@ def update_index(
             f"{vectors.shape[1]}"
         )
     if about["identity"] != takeout.about.get("identity", ""):
-        raise UserError(f"{folder}: the index is of another run")
+        raise UserError(f"{folder}: the index belongs to another run")
     index = index_named(name)(about["width"])
     if not index.in_place and _digest(file) not in (about["digest"], about["coming"]):
-        raise DataError(file, f"not the file that {_ABOUT} speaks of; build the index anew")
+        raise DataError(file, f"not the file that {_ABOUT} speaks of; build the index again")
     index.read(file)
     index.remove(np.setdiff1d(retired, [row.id for row in rows]))
     index.put(rows, vectors)
@@ -111,7 +111,7 @@ def _about(folder: Path, name: str) -> dict[str, Any]:
         about = json.loads(place.read_text(encoding="utf-8"))
         found = {key: about[key] for key in _TOLD} | {"coming": about.get("coming", "")}
     except OSError:
-        raise UserError(f"{folder}: holds no index; without --since one is built") from None
+        raise UserError(f"{folder}: holds no index; leave out --since to build one") from None
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(place, f"damaged ({error})") from None
     if found["index"] != name:

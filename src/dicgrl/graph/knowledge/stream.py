@@ -180,7 +180,7 @@ def _moments(times: list[str]) -> IntArray:
     found = moments(times) if any(times) else np.empty(0, np.int64)
     if found is None:
         raise UserError(
-            f"{shown(odd_time([time for time in times if time]))} is no time: expected "
+            f"{shown(odd_time([time for time in times if time]))} is not a time: expected "
             "(head, relation, tail), or with an ISO date, a year or seconds since 1970 behind them"
         )
     return found

@@ -82,7 +82,7 @@ def format_of(file: SourceFile) -> Format:
     usual = Reading()
     for name in OF_FORMATS:
         if name not in found.heeds and getattr(file.reading, name) != getattr(usual, name):
-            raise DataError(file.label, f"--{name} is of no use to {found.endings[0]} files")
+            raise DataError(file.label, f"--{name} does not apply to {found.endings[0]} files")
     return found
 
 

@@ -227,7 +227,7 @@ def chosen_names(label: str, names: list[str], reading: Reading, width: int) -> 
         DataError: The names do not tell, or two are the same.
     """
     if len(set(names)) < len(names):
-        raise DataError(label, "two columns have one name")
+        raise DataError(label, "two columns have the same name")
     return [names[at] for at in find_columns(label, names, reading, width)]
 
 

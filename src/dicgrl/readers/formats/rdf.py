@@ -81,7 +81,7 @@ class Rdf(Format):
                     terms.first += len(found)
             names = terms.all_names(statements.prefixes)
         if kind == rdf.RdfFormat.RDF_XML and not stream.closes_root():
-            raise DataError(file.label, "the file breaks off: its first tag is not closed")
+            raise DataError(file.label, "the file is cut off: its first tag is not closed")
         if terms.first == 1:
             raise DataError(file.label, f"the file holds no facts{terms.dropped_note()}")
         yield Rows(terms.first, [[], [], []], names)
@@ -144,7 +144,7 @@ class QueryResults(Format):
             answers = _parse(file, lambda: rdf.parse_query_results(stream, kind))
             variables = [each.value for each in getattr(answers, "variables", ())]
             if not variables:
-                raise DataError(file.label, "the query's answer is no table (ASK?)")
+                raise DataError(file.label, "the query's answer is not a table (ASK?)")
             chosen = find_columns(file.label, variables, file.reading, width)
             for block in _blocks(iter(answers), file):
                 rows = [row for row in (_answer(terms, each, chosen) for each in block) if row]
