@@ -152,6 +152,50 @@ def test_a_backup_is_the_run_at_one_moment(run: Path, tmp_path: Path) -> None:
         RunFolder(run).backup(tmp_path / "copy")
 
 
+def put_back(run: Path, copy: Path) -> None:
+    shutil.rmtree(run)
+    shutil.copytree(copy, run)
+
+
+def test_a_reader_notices_that_a_backup_was_put_back(run: Path, tmp_path: Path) -> None:
+    """Numbers that were used since are used again, for other versions."""
+    copy = tmp_path / "copy"
+    shutil.copytree(run, copy)
+    RunFolder(run).restore(1)
+    reader = Learner.load(run, device="cpu")
+    put_back(run, copy)
+    assert reader.refresh() and reader.version == 3 and not reader.refresh()
+    assert_same(reader, Learner.load(run, device="cpu"))
+    RunFolder(run).restore(1)
+    assert reader.refresh() and reader.version == 4
+    RunFolder(copy).restore(2)
+    put_back(run, copy)
+    assert reader.refresh() and reader.version == 4
+    assert_same(reader, Learner.load(run, device="cpu"))
+
+
+def test_nobody_goes_on_with_another_copy_of_the_run(tmp_path: Path) -> None:
+    run, copy = tmp_path / "run", tmp_path / "copy"
+    taught(learner_of("links"), 1, evaluate=False).save(run)
+    shutil.copytree(run, copy)
+    for place, relation in ((run, "plus 1"), (copy, "plus 2")):
+        learner = Learner.load(place, device="cpu")
+        learner.learn([("neu", relation, "e1")])
+        learner.save(place)
+    reader, writer = (Learner.load(run, device="cpu") for _ in range(2))
+    learner = Learner.load(copy, device="cpu")
+    put_back(run, copy)
+    writer.learn([("later", "plus 1", "e2")])
+    with pytest.raises(UserError, match="another part 1 was learned"):
+        writer.save(run)
+    learner.learn([("later", "plus 1", "e2")])
+    learner.save(run)
+    assert reader.refresh() and reader.version == 3
+    assert_same(reader, Learner.load(run, device="cpu"))
+    assert [answer.label for answer in reader.predict("neu", "plus 2", k=99) if answer.known]
+    assert verified(run).clean
+
+
 def test_a_backup_is_taken_while_others_write(tmp_path: Path) -> None:
     """Each commit rewrites the model, so that files come and go all the time."""
     learner = taught(learner_of("links", "upper"), 1, evaluate=False)

@@ -70,6 +70,7 @@ def read_state(source: Source, device: torch.device, at: int | str | None) -> Le
         retention=[version.retention for version in line],
         first_answers=_answers(line[0].answers),
         version=number,
+        stamp=versions[number - 1].stamp,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -50,6 +51,24 @@ class Version:
     answers: str | None = None
     tests: Sequence[dict[str, Any]] = ()
     results: Mapping[str, Any] | None = None
+
+    @property
+    def stamp(self) -> int:
+        """See `stamp`."""
+        return stamp(self.number, self.parent, self.kind, self.time, self.data)
+
+
+def stamp(number: int, parent: int, kind: str, time: str, data: str) -> int:
+    """Tells a version from one of the same number in a copy of the run that went other ways.
+
+    Where a run is put back from a backup, the numbers that were used since are used again.
+
+    Example:
+        >>> stamp(3, 2, "learn", "", data="a") == stamp(3, 2, "learn", "", data="b")
+        False
+    """
+    digest = hashlib.sha256(f"{number} {parent} {kind} {time} {data}".encode()).digest()
+    return int.from_bytes(digest[:7])
 
 
 class ModelTensors(NamedTuple):
