@@ -267,6 +267,42 @@ def test_damage_in_the_database_is_found(run: Path, query: str) -> None:
         assert found.restorable == [1]
 
 
+def test_a_damaged_tag_keeps_nobody_from_a_version_by_its_number(run: Path) -> None:
+    RunFolder(run).tag("good", 2)
+    RunFolder(run).tag("1_0", 1)  # not 10
+    assert Learner.load(run, at="1_0", device="cpu").version == 1
+    with edited(run) as database:
+        database.connection.execute("UPDATE tags SET sha256 = '' WHERE name = 'good'")
+    assert not verified(run).clean
+    for at in verified(run).restorable:
+        assert Learner.load(run, at=at, device="cpu").version == at
+        assert RunFolder(run).line(str(at))
+    with pytest.raises(DataError, match="tags"):
+        Learner.load(run, at="good", device="cpu")
+
+
+def test_what_cannot_be_read_is_not_called_restorable(run: Path) -> None:
+    with RunFolder(run).writing() as stored_run:
+        stored_run.database.insert("names", version=1, names='{"e1": "one"}')
+    assert verified(run).restorable == [1, 2, 3]
+    with edited(run) as database:
+        database.connection.execute("UPDATE names SET sha256 = ''")
+    found = verified(run)
+    assert not found.clean and found.restorable == []
+    with pytest.raises(DataError):
+        Learner.load(run, at=1, device="cpu")
+
+
+def test_a_configuration_that_is_no_json_is_damage_for_all(run: Path) -> None:
+    with edited(run) as database:
+        database.connection.execute("UPDATE about SET config = '{x'")
+    for read in (RunFolder(run).mark, RunFolder(run).pending, RunFolder(run).log):
+        with pytest.raises(DataError, match="damaged run"):
+            read()
+    with pytest.raises(DataError, match="damaged run"), RunFolder(run).pending_writer():
+        pass
+
+
 def test_a_difference_says_what_changed(history: tuple[Path, list[Learner]]) -> None:
     folder, states = history
     found = difference(folder, 1, 3, k=1000)

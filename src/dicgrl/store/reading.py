@@ -44,7 +44,7 @@ def read_state(source: Source, device: torch.device, at: int | str | None) -> Le
         UserError: There is no such version, or its model was not kept.
     """
     config, versions = source.config, source.versions()
-    number = chosen(at, versions, source.tags())
+    number = chosen(at, versions, source)
     names = source.names(number)
     if not number:
         return LearnerState(**described(config), names=names)

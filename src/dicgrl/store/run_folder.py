@@ -161,7 +161,7 @@ class RunFolder(NightsPlace, PendingFacts):
         """The versions whose changes, in order, make a version; of the newest unless given."""
         with self.source() as source:
             versions = source.versions()
-            return lineage(versions, chosen(at, versions, source.tags()))
+            return lineage(versions, chosen(at, versions, source))
 
     def num_parts(self) -> int:
         """How many changes there are."""

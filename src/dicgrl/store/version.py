@@ -83,7 +83,14 @@ class ModelTensors(NamedTuple):
     tensors: dict[str, Tensor]
 
 
-class Source(Protocol):
+class HasTags(Protocol):
+    """What knows the tags of a run."""
+
+    def tags(self) -> dict[str, int]:
+        """Versions by their tags."""
+
+
+class Source(HasTags, Protocol):
     """A stored run, of whatever format, at the moment at which it was opened."""
 
     @property
@@ -101,9 +108,6 @@ class Source(Protocol):
 
     def names(self, at: int) -> dict[str, str]:
         """Readable names by label, as of a version."""
-
-    def tags(self) -> dict[str, int]:
-        """Versions by their tags."""
 
     def models(self) -> Mapping[int, int]:
         """The versions whose model is kept, each with the version that has its tensors."""
@@ -150,16 +154,21 @@ def not_kept(number: int, models: Collection[int]) -> UserError:
     return UserError(f"the model of version {number} was not kept; there are those of {there}")
 
 
-def chosen(at: int | str | None, versions: Sequence[Version], tags: Mapping[str, int]) -> int:
+def chosen(at: int | str | None, versions: Sequence[Version], source: HasTags) -> int:
     """The number of the version that is asked for: the newest for None, a number or a tag.
+
+    Tags are read only for a name: a number finds its version where a tag is damaged, too.
 
     Raises:
         UserError: There is no such version.
     """
     if at is None:
         return len(versions)
-    if isinstance(at, str) and at in tags:
-        return tags[at]
+    tags: Mapping[str, int] = {}
+    if isinstance(at, str) and not at.isdecimal():  # as no tag is
+        tags = source.tags()
+        if at in tags:
+            return tags[at]
     try:
         number = int(at)
     except ValueError:
