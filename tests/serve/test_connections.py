@@ -92,8 +92,9 @@ def test_what_comes_after_a_body_is_bounded(server: Server) -> None:
     assert not found or found.startswith(b"HTTP/1.1 413 ")
 
 
-def test_what_is_no_request_gets_a_problem(server: Server) -> None:
-    found = told(server, b"HELLO\r\n\r\n")
+@pytest.mark.parametrize("sent", [b"HELLO\r\n\r\n", b"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n"])
+def test_what_is_no_request_gets_a_problem(server: Server, sent: bytes) -> None:
+    found = told(server, sent)
     head, _, body = found.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 ") and b"application/problem+json" in head
     assert json.loads(body)["status"] == 400
@@ -159,4 +160,6 @@ def test_what_can_be_read_can_be_looked_at_without_its_content(server: Server) -
 def test_an_address_that_is_none_is_not_found_whatever_is_asked(server: Server) -> None:
     for method in ("GET", "POST", "DELETE", "PATCH"):
         assert server.client.request(method, "/predicts").status_code == 404
+        assert server.client.request(method, "/%ff%fe%00").status_code == 404
+        assert server.client.request(method, "/" + "a" * 5000).status_code == 404
     assert server.client.post("/app.js").status_code == 405

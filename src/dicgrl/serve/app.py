@@ -85,9 +85,18 @@ class _Page(StaticFiles):
     """The page's files; whatever is asked of what is none of them is not found."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        if not self.lookup_path(path)[1]:
-            raise HTTPException(404)
-        return await super().get_response(path, scope)
+        try:
+            return await super().get_response(path, scope)
+        except HTTPException as error:
+            if error.status_code == 405 and not self._is_file(path):
+                raise HTTPException(404) from None
+            raise
+
+    def _is_file(self, path: str) -> bool:
+        try:
+            return self.lookup_path(path)[1] is not None
+        except (OSError, ValueError):  # no name that a file can have
+            return False
 
 
 class Guarded:

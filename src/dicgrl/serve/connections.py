@@ -79,8 +79,8 @@ class Bounded(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head of a request is there."""
+        super().on_headers_complete()  # which may refuse its address
         self._in_head, self._bytes = False, 0
-        super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """All of a request is there."""
@@ -139,8 +139,8 @@ class Bounded(HttpToolsProtocol):
         cycle = self.cycle
         if self._in_head:  # of a request behind that of the cycle, whose answer is not cut in two
             may_answer = cycle is None or cycle.response_complete
-        else:
-            may_answer = not cycle.response_started
+        else:  # without a cycle it has become something else than HTTP
+            may_answer = cycle is not None and not cycle.response_started
         if may_answer:
             self.transport.write(_answer(ProblemError(status, detail)))
         self.transport.close()
