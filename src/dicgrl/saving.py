@@ -45,6 +45,7 @@ class Saving(Questions):
         identity: Tells the learner from every other one.
         stored: What it knows of the folders that it was read from or written to.
         version: The version that it was read from or written as last; 0 before that.
+        stamp: Tells this version from others of its number, in another copy of the run.
     """
 
     settings: Settings
@@ -60,6 +61,7 @@ class Saving(Questions):
     retention: list[float | None]
     first_answers: torch.Tensor | None
     version: int = 0
+    stamp: int = 0
     _half_learned: bool
 
     @abstractmethod
@@ -109,9 +111,9 @@ class Saving(Questions):
         if speaks():
             known = RunFolder(folder).save(state, commit)
         if group := current():
-            told = group.told(torch.tensor([known.version, known.changes]))
+            told = group.told(torch.tensor([known.version, known.changes, known.stamp]))
             known = Known(*told.tolist())
-        self.stored[place], self.version = known, known.version
+        self.stored[place], self.version, self.stamp = known, known.version, known.stamp
 
     def state(self) -> LearnerState:
         """All that there is to save, as plain values; of several processes the first has it."""
@@ -169,20 +171,22 @@ class Saving(Questions):
             raise run.damage(error) from error
         except UserError as error:  # a part that does not fit the graph
             raise run.damage(error) from error
-        learner.stored[Path(folder).resolve()] = Known(state.version, len(state.history))
+        known = Known(state.version, len(state.history), state.stamp)
+        learner.stored[Path(folder).resolve()] = known
         return learner
 
     def refresh(self, folder: str | Path | None = None) -> bool:
         """Become the newest version of the folder that it was loaded from, or saved to.
 
         Only what is new is read: facts that arrived, and rows of the model that changed. Where an
-        earlier version was restored, or the changed rows are not kept any more, all of it is read.
+        earlier version was restored, the folder was put back from a backup, or the changed rows are
+        not kept any more, all of it is read.
 
         Args:
             folder: The folder; needed only where the learner knows several.
 
         Returns:
-            Whether there was a newer version.
+            Whether there was another version.
 
         Raises:
             UserError: The learner has learned something that is not saved, or knows no folder.
@@ -208,14 +212,14 @@ class Saving(Questions):
             raise UserError("this learner has unsaved changes; save it, or load another")
         run = RunFolder(place)
         by_rows = bool(known.version and self.trainer.has_rows)
-        newest, update = run.news(known.version, self.identity, by_rows=by_rows)
-        if newest == known.version:
+        news = run.news(known.version, known.stamp, self.identity, by_rows=by_rows)
+        if news[:2] == (known.version, known.stamp):
             return False
-        if update is None or not known.version:
+        if news.update is None or not known.version:
             self._become(self.load(place, device=self.trainer.device))
             return True
         try:
-            self._take_in(update)
+            self._take_in(news.update)
         except (
             AttributeError,
             IndexError,
@@ -227,8 +231,8 @@ class Saving(Questions):
         ) as error:
             self._recover(place, known)
             raise run.damage(error) from error
-        self.version = newest
-        self.stored[place] = Known(newest, len(self.trainer.history))
+        self.version, self.stamp = news.version, news.stamp
+        self.stored[place] = Known(news.version, len(self.trainer.history), news.stamp)
         return True
 
     def _recover(self, place: Path, known: Known) -> None:
@@ -284,7 +288,7 @@ class Saving(Questions):
         """Be as another learner of the same run is."""
         self.stored = other.stored
         self.trainer, self.strategy = other.trainer, other.strategy
-        self.names, self.version = other.names, other.version
+        self.names, self.version, self.stamp = other.names, other.version, other.stamp
         self.reports, self.tests = other.reports, other.tests
         self.before, self.retention = other.before, other.retention
         self.first_answers = other.first_answers
@@ -301,4 +305,4 @@ class Saving(Questions):
         self.retention = list(state.retention)
         self.first_answers = state.first_answers
         self.strategy.restore(dict(state.strategy))
-        self.version = state.version
+        self.version, self.stamp = state.version, state.stamp

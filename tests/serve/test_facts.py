@@ -62,6 +62,14 @@ def test_the_end_comes_in_order_and_what_waits_is_learned_by_the_next_start(run:
     assert not RunFolder(run).pending().entries
 
 
+def test_facts_may_wait_for_others_however_long_that_takes(run: Path) -> None:
+    with serving(run, "--learn-facts", "2", "--learn-seconds", "inf") as server:
+        server.add(newcomer("one"))
+        server.add(newcomer("two"))
+        assert server.until_learned() == 4
+    assert "Traceback" not in server.log.read_text()
+
+
 def test_facts_that_are_taken_back(run: Path) -> None:
     old = facts_of(run)[0]
     with serving(run, *NEVER) as server:

@@ -152,6 +152,50 @@ def test_a_backup_is_the_run_at_one_moment(run: Path, tmp_path: Path) -> None:
         RunFolder(run).backup(tmp_path / "copy")
 
 
+def put_back(run: Path, copy: Path) -> None:
+    shutil.rmtree(run)
+    shutil.copytree(copy, run)
+
+
+def test_a_reader_notices_that_a_backup_was_put_back(run: Path, tmp_path: Path) -> None:
+    """Numbers that were used since are used again, for other versions."""
+    copy = tmp_path / "copy"
+    shutil.copytree(run, copy)
+    RunFolder(run).restore(1)
+    reader = Learner.load(run, device="cpu")
+    put_back(run, copy)
+    assert reader.refresh() and reader.version == 3 and not reader.refresh()
+    assert_same(reader, Learner.load(run, device="cpu"))
+    RunFolder(run).restore(1)
+    assert reader.refresh() and reader.version == 4
+    RunFolder(copy).restore(2)
+    put_back(run, copy)
+    assert reader.refresh() and reader.version == 4
+    assert_same(reader, Learner.load(run, device="cpu"))
+
+
+def test_nobody_goes_on_with_another_copy_of_the_run(tmp_path: Path) -> None:
+    run, copy = tmp_path / "run", tmp_path / "copy"
+    taught(learner_of("links"), 1, evaluate=False).save(run)
+    shutil.copytree(run, copy)
+    for place, relation in ((run, "plus 1"), (copy, "plus 2")):
+        learner = Learner.load(place, device="cpu")
+        learner.learn([("neu", relation, "e1")])
+        learner.save(place)
+    reader, writer = (Learner.load(run, device="cpu") for _ in range(2))
+    learner = Learner.load(copy, device="cpu")
+    put_back(run, copy)
+    writer.learn([("later", "plus 1", "e2")])
+    with pytest.raises(UserError, match="another part 1 was learned"):
+        writer.save(run)
+    learner.learn([("later", "plus 1", "e2")])
+    learner.save(run)
+    assert reader.refresh() and reader.version == 3
+    assert_same(reader, Learner.load(run, device="cpu"))
+    assert [answer.label for answer in reader.predict("neu", "plus 2", k=99) if answer.known]
+    assert verified(run).clean
+
+
 def test_a_backup_is_taken_while_others_write(tmp_path: Path) -> None:
     """Each commit rewrites the model, so that files come and go all the time."""
     learner = taught(learner_of("links", "upper"), 1, evaluate=False)
@@ -221,6 +265,42 @@ def test_damage_in_the_database_is_found(run: Path, query: str) -> None:
     assert not found.clean and all("\n" not in line for line in found.damage)
     if "version = 2" in query:
         assert found.restorable == [1]
+
+
+def test_a_damaged_tag_keeps_nobody_from_a_version_by_its_number(run: Path) -> None:
+    RunFolder(run).tag("good", 2)
+    RunFolder(run).tag("1_0", 1)  # not 10
+    assert Learner.load(run, at="1_0", device="cpu").version == 1
+    with edited(run) as database:
+        database.connection.execute("UPDATE tags SET sha256 = '' WHERE name = 'good'")
+    assert not verified(run).clean
+    for at in verified(run).restorable:
+        assert Learner.load(run, at=at, device="cpu").version == at
+        assert RunFolder(run).line(str(at))
+    with pytest.raises(DataError, match="tags"):
+        Learner.load(run, at="good", device="cpu")
+
+
+def test_what_cannot_be_read_is_not_called_restorable(run: Path) -> None:
+    with RunFolder(run).writing() as stored_run:
+        stored_run.database.insert("names", version=1, names='{"e1": "one"}')
+    assert verified(run).restorable == [1, 2, 3]
+    with edited(run) as database:
+        database.connection.execute("UPDATE names SET sha256 = ''")
+    found = verified(run)
+    assert not found.clean and found.restorable == []
+    with pytest.raises(DataError):
+        Learner.load(run, at=1, device="cpu")
+
+
+def test_a_configuration_that_is_no_json_is_damage_for_all(run: Path) -> None:
+    with edited(run) as database:
+        database.connection.execute("UPDATE about SET config = '{x'")
+    for read in (RunFolder(run).mark, RunFolder(run).pending, RunFolder(run).log):
+        with pytest.raises(DataError, match="damaged run"):
+            read()
+    with pytest.raises(DataError, match="damaged run"), RunFolder(run).pending_writer():
+        pass
 
 
 def test_a_difference_says_what_changed(history: tuple[Path, list[Learner]]) -> None:

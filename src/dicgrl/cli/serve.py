@@ -35,13 +35,14 @@ def serve(
     most_answers: Annotated[int, typer.Option(min=1, help="Most answers per question.")] = 1000,
     most_facts: Annotated[int, typer.Option(min=1, help="Most facts per request.")] = 10_000,
     most_pending: Annotated[int, typer.Option(min=1, help="Most facts in the queue.")] = 100_000,
+    most_connections: Annotated[int, typer.Option(min=1, help="Most connections at a time.")] = 500,
     seconds: Annotated[float, typer.Option(min=0.1, help="Time limit per request.")] = 30.0,
     evaluate: Evaluate = "sample",
     keep: Keep = None,
     device: Device = "auto",
 ) -> None:
     """Serve a run over HTTP: answers, new facts, and a page to explore it."""
-    for module in ("fastapi", "uvicorn"):
+    for module in ("fastapi", "uvicorn", "httptools"):
         needed(module, "serve", "dicgrl serve")
     from dicgrl.jobs.learn import most_measured
     from dicgrl.serve.options import TOKEN, ServeOptions
@@ -58,6 +59,7 @@ def serve(
         most_answers=most_answers,
         most_facts=most_facts,
         most_pending=most_pending,
+        most_connections=most_connections,
         seconds=seconds,
         learn_facts=learn_facts,
         learn_seconds=learn_seconds,

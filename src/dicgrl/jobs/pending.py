@@ -72,16 +72,16 @@ class PendingLearner:
             pending = self._folder.pending()
             if not pending.entries:
                 return PendingOutcome(pending.version)
-            learner = self._fresh()
+            learner = self._fresh(pending.identity)
             try:
                 return self._learn(learner, pending)
             except BaseException:
                 self._learner = None  # it may have learned by half
                 raise
 
-    def _fresh(self) -> Learner:
+    def _fresh(self, identity: str) -> Learner:
         """The learner as its newest version; nobody else writes."""
-        if self._learner is None:
+        if self._learner is None or self._learner.identity != identity:
             self._folder.clear_up()
             self._learner = Learner.load(self._folder.path, device=self._device)
         else:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -72,15 +74,35 @@ def create_app(
         app.include_router(make(serving))
     paths = frozenset(app.openapi()["paths"])
     complete_document(app)
-    app.mount("/", StaticFiles(directory=PAGE, html=True), name="page")
+    app.mount("/", _Page(directory=PAGE, html=True), name="page")
     app.add_middleware(Shortcut, serving=serving)
     app.add_middleware(Guarded, hosts=frozenset(hosts))
     app.add_middleware(Counted, metrics=serving.metrics, paths=paths)
     return app
 
 
+class _Page(StaticFiles):
+    """The page's files; whatever is asked of what is none of them is not found."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        try:
+            return await super().get_response(path, scope)
+        except HTTPException as error:
+            if error.status_code == 405 and not self._is_file(path):
+                raise HTTPException(404) from None
+            raise
+
+    def _is_file(self, path: str) -> bool:
+        try:
+            return self.lookup_path(path)[1] is not None
+        except (OSError, ValueError):  # no name that a file can have
+            return False
+
+
 class Guarded:
     """Refuses calls by other names than allowed, and adds headers that keep browsers careful.
+
+    What can be read can also be asked for without its content (HEAD), as is done to watch servers.
 
     Args:
         app: The application.
@@ -109,6 +131,8 @@ class Guarded:
             )
             await refusal.response()(scope, receive, sending)
             return
+        if scope["method"] == "HEAD":  # the protocol leaves out the content
+            scope = {**scope, "method": "GET"}
         await self._app(scope, receive, sending)
 
 

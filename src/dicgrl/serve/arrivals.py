@@ -55,18 +55,23 @@ class Arrivals:
             jobs = [job for job in taken if job is not None]
             if jobs:
                 self._write([entry for entry, _ in jobs], [done for _, done in jobs])
-        self._open.close()
+        self._close()
 
     def _write(self, entries: list[Entry], waiting: list[Future[int]]) -> None:
         try:
+            if self._writer is not None and not self._writer.is_in_place():
+                self._close()  # the run was moved, or put back from a backup
             if self._writer is None:
                 self._writer = self._open.enter_context(self._folder.pending_writer())
             numbers = self._writer.add(entries)
         except Exception as error:  # a full disk, a run that is gone: they hear of it
-            self._writer = None
-            self._open.close()
+            self._close()
             for done in waiting:
                 done.set_exception(error)
             return
         for number, done in zip(numbers, waiting, strict=True):
             done.set_result(number)
+
+    def _close(self) -> None:
+        self._writer = None
+        self._open.close()

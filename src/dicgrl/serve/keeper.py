@@ -6,6 +6,7 @@ import logging
 import threading
 from concurrent.futures import Future
 
+from dicgrl.errors import DicgrlError
 from dicgrl.serve.snapshots import Snapshots
 from dicgrl.store.run_folder import RunFolder
 
@@ -60,9 +61,11 @@ class Keeper:
                 if waiting or self._folder.mark() != self._snapshots.mark:
                     self._snapshots.renew()
                 self.failed = False
-            except Exception:  # it is tried again
+            except Exception as error:  # it is tried again
                 if not self.failed:
-                    _log.exception("the run cannot be read; questions are answered as before")
+                    told = "the run cannot be read; questions are answered as before: %s"
+                    ours = isinstance(error, DicgrlError | OSError)
+                    _log.error(told, error, exc_info=None if ours else error)
                 self.failed = True
             for done in waiting:
                 if done.set_running_or_notify_cancel():

@@ -21,7 +21,8 @@ class ServeOptions:
         most_answers: Answers to a question.
         most_facts: Facts of a request.
         most_pending: Facts that may wait to be learned.
-        seconds: How long a request may take.
+        most_connections: Connections at a time.
+        seconds: How long a request may take to arrive, and how long to be answered.
         learn_facts: So many waiting facts are learned at once.
         learn_seconds: A waiting fact is learned after so many seconds, if not before.
         look_seconds: Time between two looks for versions that others commit.
@@ -37,6 +38,7 @@ class ServeOptions:
     most_answers: int = 1000
     most_facts: int = 10_000
     most_pending: int = 100_000
+    most_connections: int = 500
     seconds: float = 30.0
     learn_facts: int = 100
     learn_seconds: float = 30.0

@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from dicgrl.errors import BusyError, DataError, UnknownLabelError, UserError, shown
 
@@ -20,9 +21,11 @@ _TITLES = {
     403: "Writing is not allowed here",
     404: "Not found",
     405: "Method not allowed",
+    408: "Too slow",
     413: "Too large",
     421: "Unknown host name",
     422: "Invalid request",
+    431: "Too large a head",
     500: "Internal error",
     503: "Unavailable at the moment",
     507: "The disk is full",
@@ -60,8 +63,11 @@ class ProblemError(Exception):
 
     def response(self) -> Response:
         """The answer to the request."""
-        body = json.dumps(self.content(), ensure_ascii=True)
-        return Response(body, self.status, self.headers, MEDIA_TYPE)
+        return Response(self.body(), self.status, self.headers, MEDIA_TYPE)
+
+    def body(self) -> bytes:
+        """The body of the answer."""
+        return json.dumps(self.content(), ensure_ascii=True).encode()
 
 
 def problem_of(error: Exception, field: str = "") -> ProblemError:
@@ -70,6 +76,8 @@ def problem_of(error: Exception, field: str = "") -> ProblemError:
         return error
     if isinstance(error, ValidationError):
         return _of_schema(error)
+    if isinstance(error, ClientDisconnect):  # nobody reads it; it is counted
+        return ProblemError(400, "the connection ended before the request")
     if isinstance(error, BusyError):
         return ProblemError(
             503, "another process is writing to the run", headers={"Retry-After": "1"}
@@ -139,5 +147,5 @@ def add_problems(app: FastAPI) -> None:
     async def of_any(_: Request, error: Exception) -> Response:
         return problem_of(error).response()
 
-    for kind in (ProblemError, ValidationError, UserError, OSError, Exception):
+    for kind in (ProblemError, ValidationError, ClientDisconnect, UserError, OSError, Exception):
         app.add_exception_handler(kind, of_any)

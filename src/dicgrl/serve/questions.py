@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Query, Request, Response
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dicgrl.errors import UserError
@@ -194,8 +193,6 @@ class Shortcut:
             return
         try:
             response = await predicted(self._serving, Request(scope, receive))
-        except ClientDisconnect:
-            return
         except Exception as error:
             problem = problem_of(error)
             if problem.status == 500:

@@ -13,6 +13,7 @@ import uvicorn
 
 from dicgrl.errors import FailureError
 from dicgrl.serve.app import create_app
+from dicgrl.serve.connections import bounded
 from dicgrl.serve.options import ServeOptions
 
 _LOCAL = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -50,6 +51,7 @@ def run_server(
     address = f"http://{shown}:{listener.getsockname()[1]}"
     config = uvicorn.Config(
         app,
+        http=bounded(options),
         access_log=False,
         log_level="warning",
         server_header=False,

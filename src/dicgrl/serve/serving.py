@@ -110,7 +110,7 @@ class Serving:
 
         Raises:
             OSError: They could not be written; nothing of them is there.
-        ProblemError: Another process does not let go of the run.
+            ProblemError: Another process does not let go of the run.
         """
         try:
             number = await asyncio.wrap_future(self._arrivals.add(entry))

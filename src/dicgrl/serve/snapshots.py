@@ -17,7 +17,7 @@ from dicgrl.ask.asking import Asking
 from dicgrl.errors import UserError
 from dicgrl.graph.change import FORGET, LEARN, REPLACE, Change
 from dicgrl.learner import Learner
-from dicgrl.store.pending import Pending
+from dicgrl.store.pending import Mark, Pending
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.strategies.foresight import foreseen
 from dicgrl.trainers import Trainer
@@ -92,7 +92,7 @@ class Snapshots:
         return self._current
 
     @property
-    def mark(self) -> tuple[int, int, int]:
+    def mark(self) -> Mark:
         """The moment of the run that is answered from, as `RunFolder.mark` tells it."""
         return self._current.pending.mark
 
@@ -103,7 +103,10 @@ class Snapshots:
             DataError: The run is damaged; questions are answered as before.
         """
         resting = self._rested()
-        resting.refresh()
+        if self._folder.config().get("identity") == resting.identity:
+            resting.refresh()
+        else:  # another run took its place
+            resting = self._loaded()
         snapshot = made(resting, self._pending(resting))
         with self._changed:
             self._left, self._current = self._current, snapshot
@@ -125,7 +128,7 @@ class Snapshots:
     def _pending(self, learner: Learner) -> Pending:
         """What waits at the moment of which a learner is; it is renewed as long as it is older."""
         pending = self._folder.pending()
-        while pending.version != learner.version:
+        while (pending.version, pending.stamp) != (learner.version, learner.stamp):
             learner.refresh()
             pending = self._folder.pending()
         return pending

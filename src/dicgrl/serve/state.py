@@ -26,8 +26,8 @@ def state(serving: Serving) -> APIRouter:
     router = APIRouter(tags=["state"])
 
     @lru_cache(_KEPT)
-    def compared(before: int | str, after: int | str, newest: int) -> dict[str, Any]:
-        del newest  # a tag may be another version by then
+    def compared(before: int | str, after: int | str, stamp: int) -> dict[str, Any]:
+        del stamp  # of the newest version: by another a tag may be of another, too
         return difference(serving.folder.path, before, after)
 
     @router.get("/health", openapi_extra={"responses": gives({"status": "ok", "version": 5})})
@@ -69,7 +69,7 @@ def state(serving: Serving) -> APIRouter:
 
         def work() -> dict[str, Any]:
             with naming("from, to"):
-                return compared(before, to, serving.snapshots.version)
+                return compared(before, to, serving.snapshots.current.learner.stamp)
 
         return as_json(await serving.done(work))
 

@@ -110,7 +110,7 @@ class Teacher:
                 left = self._since + options.learn_seconds - time.monotonic()
                 if self._waiting >= options.learn_facts or (self._waiting and left <= 0):
                     return True
-                self._changed.wait(left if self._waiting else None)
+                self._changed.wait(min(left, threading.TIMEOUT_MAX) if self._waiting else None)
         return False
 
     def _told(self) -> dict[str, Any]:

@@ -141,7 +141,10 @@ class Database:
         found = self.connection.execute("SELECT config FROM about").fetchall()
         if len(found) != 1:
             raise self.damaged("it does not say what run it is of")
-        config = parsed(found[0][0])
+        try:
+            config = parsed(found[0][0])
+        except ValueError as error:
+            raise self.damaged(error) from error
         if not isinstance(config, dict) or config.get("format") != FORMAT:
             raise DataError(self.path, f"not a run of this version (expected format {FORMAT!r})")
         self.identity = str(config.get("identity"))

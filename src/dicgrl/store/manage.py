@@ -43,7 +43,7 @@ def tag(run: StoredRun, name: str, at: int | str | None) -> int:
         UserError: The name cannot be one or is another version's, or the model was not kept.
     """
     tags = run.tags()
-    number = chosen(at, run.versions(), tags)
+    number = chosen(at, run.versions(), run)
     if not _TAG.fullmatch(name) or name.isdecimal():
         raise UserError(
             f"{shown(name)}: a tag has letters, digits and any of . + @ : / - _, and is not a "
@@ -80,7 +80,7 @@ def restore(run: StoredRun, at: int | str, message: str) -> int:
         UserError: There is no such version, it is the newest, or its model was not kept.
     """
     database, versions = run.database, run.versions()
-    number, newest = chosen(at, versions, run.tags()), len(versions)
+    number, newest = chosen(at, versions, run), len(versions)
     if number == newest:
         raise UserError(f"version {number} is the newest already")
     check_kept(run, number)

@@ -10,16 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from dicgrl.errors import DataError, UserError
 from dicgrl.graph.change import FORGET, LEARN
 from dicgrl.store.database import Database, as_text, opened, parsed, writing_failures
 from dicgrl.store.place import RunPlace
+from dicgrl.store.records import StoredRun
 from dicgrl.store.version import now
 
 Fact = tuple[str, ...]
 """Its labels: head, relation, tail; or the two ends of an edge."""
+
+
+Mark = tuple[str, int, int, int, int]
+"""The run's identity, the version and its stamp, the last entry that waits, and how many do."""
 
 
 class Entry(NamedTuple):
@@ -43,15 +49,20 @@ class Pending:
     Attributes:
         version: The newest version.
         entries: What waits, in the order of arrival.
+        stamp: Tells the version from others of its number, in a copy of the run.
+        identity: That of the run.
     """
 
     version: int
     entries: Sequence[Entry]
+    stamp: int = 0
+    identity: str = ""
 
     @property
-    def mark(self) -> tuple[int, int, int]:
+    def mark(self) -> Mark:
         """As `PendingFacts.mark`."""
-        return self.version, max(self.numbers, default=0), len(self.entries)
+        last = max(self.numbers, default=0)
+        return self.identity, self.version, self.stamp, last, len(self.entries)
 
     @property
     def numbers(self) -> list[int]:
@@ -96,6 +107,11 @@ class PendingWriter:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._file = _file_at(database.path)
+
+    def is_in_place(self) -> bool:
+        """Whether the run's folder still holds the file that is written to, and not another."""
+        return self._file is not None and _file_at(self._database.path) == self._file
 
     def add(self, entries: Iterable[Entry]) -> list[int]:
         """Let facts wait; they are durable when this returns.
@@ -105,6 +121,7 @@ class PendingWriter:
 
         Raises:
             OSError: The disk is full or broken; nothing was written.
+            DataError: The run was taken away meanwhile; what was written is gone with it.
         """
         found = []
         database = self._database
@@ -115,6 +132,8 @@ class PendingWriter:
                 facts = as_text([list(fact) for fact in entry.facts])
                 database.insert("pending", number=number, time=now(), kind=entry.kind, facts=facts)
                 found.append(number)
+        if not self.is_in_place():
+            raise DataError(database.path, "the run was taken away while it was written to")
         return found
 
     def settle(self, numbers: Iterable[int]) -> None:
@@ -144,14 +163,19 @@ class PendingFacts(RunPlace):
             database.config()
             yield PendingWriter(database)
 
-    def mark(self) -> tuple[int, int, int]:
-        """What changes whenever a version is committed, or facts begin or end to wait."""
+    def mark(self) -> Mark:
+        """What changes whenever a version is committed, or facts begin or end to wait.
+
+        It also changes where another run, or another copy of the run, takes the place of this one.
+        """
         with opened(self._database) as database:
+            run = StoredRun(database)
             query = "SELECT COALESCE(MAX(number), 0), COUNT(*) FROM pending"
             last, count = 0, 0
             if database.has("pending"):
                 last, count = database.connection.execute(query).fetchone()
-            return int(database.config()["versions"]), int(last), int(count)
+            version = int(run.config["versions"])
+            return database.identity, version, run.stamp(version), int(last), int(count)
 
     def pending(self) -> Pending:
         """What waits to be learned, and after which version, at one moment.
@@ -160,12 +184,22 @@ class PendingFacts(RunPlace):
             DataError: Something of it is damaged.
         """
         with opened(self._database) as database:
-            config = database.config()
+            run = StoredRun(database)
             try:
                 entries = [_entry(row) for row in database.rows("pending", "ORDER BY number")]
-                return Pending(int(config["versions"]), entries)
+                version = int(run.config["versions"])
+                return Pending(version, entries, run.stamp(version), database.identity)
             except (KeyError, TypeError, ValueError) as error:
                 raise database.damaged(f"facts that wait: {error}") from error
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another at the same path."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def delete_pending(database: Database, numbers: Iterable[int]) -> None:

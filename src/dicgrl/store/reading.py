@@ -44,7 +44,7 @@ def read_state(source: Source, device: torch.device, at: int | str | None) -> Le
         UserError: There is no such version, or its model was not kept.
     """
     config, versions = source.config, source.versions()
-    number = chosen(at, versions, source.tags())
+    number = chosen(at, versions, source)
     names = source.names(number)
     if not number:
         return LearnerState(**described(config), names=names)
@@ -70,6 +70,7 @@ def read_state(source: Source, device: torch.device, at: int | str | None) -> Le
         retention=[version.retention for version in line],
         first_answers=_answers(line[0].answers),
         version=number,
+        stamp=versions[number - 1].stamp,
     )
 
 

@@ -17,7 +17,7 @@ from dicgrl.store.content import Content
 from dicgrl.store.database import PIECE, Database, as_text, parsed
 from dicgrl.store.later import Damaged, DictLater, ListLater
 from dicgrl.store.tensors import Delta, TensorFile, combined, read_file
-from dicgrl.store.version import RESTORE, ModelTensors, Version
+from dicgrl.store.version import RESTORE, ModelTensors, Version, stamp
 
 TENSORS = "tensors"  # the folder of tensor files, beside the database
 _ARRAYS, _LABELS = "*arrays", "*labels"  # JSON among the arrays: their types, and labels
@@ -69,6 +69,15 @@ class StoredRun:
         for row in self.database.rows("versions", "WHERE number = ?", (number,)):
             return _version(row, self.database.damaged)
         raise self.database.damaged(f"version {number} is missing")
+
+    def stamp(self, number: int) -> int:
+        """That of a version, without reading the rest of it; 0 where there is none."""
+        query = "SELECT number, parent, kind, time, content FROM versions WHERE number = ?"
+        found = self.database.connection.execute(query, (number,)).fetchone()
+        if found is None:
+            return 0
+        own, parent, kind, time, content = found
+        return stamp(own, parent, kind, time, parsed(content)["data"])
 
     def lacks_results(self, first: int, last: int) -> bool:
         """Whether one of the versions [first, last) has no results."""

@@ -57,7 +57,7 @@ from dicgrl.store.results import (
 )
 from dicgrl.store.state import LearnerState
 from dicgrl.store.tensors import MissingError
-from dicgrl.store.update import Update, update_since
+from dicgrl.store.update import News, news_since
 from dicgrl.store.verify import Findings, verify
 from dicgrl.store.version import Source, Version, chosen, lineage
 from dicgrl.store.writer import Commit, Known, append, check_keep, configuration, remove_garbage
@@ -161,7 +161,7 @@ class RunFolder(NightsPlace, PendingFacts):
         """The versions whose changes, in order, make a version; of the newest unless given."""
         with self.source() as source:
             versions = source.versions()
-            return lineage(versions, chosen(at, versions, source.tags()))
+            return lineage(versions, chosen(at, versions, source))
 
     def num_parts(self) -> int:
         """How many changes there are."""
@@ -201,24 +201,17 @@ class RunFolder(NightsPlace, PendingFacts):
         """
         return checked_results(self.path, self.config(), self.line(at))
 
-    def news(
-        self, version: int, identity: str, *, by_rows: bool = True
-    ) -> tuple[int, Update | None]:
-        """The newest version, and what a reader of an earlier one has to take in to be it.
-
-        Nothing of it where all has to be read again; `by_rows` as of `update_since`.
-        """
+    def news(self, version: int, stamp: int, identity: str, *, by_rows: bool = True) -> News:
+        """The newest version, and what a reader of an earlier one takes in; see `news_since`."""
         for left in reversed(range(_TRIES)):
             try:
                 with self.source() as source:
                     if not isinstance(source, StoredRun):
-                        return len(source.versions()), None
+                        versions = source.versions()
+                        return News(len(versions), versions[-1].stamp if versions else 0)
                     if source.config.get("identity") != identity:
                         raise DataError(self.path, "of another run than a moment ago")
-                    newest = int(source.config["versions"])
-                    if newest == version:
-                        return newest, None
-                    return newest, update_since(source, version, by_rows=by_rows)
+                    return news_since(source, version, stamp, by_rows=by_rows)
             except MissingError:
                 if not left:
                     raise

@@ -54,6 +54,7 @@ class LearnerState:
         first_answers: Which questions of the first part's test set were answered at first, bool
             [questions]; None where not measured.
         version: The version that was read; 0 where it was not.
+        stamp: Tells it from others of this number.
     """
 
     identity: str
@@ -72,6 +73,7 @@ class LearnerState:
     retention: Sequence[float | None] = ()
     first_answers: Tensor | None = None
     version: int = 0
+    stamp: int = 0
 
     @property
     def parts(self) -> list[Part]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dicgrl.store.content import Content
 from dicgrl.store.records import StoredRun
@@ -41,19 +42,41 @@ class Update:
         ]
 
 
-def update_since(run: StoredRun, version: int, *, by_rows: bool = True) -> Update | None:
+class News(NamedTuple):
+    """The newest version.
+
+    Attributes:
+        version: Its number.
+        stamp: Tells it from others of this number.
+        update: What has to be taken in; None where all of it has to be read, or nothing.
+    """
+
+    version: int
+    stamp: int
+    update: Update | None = None
+
+
+def news_since(run: StoredRun, version: int, stamp: int, *, by_rows: bool = True) -> News:
     """What a reader of a version has to take in to be the newest.
 
     Args:
         run: The stored run.
         version: The version that the reader is.
+        stamp: That of the version.
         by_rows: Whether its model has rows that change alone; else all of it is read.
 
     Returns:
-        None where the changed rows are not known, or an earlier version was restored: then all of
-        it has to be read.
+        Without an update where the changed rows are not known, an earlier version was restored, or
+        the run is another copy, which does not have the reader's version: then all has to be read.
     """
     newest = int(run.config["versions"])
+    told = News(newest, run.stamp(newest))
+    if told.stamp == stamp or run.stamp(version) != stamp:
+        return told
+    return told._replace(update=_update(run, version, newest, by_rows))
+
+
+def _update(run: StoredRun, version: int, newest: int, by_rows: bool) -> Update | None:
     versions = [run.version(number) for number in range(version + 1, newest + 1)]
     if any(found.kind == RESTORE or found.parent != found.number - 1 for found in versions):
         return None

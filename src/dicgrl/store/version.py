@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -51,6 +52,24 @@ class Version:
     tests: Sequence[dict[str, Any]] = ()
     results: Mapping[str, Any] | None = None
 
+    @property
+    def stamp(self) -> int:
+        """See `stamp`."""
+        return stamp(self.number, self.parent, self.kind, self.time, self.data)
+
+
+def stamp(number: int, parent: int, kind: str, time: str, data: str) -> int:
+    """Tells a version from one of the same number in a copy of the run that went other ways.
+
+    Where a run is put back from a backup, the numbers that were used since are used again.
+
+    Example:
+        >>> stamp(3, 2, "learn", "", data="a") == stamp(3, 2, "learn", "", data="b")
+        False
+    """
+    digest = hashlib.sha256(f"{number} {parent} {kind} {time} {data}".encode()).digest()
+    return int.from_bytes(digest[:7])
+
 
 class ModelTensors(NamedTuple):
     """The model of a version.
@@ -64,7 +83,14 @@ class ModelTensors(NamedTuple):
     tensors: dict[str, Tensor]
 
 
-class Source(Protocol):
+class HasTags(Protocol):
+    """What knows the tags of a run."""
+
+    def tags(self) -> dict[str, int]:
+        """Versions by their tags."""
+
+
+class Source(HasTags, Protocol):
     """A stored run, of whatever format, at the moment at which it was opened."""
 
     @property
@@ -82,9 +108,6 @@ class Source(Protocol):
 
     def names(self, at: int) -> dict[str, str]:
         """Readable names by label, as of a version."""
-
-    def tags(self) -> dict[str, int]:
-        """Versions by their tags."""
 
     def models(self) -> Mapping[int, int]:
         """The versions whose model is kept, each with the version that has its tensors."""
@@ -131,16 +154,21 @@ def not_kept(number: int, models: Collection[int]) -> UserError:
     return UserError(f"the model of version {number} was not kept; those of {there} were")
 
 
-def chosen(at: int | str | None, versions: Sequence[Version], tags: Mapping[str, int]) -> int:
+def chosen(at: int | str | None, versions: Sequence[Version], source: HasTags) -> int:
     """The number of the version that is asked for: the newest for None, a number or a tag.
+
+    Tags are read only for a name: a number finds its version where a tag is damaged, too.
 
     Raises:
         UserError: There is no such version.
     """
     if at is None:
         return len(versions)
-    if isinstance(at, str) and at in tags:
-        return tags[at]
+    tags: Mapping[str, int] = {}
+    if isinstance(at, str) and not at.isdecimal():  # as no tag is
+        tags = source.tags()
+        if at in tags:
+            return tags[at]
     try:
         number = int(at)
     except ValueError:

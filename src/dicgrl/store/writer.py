@@ -47,10 +47,12 @@ class Known:
     Attributes:
         version: The version that it is.
         changes: How many changes that are.
+        stamp: Tells the version from others of this number; 0 where it is not known.
     """
 
     version: int = 0
     changes: int = 0
+    stamp: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def append(run: StoredRun, state: LearnerState, commit: Commit) -> Known:
         insert_names(database, last, run.names(last), state.names)
         delete_pending(database, commit.settled)
         prune(StoredRun(database), str(commit.keep or run.config.get("keep", "all")))
-    return Known(last, len(state.history))
+    return Known(last, len(state.history), run.stamp(last))
 
 
 def all_tensors(state: LearnerState) -> dict[str, Tensor]:
@@ -241,7 +243,9 @@ def remove_garbage(folder: Path, files: Sequence[TensorFile]) -> None:
 
 def _stored_changes(run: StoredRun, state: LearnerState, known: Known, newest: int) -> int:
     """How many changes of a learner are stored; those that are must be its own."""
-    if known.version == newest:
+    if known.stamp and run.stamp(known.version) != known.stamp:
+        known = replace(known, version=0)  # the folder was put back: all of it is looked at
+    elif known.version == newest:
         return known.changes
     line = lineage(run.versions(), newest)
     for number, (version, change) in enumerate(zip(line, state.history, strict=False)):
