@@ -82,6 +82,11 @@ class Reading:
         return self.columns
 
     @property
+    def says_numbers(self) -> bool:
+        """Whether the columns are numbers, from 1."""
+        return bool(self.named) and all(name.isdecimal() for name in self.named)
+
+    @property
     def says_roles(self) -> bool:
         """Whether the columns are words for what they hold, rather than names of a header."""
         return bool(self.named) and set(self.named) <= set(ROLES)
@@ -94,24 +99,31 @@ def as_lines(path: object, reading: Reading | None) -> Reading | None:
     return replace(reading or Reading(), format="tsv")
 
 
-def find_columns(label: str, names: Sequence[str], reading: Reading, width: int) -> list[int]:
+def find_columns(
+    label: str, names: Sequence[str], reading: Reading, width: int, *, facts: bool = False
+) -> list[int]:
     """Where head, relation, tail and, of four, the time stand in a table with a header.
 
-    Other columns may be there, and are not read.
+    Other columns may be there, and are not read. Numbers are places, all of them, unless the table
+    has columns that are called like that.
 
     Args:
         label: How messages call the table.
         names: The names of its columns.
         reading: What the user says.
         width: 3, or 4 with the time; 2 for the ends of an edge.
+        facts: Whether the names may be a fact, whose ids are no names of columns.
 
     Raises:
-        DataError: A column that was asked for is not there, or the names do not tell which is what.
+        DataError: A column that was asked for is not there, or is there twice, or the names do not
+            tell which is what.
     """
     there = f"the columns are {', '.join(map(shown, names))}"
     if reading.named:
         check_number(label, reading, width)
-        return [_find(label, names, name, there) for name in reading.named[:width]]
+        numbers = reading.says_numbers and (facts or not set(reading.named[:width]) <= set(names))
+        find = _numbered if numbers else _find
+        return [find(label, names, name, there) for name in reading.named[:width]]
     order = named_columns(names, width)
     if order is None:
         which = "the ends of edges" if width == 2 else "head, relation and tail"
@@ -141,11 +153,14 @@ def check_number(label: str, reading: Reading, width: int) -> None:
 
 
 def _find(label: str, names: Sequence[str], wanted: str, there: str) -> int:
-    if wanted in names:
-        return list(names).index(wanted)
-    alike = [i for i, name in enumerate(names) if name.strip().lower() == wanted.lower()]
-    if len(alike) == 1:
-        return alike[0]
+    alike = [i for i, name in enumerate(names) if name == wanted]
+    alike = alike or [i for i, name in enumerate(names) if name.strip().lower() == wanted.lower()]
+    if len(alike) > 1:
+        raise DataError(label, f"two columns are called {shown(wanted)}; {there}")
+    return alike[0] if alike else _numbered(label, names, wanted, there)
+
+
+def _numbered(label: str, names: Sequence[str], wanted: str, there: str) -> int:
     if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
         return int(wanted) - 1
     raise DataError(label, f"there is no column {shown(wanted)}; {there}")
