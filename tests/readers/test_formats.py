@@ -366,6 +366,10 @@ class TestParquet:
         parquet.write_to_dataset(table, tmp_path / "tree", partition_cols=["date"])
         part = read_stream(tmp_path / "tree")[0]
         assert sorted(map(told, part.times.tolist())) == sorted(days)
+        (tree := tmp_path / "tree").joinpath("labels.tsv").write_text("Alien\tAlien (1979)\n")
+        (tree / "_temporary").mkdir()
+        (tree / "_temporary" / "x.parquet").write_text("half-written")
+        assert read_stream(tree).names == {"Alien": "Alien (1979)"}
         stream, times = read_timed(tmp_path / "tree")
         assert [p.facts for p in stream.split("day", times=times)] == [2, 1]
         with pytest.raises(DataError, match="tree: --sep is of no use"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from dicgrl.errors import DataError, DataWarning, UserError, shown, unknown_name
 from dicgrl.graph.labels import TIME_WORDS, named_columns
+from dicgrl.graph.times import UNITS
 
 ROLES = ("head", "relation", "tail", "time", "weight")
 LITERALS = ("drop", "keep")
@@ -31,8 +32,8 @@ class Reading:
             given.
         format: What the files are, such as csv or nt, whatever their endings say.
         query: The SQL or SPARQL query whose answers are the facts, for databases.
-        time_format: How times are written, as in %d.%m.%Y, where they are neither numbers nor ISO
-            dates.
+        time_format: How times are written, as in %d.%m.%Y, where that cannot be told; or the unit
+            of numbers since 1970: s, ms, us or ns.
         literals: What becomes of literals in RDF: left out (drop), or entities like any other
             (keep).
 
@@ -72,6 +73,11 @@ class Reading:
             raise UserError(f"sep {shown(self.sep)}: expected one character, such as ; or \\t")
         object.__setattr__(self, "sep", sep)
         object.__setattr__(self, "format", self.format.lower().removeprefix("."))
+        if self.time_format and "%" not in self.time_format and self.time_format not in UNITS:
+            raise UserError(
+                f"time_format {shown(self.time_format)}: expected one such as %d.%m.%Y, or a unit: "
+                f"{', '.join(UNITS)}"
+            )
         if self.literals not in LITERALS:
             raise unknown_name("literals", self.literals, LITERALS)
 

@@ -210,7 +210,13 @@ class Tree(Format):
 
     def _tree(self) -> Any:
         dataset = needed("pyarrow.dataset", "arrow", "Parquet")
-        return dataset.dataset(self._folder.path, format="parquet", partitioning="hive")
+        base = self._folder.path
+        return dataset.dataset(
+            list(map(str, tree_files(base))),
+            format="parquet",
+            partitioning=dataset.partitioning(flavor="hive"),
+            partition_base_dir=str(base),
+        )
 
     def _parts(self, tree: Any, names: list[str]) -> Iterator[tuple[str, Any]]:
         """How messages call each file, and its batches."""
@@ -226,9 +232,18 @@ class Tree(Format):
             yield part.path, part.to_batches(tree.schema, columns=names, batch_size=_BATCH)
 
 
+def tree_files(folder: Path) -> list[Path]:
+    """The Parquet files below a folder; with a dot or `_` first, they are somebody's workings."""
+    return sorted(
+        path
+        for path in folder.rglob("*.parquet")
+        if path.is_file() and not any(p[0] in "._" for p in path.relative_to(folder).parts)
+    )
+
+
 def is_tree(path: Path) -> bool:
     """Whether there are Parquet files below a folder."""
-    return path.is_dir() and any(path.rglob("*.parquet"))
+    return path.is_dir() and bool(tree_files(path))
 
 
 def coded_rows(
