@@ -62,6 +62,8 @@ def test_a_strong_loss_is_said_and_a_small_one_is_not() -> None:
     before = some(0.5)
     for kept, said in ((0.35, ["much was lost"]), (0.45, []), (0.6, [])):
         assert kind(doubts(look(some(kept)), look(before))) == said
+    (told,) = doubts(look(some(0.35)), look(before), retrained=True)
+    assert told.startswith("much was lost") and "dicgrl restore" in told
     # As many others won: that is noise, or something new.
     moved = np.roll(before, 300)
     assert doubts(look(moved), look(before)) == []

@@ -16,7 +16,7 @@ from dicgrl.evaluation.calibration import Calibration
 from dicgrl.trainers import LinkTrainer
 from dicgrl.training.known import HEAD, RELATION, TAIL
 from tests.streams import knowledge_stream
-from tests.tiny import learner_of, taught
+from tests.tiny import learner_of, ring, taught
 
 Triple = tuple[str, str, str]
 
@@ -131,11 +131,50 @@ def test_a_long_life_is_not_asked_about_ever_more_facts(
     learner.learn([(f"e{n}", "next", f"e{n + 1}") for n in range(9)])
     for n in range(10, 40):
         learner.learn([(f"e{n}", "next", "e1")])
-    monkeypatch.setattr(probabilities, "most_facts", lambda _: 5)
+    monkeypatch.setattr(probabilities, "most_facts", lambda *_: 5)
     monkeypatch.setattr(probabilities, "_LEAST", 5)
     facts, parts = facts_within(trainer_of(learner), split)
     assert len(facts) == len(parts) <= 6
     assert split == "test" or 30 in parts
+
+
+def _tiny_parts(learner: Learner, count: int) -> list[bool]:
+    """Learn parts of one fact each; whether the model was looked at after each."""
+    start = learner.num_entities
+    return [
+        "found" in learner.learn([(f"late{start + n}", "plus 1", "e1")]).calibration
+        for n in range(count)
+    ]
+
+
+@pytest.fixture
+def long_lived(monkeypatch: pytest.MonkeyPatch) -> Learner:
+    """One that a part of a single fact is too small to be looked at again."""
+    monkeypatch.setattr(probabilities, "_SMALL", 2)
+    monkeypatch.setattr(probabilities, "_LEAST", 10)
+    learner = learner_of("links", epochs=5)
+    learner.learn(ring()[0])
+    model = trainer_of(learner).model
+    each = 2 * model.num_entities * (probabilities._numbers(model) + probabilities._PASSES)
+    monkeypatch.setitem(probabilities._WORK, "cpu", 100 * each)
+    return learner
+
+
+def test_small_parts_add_up_until_they_are_worth_a_look(long_lived: Learner) -> None:
+    looked = _tiny_parts(long_lived, 12)
+    assert not looked[0] and any(looked)
+    first = looked.index(True)
+    assert not looked[first + 1] and any(looked[first + 1 :])
+    assert all(report.calibration["fit"] for report in long_lived.reports)  # that of the last look
+
+
+def test_a_model_that_was_retrained_is_looked_at(long_lived: Learner) -> None:
+    """What made probabilities of the old model's scores says nothing of the new one's."""
+    (looked,) = _tiny_parts(long_lived, 1)
+    assert not looked
+    before = long_lived.reports[-1].calibration["fit"]
+    report = long_lived.retrain()
+    assert report.calibration["found"] and report.calibration["fit"] != before
 
 
 def _order(trainer: LinkTrainer, facts: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dicgrl import KnowledgeStream, UserError
 from dicgrl.graph.periods import PERIODS, timed_shares
-from dicgrl.graph.times import parse_times, parse_written
+from dicgrl.graph.times import moments, odd_time, parse_times, parse_written, told
 
 DAYS = st.lists(st.dates(date(1960, 1, 1), date(2030, 1, 1)), min_size=1, max_size=40)
 
@@ -99,3 +99,44 @@ def test_dates_without_hyphens_are_no_numbers() -> None:
     for numbers in (["20240131", "7"], ["20240230", "20240131"], ["12345678", "20240131"]):
         parsed = parse_times(numbers)
         assert parsed is not None and parsed.tolist() == list(map(float, numbers))
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["2024/01/31", "31 Jan 2024", "January 31, 2024", "Jan 31 2024", "31-Jan-2024", "20240131",
+     "Wed, 31 Jan 2024 00:00:00 GMT", "2024-01-31 00:00:00 UTC", "20240131T000000Z",
+     "2024/01/31 02:00:00 +0200", "Wed Jan 31 00:00:00 2024"],
+)  # fmt: skip
+def test_dates_that_can_mean_one_thing_alone(written: str) -> None:
+    """As pandas reads them."""
+    pandas = pytest.importorskip("pandas")
+    (found,) = moments([written])  # type: ignore[misc]
+    assert told(found) == "2024-01-31"
+    theirs = pandas.to_datetime([written], utc=True)
+    assert theirs[0] == pandas.Timestamp(told(found), tz="UTC")
+
+
+@pytest.mark.parametrize(
+    "written", ["31/01/2024", "2024-01-31 10:00:00 EST", "2024-13-31", "12:30"]
+)
+def test_what_can_mean_several_things_or_nothing(written: str) -> None:
+    assert parse_times([written]) is None
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_numbers_of_a_unit(unit: str) -> None:
+    moment = np.datetime64("2024-01-31T10:00:00.123456")
+    count = str(moment.astype(f"datetime64[{unit}]").astype(np.int64))
+    (found,) = moments([count], unit)  # type: ignore[misc]
+    assert abs(int(found) - int(moment.astype(np.int64))) < (10**6 if unit == "s" else 1000)
+
+
+def test_the_odd_one_is_named() -> None:
+    assert odd_time(["2024/01/30", "2024/01/31", "Jan 31, 2024"]) == "Jan 31, 2024"
+    assert odd_time(["1706659200000", "5"]) == "1706659200000"  # no moment, though a number
+
+
+def test_seconds_are_no_years() -> None:
+    stream = KnowledgeStream.from_labels("x", [[(f"e{i}", "r", "x") for i in range(3)]])
+    with pytest.raises(UserError, match="a time format of s, ms"):
+        stream.split("year", times=np.array([1.7e9, 1.71e9, 1.72e9]))

@@ -21,6 +21,7 @@ from dicgrl import DataError, DataWarning, KnowledgeStream, UserError, load_stre
 from dicgrl.common import optional
 from dicgrl.graph import Vocabulary
 from dicgrl.graph.coded import Coded, add_in_order
+from dicgrl.graph.times import told
 from dicgrl.readers import Reading, read_stream, read_timed, write_stream
 from dicgrl.readers.formats import Format
 from tests.streams import labelled
@@ -218,6 +219,34 @@ class TestColumns:
         read = read_stream(place, reading=Reading(columns=["c", "b", "a"]))
         assert labelled(read)[0]["train"] == [("z", "y", "x")]
 
+    def test_numbers_are_places_even_where_ids_are_numbers(self, tmp_path: Path) -> None:
+        """As in most public files of ids; the first line names no columns then."""
+        place = tmp_path / "x.tsv"
+        place.write_text("1\t3\t2\n1\t3\t5\n2\t1\t3\n")
+        read = read_stream(place, reading=Reading(columns="1,3,2"))
+        assert labelled(read)[0]["train"] == [("1", "2", "3"), ("1", "5", "3"), ("2", "3", "1")]
+
+    def test_numbers_are_names_where_columns_are_called_so(self, tmp_path: Path) -> None:
+        """pandas numbers columns from 0; numbers that are no names throughout are places."""
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(arrow.table({"0": ["a"], "1": ["r"], "2": ["b"]}), tmp_path / "x.pq")
+        for columns in ("0,1,2", "1,2,3"):
+            read = read_stream(tmp_path / "x.pq", reading=Reading(columns=columns))
+            assert labelled(read)[0]["train"] == [("a", "r", "b")]
+
+    def test_two_columns_of_one_name(self, tmp_path: Path) -> None:
+        place = tmp_path / "x.csv"
+        place.write_text("head,relation,tail,head\na,r,b,x\nb,r,c,y\n")
+        with pytest.raises(DataError, match="two columns are called 'head'"):
+            read_stream(place, reading=Reading(columns="head,relation,tail"))
+        read = read_stream(place, reading=Reading(columns="4,2,3"))  # and the header is one
+        assert labelled(read)[0]["train"] == [("x", "r", "b"), ("y", "r", "c")]
+
+    def test_a_tab_in_a_csv_file_is_named(self, tmp_path: Path) -> None:
+        (tmp_path / "x.csv").write_text("a\tr\tb\n")
+        with pytest.raises(DataError, match=r"say --sep '\\t'$"):
+            read_stream(tmp_path / "x.csv")
+
 
 class TestJsonLines:
     @pytest.mark.parametrize(
@@ -246,6 +275,18 @@ class TestJsonLines:
         (tmp_path / "x.jsonl").write_text('["a", "year", 1979]\n["b", "year", 1985]\n')
         found = labelled(read_stream(tmp_path / "x.jsonl"))[0]["train"]
         assert found == [("a", "year", "1979"), ("b", "year", "1985")]
+
+    def test_longer_lists(self, tmp_path: Path) -> None:
+        place = tmp_path / "x.jsonl"
+        place.write_text('["a", 1, "r", "b", "2001-01-01"]\n["b", 2, "r", "c", null]\n')
+        with pytest.raises(DataError, match=r"x\.jsonl:1: .* say which .* --columns 1,2,3$"):
+            read_stream(place)
+        read = read_stream(place, reading=Reading(columns="1,3,4"))
+        assert labelled(read)[0]["train"] == [("a", "r", "b"), ("b", "r", "c")]
+        assert len(read_stream(place, reading=Reading(columns="1,3,4,5"))[0].times) == 2
+        place.write_text('["a", "r", "b"]\n["b", "r"]\n')
+        with pytest.raises(DataError, match=r"x\.jsonl:2: not like the first line"):
+            read_stream(place, reading=Reading(columns="1,2,3"))
 
 
 class TestParquet:
@@ -316,6 +357,35 @@ class TestParquet:
         parquet.write_to_dataset(table, tmp_path / "tree", partition_cols=["relation"])
         found = labelled(read_stream(tmp_path / "tree"))[0]["train"]
         assert sorted(found) == sorted(FACTS)
+
+    def test_partitions_by_day_have_times(self, tmp_path: Path) -> None:
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        columns = dict(zip(("head", "relation", "tail"), zip(*FACTS, strict=True), strict=True))
+        days = ["2001-01-01", "2001-01-02", "2001-01-01"]
+        table = arrow.table({**{name: list(them) for name, them in columns.items()}, "date": days})
+        parquet.write_to_dataset(table, tmp_path / "tree", partition_cols=["date"])
+        part = read_stream(tmp_path / "tree")[0]
+        assert sorted(map(told, part.times.tolist())) == sorted(days)
+        (tree := tmp_path / "tree").joinpath("labels.tsv").write_text("Alien\tAlien (1979)\n")
+        (tree / "_temporary").mkdir()
+        (tree / "_temporary" / "x.parquet").write_text("half-written")
+        assert read_stream(tree).names == {"Alien": "Alien (1979)"}
+        stream, times = read_timed(tmp_path / "tree")
+        assert [p.facts for p in stream.split("day", times=times)] == [2, 1]
+        with pytest.raises(DataError, match="tree: --sep is of no use"):
+            read_stream(tmp_path / "tree", reading=Reading(sep=";"))
+
+    def test_a_file_of_a_tree_that_is_not_like_the_others_is_named(self, tmp_path: Path) -> None:
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        one = {"head": ["a", "b"], "relation": ["r", "r"], "tail": ["b", "c"]}
+        parquet.write_table(arrow.table(one), tmp_path / "a.parquet")
+        other = {"head": ["a", "b"], "relation": ["r", "r"], "what": ["b", "c"]}
+        parquet.write_table(arrow.table(other), tmp_path / "b.parquet")
+        with pytest.raises(DataError, match=r"b\.parquet: there is no column 'tail'"):
+            read_stream(tmp_path)
+        parquet.write_table(arrow.table({**one, "tail": ["b", None]}), tmp_path / "b.parquet")
+        with pytest.raises(DataError, match=r"b\.parquet:2: column 'tail' is empty"):
+            read_stream(tmp_path)
 
     def test_memory_follows_the_batch(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import sqlite3
 import threading
@@ -43,10 +45,12 @@ class Endpoint(ThreadingHTTPServer):
     daemon_threads = True
     answer: tuple[int, str, bytes] = (200, "application/sparql-results+json", b"")
     length: int | None = None
+    others: dict[str, str] = {}  # noqa: RUF012 - replaced as a whole
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.asked: list[tuple[str, str, str]] = []
+        self.proved: str | None = None
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away is no news."""
@@ -64,11 +68,14 @@ class Handler(BaseHTTPRequestHandler):
     def reply(self, form: str) -> None:
         (query,) = urllib.parse.parse_qs(form)["query"]
         self.server.asked.append((self.command, query, self.headers["Accept"]))
+        self.server.proved = self.headers["Authorization"]
         code, kind, body = self.server.answer
         self.send_response(code)
         self.send_header("Content-Type", kind)
         length = self.server.length
         self.send_header("Content-Length", str(len(body) if length is None else length))
+        for name, value in self.server.others.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
 
@@ -151,6 +158,35 @@ def test_what_misbehaving_servers_send_is_one_message(
     with pytest.raises((FailureError, DataError), match=said) as raised:
         read(endpoint)
     assert str(raised.value).startswith("http://127.0.0.1:") and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("body", [table()[:-40], b"", b"hello", b"[" * 10_000])
+def test_what_is_not_well_formed_is_the_failure_of_the_server(
+    endpoint: Endpoint, body: bytes
+) -> None:
+    """Exit code 1: it may be better tomorrow; the question is not wrong."""
+    endpoint.answer = (200, "application/sparql-results+json", body)
+    with pytest.raises(FailureError, match="sent what is not well formed"):
+        read(endpoint)
+
+
+def test_a_name_and_a_password_in_the_url_are_told_to_the_server_alone(endpoint: Endpoint) -> None:
+    endpoint.answer = (200, "application/sparql-results+json", table())
+    place = url_of(endpoint).replace("//", "//me:s%40fe@")
+    stream = read_stream(place, reading=Reading(query=SELECT))
+    assert labelled(stream)[0]["train"] == IRIS and "s%40fe" not in stream.name
+    assert endpoint.proved == "Basic " + base64.b64encode(b"me:s@fe").decode()
+    read(endpoint)
+    assert endpoint.proved is None
+
+
+def test_an_answer_may_be_packed(endpoint: Endpoint) -> None:
+    endpoint.answer = (200, "application/sparql-results+json", gzip.compress(table()))
+    endpoint.others = {"Content-Encoding": "gzip"}
+    assert read(endpoint) == IRIS
+    endpoint.others = {"Content-Encoding": "br"}
+    with pytest.raises(FailureError, match="packed by 'br'"):
+        read(endpoint)
 
 
 def test_triples_that_break_off_between_lines_are_noticed(endpoint: Endpoint) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dicgrl import DataError, UserError, read_stream
-from dicgrl.readers import read_timed
+from dicgrl import DataError, DataWarning, UserError, read_stream
+from dicgrl.graph.times import told
+from dicgrl.readers import Reading, read_timed
 from tests.readers.small_graph import (
     put,
 )
@@ -133,3 +134,25 @@ class TestTimes:
         put(tmp_path / "x.tsv", "a\tr\tb\n")
         with pytest.raises(DataError, match=r"x\.tsv:1: expected 4 fields.*found 3"):
             read_timed(tmp_path / "x.tsv")
+
+
+class TestTimesOfFacts:
+    """Of a column that is called time, date or year, when facts are learned."""
+
+    def test_milliseconds(self, tmp_path: Path) -> None:
+        put(tmp_path / "x.csv", "head,relation,tail,time\na,r,b,1706659200000\n")
+        with pytest.warns(DataWarning, match=r"'1706659200000' in the column of times is no time"):
+            assert not len(read_stream(tmp_path / "x.csv")[0].times)
+        part = read_stream(tmp_path / "x.csv", reading=Reading(time_format="ms"))[0]
+        assert told(part.times[0]) == "2024-01-31"
+
+    def test_a_format_that_does_not_fit_is_refused(self, tmp_path: Path) -> None:
+        """Whoever says how times are written wants them."""
+        put(tmp_path / "x.csv", "head,relation,tail,time\na,r,b,31.01.2024\n")
+        with pytest.raises(DataError, match=r"x\.csv:2: time '31\.01\.2024': expected it as"):
+            read_stream(tmp_path / "x.csv", reading=Reading(time_format="%d-%m-%Y"))
+        put(tmp_path / "y.csv", "a,r,b\n")
+        with pytest.raises(DataError, match=r"y\.csv: .*no column holds times"):
+            read_stream(tmp_path / "y.csv", reading=Reading(time_format="%d-%m-%Y"))
+        with pytest.raises(UserError, match="time_format 'h': expected"):
+            Reading(time_format="h")

@@ -67,6 +67,8 @@ class Asking(ABC):
         self.device = trainer.device
         #: What `examine` found after the newest part; the learner keeps it.
         self.examined: Callable[[], Mapping[str, Any]] = dict
+        #: The first part that `examine` did not look at yet; None for the newest one.
+        self.unseen: int | None = None
         self._graph: Graph = trainer.graph
 
     def predict(

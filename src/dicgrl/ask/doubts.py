@@ -22,6 +22,8 @@ _LOST = 0.2  # share of what was answered that is a strong loss
 _UNSEEN = 0.1  # probability, by counting, of an answer that did not occur
 
 _WHERE = {"validation": "held-out", "training": "learned", "arrivals": "newly arrived"}
+_AFTER_A_PART = "try a lower later_rate, or a strategy that replays more, such as fresh or warm"
+_AFTER_RETRAINING = "go back to the version before (dicgrl restore), or train with more epochs"
 _TRY = "try more epochs, a higher lr, or another margin if the loss has one"
 
 
@@ -77,12 +79,15 @@ def _by_part(answered: BoolArray, parts: IntArray) -> dict[str, str]:
     return {str(part): signs[start:end] for part, start, end in found}
 
 
-def doubts(now: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> list[str]:
+def doubts(
+    now: Mapping[str, Any], before: Mapping[str, Any] | None = None, *, retrained: bool = False
+) -> list[str]:
     """What a user should hear about the newest part; mostly nothing.
 
     Args:
         now: What `Asking.examine` found.
-        before: The same after the part before.
+        before: The same when it was looked before.
+        retrained: Whether the model was trained anew in between.
 
     Example:
         >>> blind = {"count": 1000, "share": 0.011, "chance": 0.01, "information": 0.0}
@@ -106,11 +111,11 @@ def doubts(now: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> l
         told = f"how often each answer occurs says more about {where} than its scores do"
         return [f"the model knows little: {told}; {_TRY}"]
     if before and before.get("found") and now["basis"] == before["basis"] == "validation":
-        return _loss(found, before["found"])
+        return _loss(found, before["found"], _AFTER_RETRAINING if retrained else _AFTER_A_PART)
     return []
 
 
-def _loss(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
+def _loss(now: Mapping[str, Any], before: Mapping[str, Any], advice: str) -> list[str]:
     """Whether much is lost of what was answered before: McNemar's test of answers that changed."""
     both = [
         p for p, text in before["answered"].items() if len(now["answered"].get(p, "")) == len(text)
@@ -123,7 +128,6 @@ def _loss(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
     if len(was) < _FEWEST or lost - gained <= max(_SURE * math.sqrt(lost + gained), _LOST * right):
         return []
     return [
-        f"much was lost: of {right:,} held-out answers that were found before this part, {lost:,} "
-        f"are lost and {gained:,} others gained; try a lower later_rate, or a strategy that "
-        "replays more, such as fresh or warm"
+        f"much was lost: of {right:,} held-out answers that were found before, {lost:,} "
+        f"are lost and {gained:,} others gained; {advice}"
     ]

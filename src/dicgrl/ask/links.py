@@ -130,7 +130,7 @@ class LinkAsking(Asking):
 
     @override
     def examine(self) -> dict[str, Any]:
-        return examine_links(self.trainer)
+        return examine_links(self.trainer, self.unseen)
 
     @override
     def foresee(self) -> dict[str, Any]:

@@ -34,14 +34,19 @@ _PAIRS = 1 << 24  # the same of relations
 _NEAR, _FAR = 64, 64  # candidates of a question that are kept: the best, and some of the others
 
 
-def most_facts(trainer: LinkTrainer) -> int:
-    """How many facts there is time to ask about; none after a part too small to be worth it.
+def most_facts(trainer: LinkTrainer, since: int | None = None) -> int:
+    """How many facts there is time to ask about; none after parts too small to be worth it.
 
-    A part that brings less than a fiftieth of what is known has the less time, the less it brings.
+    Parts that bring less than a fiftieth of what is known have the less time, the less they bring.
+
+    Args:
+        trainer: Holds the model and the graph.
+        since: The first part that was not looked at before; the newest one unless given.
     """
     model = trainer.model
     each = 2 * model.num_entities * (_numbers(model) + _PASSES)
-    new, known = trainer.count("train", trainer.newest), max(trainer.count("train"), 1)
+    new = trainer.count("train", trainer.newest if since is None else since)
+    known = max(trainer.count("train"), 1)
     share = min(_SMALL * new / known, 1.0)
     fitting = int(share * _WORK.get(trainer.device.type, _WORK["cpu"])) // max(each, 1)
     if fitting < _LEAST:
@@ -54,12 +59,14 @@ def _numbers(model: KnowledgeModel) -> int:
     return max(model.active, model.pair_bytes() // 4)
 
 
-def facts_within(trainer: LinkTrainer, split: str) -> tuple[IntArray, IntArray]:
+def facts_within(
+    trainer: LinkTrainer, split: str, since: int | None = None
+) -> tuple[IntArray, IntArray]:
     """Facts of a split that there is time to ask about, and the parts that they came with.
 
     The same ones for as long as there are as many (`evaluation.sample`).
     """
-    most = most_facts(trainer)
+    most = most_facts(trainer, since)
     if split == "test":  # whoever measures has the time
         most = max(most, _LEAST)
     if not most:
@@ -88,14 +95,14 @@ def ask_about(trainer: LinkTrainer, facts: IntArray, *, relations: bool = True) 
     return Asked.joined(pieces)
 
 
-def examine_links(trainer: LinkTrainer) -> dict[str, Any]:
+def examine_links(trainer: LinkTrainer, since: int | None = None) -> dict[str, Any]:
     """Fit probabilities on validation facts, and count what is found; see `Asking.examine`.
 
     Without any, a sample of training facts shows whether anything was learned; how reliable
     answers to new questions are it does not show, so that nothing is fitted.
     """
     held_out = trainer.count("valid") > 0
-    facts, parts = facts_within(trainer, "valid" if held_out else "train")
+    facts, parts = facts_within(trainer, "valid" if held_out else "train", since)
     return _examined(trainer, facts, parts, "validation" if held_out else "training")
 
 

@@ -10,6 +10,7 @@ from dicgrl.ask.asking import Asking
 from dicgrl.ask.doubts import doubts
 from dicgrl.errors import ModelWarning
 from dicgrl.evaluation.part_report import PartReport
+from dicgrl.graph.change import RETRAIN
 
 
 def informed(asking: Asking, reports: Sequence[PartReport]) -> Asking:
@@ -21,6 +22,7 @@ def informed(asking: Asking, reports: Sequence[PartReport]) -> Asking:
     def examined_last() -> Mapping[str, Any]:
         newest = reports[-1]
         if not newest.calibration:
+            asking.unseen = 0
             newest.calibration = examined(asking)
         return newest.calibration
 
@@ -40,9 +42,15 @@ def examine(
         level: Calls between this one and the one that is to be warned.
     """
     newest = reports[-1]
-    before = reports[-2].calibration if len(reports) > 1 else {}
+    earlier = reports[:-1]
+    looked = next((each for each in reversed(earlier) if each.calibration.get("found")), None)
+    retrained = newest.kind == RETRAIN
+    # A model that learned everything anew is looked at, however little arrived last.
+    asking.unseen = 0 if retrained or looked is None else min(looked.part + 1, newest.part)
+    before = earlier[-1].calibration if earlier else {}
     newest.calibration = examined(asking, before, foreseen)
-    newest.warnings = doubts(newest.calibration, before)
+    past = looked.calibration if looked else {}
+    newest.warnings = doubts(newest.calibration, past, retrained=retrained)
     for doubt in newest.warnings:
         warnings.warn(ModelWarning(newest.part, doubt), stacklevel=2 + level)
 
@@ -62,7 +70,7 @@ def examined(
     found = asking.examine()
     if "fit" in found:
         return found
-    if not found and before and "fit" in before:  # the part was too small to look again
+    if not found and before and "fit" in before:  # too little has arrived to look again
         return {name: value for name, value in before.items() if name not in ("found", "test")}
     for other in (foreseen or {}, before or {}):
         if "fit" in other:

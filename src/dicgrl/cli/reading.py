@@ -43,7 +43,8 @@ Query = Annotated[
 ]
 Literals = Annotated[str, typer.Option(help="RDF literals: drop, or keep as entities.")]
 TimeFormat = Annotated[
-    str, typer.Option(help="Format of times, such as %d.%m.%Y, if not ISO dates.")
+    str,
+    typer.Option(help="Format of times, such as %d.%m.%Y; or unit of numbers: s, ms, us, ns."),
 ]
 AS_IT_IS = Reading()
 _OPTIONS: dict[str, tuple[Any, str]] = {

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dicgrl.errors import UserError, shown
 from dicgrl.graph.split import PERIODS, Shares, part_shares
+from dicgrl.graph.times import YEARS
 
 _UNITS = {"day": "D", "month": "M", "year": "Y"}
 _MONDAY = 3  # days from 1970-01-01, a Thursday, back to the Monday before
@@ -82,9 +83,10 @@ def chosen_shares(
 def _periods(values: npt.NDArray[Any], by: str) -> npt.NDArray[np.int64]:
     """The number of the period of each time."""
     if values.dtype.kind != "M":
-        if by == "year":  # 1979, 1979.5
+        if by == "year" and np.abs(values[-1]) < YEARS:  # 1979, 1979.5
             return np.floor(values.astype(np.float64)).astype(np.int64)
-        raise UserError(f"by={by!r}: needs dates; these times are numbers, as {values[0]}")
+        said = f"by={by!r}: needs dates; these times are numbers, as {values[0]}"
+        raise UserError(f"{said}; a time format of s, ms, us or ns makes them dates")
     if by == "week":
         return (values.astype("datetime64[D]").astype(np.int64) + _MONDAY) // 7
     return values.astype(f"datetime64[{_UNITS[by]}]").astype(np.int64)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,21 @@ TIME_TYPES = ("float64", "datetime64[us]")
 #: The moment of what has no time.
 NEVER = int(np.iinfo(np.int64).min)
 _LATEST = 1e12  # seconds: what is beyond is no date
-_YEARS = 10_000  # numbers below are years, others seconds since 1970
 _BASIC = re.compile(r"(?:1[89]|2[01])[0-9]{6}")  # ISO dates without their hyphens
+#: Whole numbers below are years, other numbers seconds since 1970.
+YEARS = 10_000
+#: Seconds that a number counts by, as `--time-format` calls them.
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+#: Dates that are read without being told how, as they can mean one thing alone.
+_DATES = ("%Y/%m/%d", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y",
+          "%d-%b-%Y", "%a, %d %b %Y")  # fmt: skip
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S %Z", " %H:%M:%S %z")
+_OTHERS = [
+    *(date + clock for date in _DATES for clock in _CLOCKS),
+    *(f"%Y-%m-%d{clock}" for clock in _CLOCKS if "%Z" in clock),
+    *("%Y%m%dT%H%M%S", "%Y%m%dT%H%M%S%z", "%a %b %d %H:%M:%S %Y"),
+]
+_SAMPLE = 1000  # times that tell how most are written
 _NOTHING = ("", "NaT", "nan", "None", "<NA>")
 _ZONED = re.compile(r"([^T ]*[T ][0-9:.]+)([^0-9:.].*)")
 _ZONE = re.compile(r" ?(?:[Zz]|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)")
@@ -27,8 +42,9 @@ _ZONE = re.compile(r" ?(?:[Zz]|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)")
 def parse_times(times: Sequence[str]) -> npt.NDArray[Any] | None:
     """Times of one kind throughout, [n]; None if they are not.
 
-    A date with a time zone is given as UTC, and one without is taken to be that. Where all are
-    dates of eight digits, as in 20240131, they are no numbers.
+    They are numbers or dates: ISO dates, or others that can mean one thing alone, as 2024/01/31 and
+    31 Jan 2024. A date with a time zone is given as UTC, and one without is taken to be that. Where
+    all are dates of eight digits, as in 20240131, they are no numbers.
 
     Example:
         >>> parse_times(["1979", "1986"])
@@ -42,8 +58,9 @@ def parse_times(times: Sequence[str]) -> npt.NDArray[Any] | None:
         basic = parse_written(times, "%Y%m%d")
         if basic is not None:
             return basic
-    found = (parse_as(times, kind) for kind in TIME_TYPES)
-    return next((parsed for parsed in found if parsed is not None), None)
+    ways = [partial(parse_as, times, kind) for kind in TIME_TYPES]
+    ways += [partial(parse_written, times, written) for written in _OTHERS]
+    return next((parsed for way in ways if (parsed := way()) is not None), None)
 
 
 def parse_as(times: Sequence[str], kind: str) -> npt.NDArray[Any] | None:
@@ -56,17 +73,26 @@ def parse_as(times: Sequence[str], kind: str) -> npt.NDArray[Any] | None:
 
 
 def parse_written(times: Sequence[str], written: str) -> npt.NDArray[Any] | None:
-    """Times that are written in one way, as `strptime` describes it, [n]; None if one is not.
+    """Times that are written in one way, [n]; None if one is not.
+
+    Args:
+        times: The times.
+        written: The way, as `strptime` describes it; or one of `UNITS`, in which they are counted
+            since 1970.
 
     Example:
         >>> parse_written(["25.05.1979"], "%d.%m.%Y")
         array(['1979-05-25T00:00:00.000000'], dtype='datetime64[us]')
     """
+    if written in UNITS:
+        return _counted(times, UNITS[written])
     found: dict[str, datetime] = {}  # few are different
     try:
         for time in times:
             if time not in found:
                 read = datetime.strptime(time, written)
+                if "%Z" in written and time.split(" ")[-1] not in ("UTC", "GMT"):
+                    return None  # of others it is not known how far they are from UTC
                 zone = read.tzinfo
                 found[time] = read.astimezone(UTC).replace(tzinfo=None) if zone else read
     except (ValueError, OverflowError):
@@ -74,10 +100,19 @@ def parse_written(times: Sequence[str], written: str) -> npt.NDArray[Any] | None
     return np.array([found[time] for time in times], dtype=TIME_TYPES[1])
 
 
+def _counted(times: Sequence[str], unit: float) -> npt.NDArray[Any] | None:
+    """Times in a unit since 1970, in seconds."""
+    numbers = parse_as(times, TIME_TYPES[0])
+    if numbers is None or (np.abs(numbers * unit) >= _LATEST).any():
+        return None
+    return np.round(numbers * (unit * 1e6)).astype(np.int64).view(TIME_TYPES[1])
+
+
 def moments(times: Sequence[str], written: str = "") -> IntArray | None:
     """Times as microseconds since 1970 in UTC, `NEVER` for none, [n]; None if one cannot be read.
 
-    Whole numbers below 10,000 are years, other numbers are seconds since 1970.
+    Whole numbers below 10,000 are years, other numbers are seconds since 1970 (up to the year
+    33,658: milliseconds are told from them).
 
     Args:
         times: The times, of one kind throughout; "" where there is none.
@@ -99,7 +134,7 @@ def moments(times: Sequence[str], written: str = "") -> IntArray | None:
     if parsed.dtype.kind == "f":
         if not (np.abs(parsed) < _LATEST).all():
             return None
-        years = (np.abs(parsed) < _YEARS) & (parsed == np.trunc(parsed))
+        years = (np.abs(parsed) < YEARS) & (parsed == np.trunc(parsed))
         since = np.where(years, parsed - 1970, 0).astype("timedelta64[Y]")
         of_years = (np.datetime64(0, "Y") + since).astype("datetime64[us]").astype(np.int64)
         seconds = np.where(years, 0, parsed)
@@ -126,8 +161,8 @@ def is_time(field: str) -> bool:
     """Whether a field is a time.
 
     Example:
-        >>> is_time("1979-05-25"), is_time("horror")
-        (True, False)
+        >>> is_time("1979-05-25"), is_time("25 May 1979"), is_time("horror")
+        (True, True, False)
     """
     return parse_times([field]) is not None
 
@@ -136,8 +171,17 @@ def odd_time(times: Sequence[str], written: str = "") -> str:
     """The first time that is not of the kind that most are, or not written as it should be."""
     if written:
         return next(time for time in times if parse_written([time], written) is None)
-    wrong = [[t for t in times if parse_as([t], kind) is None] for kind in TIME_TYPES]
-    return min(wrong, key=len)[0]
+    ways = [partial(parse_as, kind=kind) for kind in TIME_TYPES]
+    ways += [partial(parse_written, written=each) for each in _OTHERS]
+    some = list(dict.fromkeys(times))[:_SAMPLE]
+    usual = max(ways, key=lambda way: sum(way([time]) is not None for time in some))
+    for time in times:
+        if usual([time]) is None:
+            return time
+    if parse_as(times, TIME_TYPES[0]) is not None:  # numbers, one of them too large
+        return max(times, key=lambda time: abs(float(time)))
+    alone = range(1, len(times) + 1)  # each is one, but they are not together
+    return times[bisect_left(alone, True, key=lambda end: usual(times[:end]) is None) - 1]
 
 
 def _utc(times: Sequence[str], kind: str) -> npt.NDArray[Any]:

@@ -22,12 +22,20 @@ from dicgrl.readers import (  # they register their layouts, in this order
     network_edges,
 )
 from dicgrl.readers.facts import NetworkFacts
+from dicgrl.readers.formats.columnar import Tree, is_tree
 from dicgrl.readers.given import as_read
 from dicgrl.readers.layouts import Layout, find_layout, list_layouts, register_layout
 from dicgrl.readers.names_file import names_beside, read_names_file
 from dicgrl.readers.reading import Reading, as_lines
 from dicgrl.readers.remote import is_url, remote_file
-from dicgrl.readers.sources import ARCHIVE_ENDINGS, Folder, SourceFile, open_file, open_folder
+from dicgrl.readers.sources import (
+    ARCHIVE_ENDINGS,
+    DiskFolder,
+    Folder,
+    SourceFile,
+    open_file,
+    open_folder,
+)
 from dicgrl.readers.triples import read_timed_triples
 from dicgrl.readers.writer import write_stream
 
@@ -184,13 +192,21 @@ def _read_path(
 def read_timed(
     path: str | Path, *, name: str | None = None, reading: Reading | None = None
 ) -> tuple[KnowledgeStream, npt.NDArray[Any]]:
-    """Read one file of triples with a column of times: a static graph and the times."""
+    """Read one file of triples, or a tree of Parquet files, with a column of times.
+
+    Returns:
+        A static graph and the times.
+    """
     path = Path(path)
-    if not path.is_file():
+    if is_tree(path):
+        file = Tree(DiskFolder(path, reading)).as_file()
+    elif path.is_file():
+        file = SourceFile.on_disk(path, reading)
+    else:
         raise UserError(
             f"{path}: no such file; times are read from one file of triples, as its fourth column"
         )
-    stream, times = read_timed_triples(SourceFile.on_disk(path, reading), name or _stem(path))
+    stream, times = read_timed_triples(file, name or _stem(path))
     return replace(stream, names={**stream.names, **names_beside([path], stream)}), times
 
 

@@ -32,7 +32,7 @@ from dicgrl.graph import (
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.holdout import HoldOut
 from dicgrl.readers.formats import Format, has_format
-from dicgrl.readers.formats.columnar import partitioned_rows
+from dicgrl.readers.formats.columnar import Tree, is_tree
 from dicgrl.readers.layouts import FolderLayout, Layout, Source, register_layout
 from dicgrl.readers.names_file import NAMES_FILE, names_beside, read_names
 from dicgrl.readers.sources import DiskFolder, Folder, SourceFile, by_number, numbered, part_folders
@@ -135,19 +135,15 @@ class PartitionedFolder(FolderLayout):
 
     @override
     def fits(self, folder: Folder, graph: Graph | None) -> bool:
-        return isinstance(folder, DiskFolder) and any(folder.path.rglob("*.parquet"))
+        return isinstance(folder, DiskFolder) and is_tree(folder.path)
 
     @override
     def read_folder(
         self, folder: Folder, name: str, hold_out: HoldOut, graph: Graph | None
     ) -> KnowledgeStream:
         assert isinstance(folder, DiskFolder)
-        builder = KnowledgeStreamBuilder(name)
-        rows = [builder.rows(*block.columns) for block in partitioned_rows(folder)]
-        shares = hold_out.where_missing(False, False)
-        every = np.concatenate(rows)
-        builder.add_held_out(every, shares.valid, shares.test, shares.generator(0))
-        return builder.build(read_names(folder))
+        stream = read_files([Tree(folder).as_file()], name, hold_out, graph)
+        return replace(stream, names=read_names(folder))
 
 
 @register_layout

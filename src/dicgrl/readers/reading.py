@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from dicgrl.errors import DataError, DataWarning, UserError, shown, unknown_name
 from dicgrl.graph.labels import TIME_WORDS, named_columns
+from dicgrl.graph.times import UNITS
 
 ROLES = ("head", "relation", "tail", "time", "weight")
 LITERALS = ("drop", "keep")
@@ -31,8 +32,8 @@ class Reading:
             given.
         format: What the files are, such as csv or nt, whatever their endings say.
         query: The SQL or SPARQL query whose answers are the facts, for databases.
-        time_format: How times are written, as in %d.%m.%Y, where they are neither numbers nor ISO
-            dates.
+        time_format: How times are written, as in %d.%m.%Y, where that cannot be told; or the unit
+            of numbers since 1970: s, ms, us or ns.
         literals: What becomes of literals in RDF: left out (drop), or entities like any other
             (keep).
 
@@ -72,6 +73,11 @@ class Reading:
             raise UserError(f"sep {shown(self.sep)}: expected one character, such as ; or \\t")
         object.__setattr__(self, "sep", sep)
         object.__setattr__(self, "format", self.format.lower().removeprefix("."))
+        if self.time_format and "%" not in self.time_format and self.time_format not in UNITS:
+            raise UserError(
+                f"time_format {shown(self.time_format)}: expected one such as %d.%m.%Y, or a unit: "
+                f"{', '.join(UNITS)}"
+            )
         if self.literals not in LITERALS:
             raise unknown_name("literals", self.literals, LITERALS)
 
@@ -80,6 +86,11 @@ class Reading:
         """The columns, as they are kept."""
         assert isinstance(self.columns, tuple)
         return self.columns
+
+    @property
+    def says_numbers(self) -> bool:
+        """Whether the columns are numbers, from 1."""
+        return bool(self.named) and all(name.isdecimal() for name in self.named)
 
     @property
     def says_roles(self) -> bool:
@@ -94,24 +105,31 @@ def as_lines(path: object, reading: Reading | None) -> Reading | None:
     return replace(reading or Reading(), format="tsv")
 
 
-def find_columns(label: str, names: Sequence[str], reading: Reading, width: int) -> list[int]:
+def find_columns(
+    label: str, names: Sequence[str], reading: Reading, width: int, *, facts: bool = False
+) -> list[int]:
     """Where head, relation, tail and, of four, the time stand in a table with a header.
 
-    Other columns may be there, and are not read.
+    Other columns may be there, and are not read. Numbers are places, all of them, unless the table
+    has columns that are called like that.
 
     Args:
         label: How messages call the table.
         names: The names of its columns.
         reading: What the user says.
         width: 3, or 4 with the time; 2 for the ends of an edge.
+        facts: Whether the names may be a fact, whose ids are no names of columns.
 
     Raises:
-        DataError: A column that was asked for is not there, or the names do not tell which is what.
+        DataError: A column that was asked for is not there, or is there twice, or the names do not
+            tell which is what.
     """
     there = f"the columns are {', '.join(map(shown, names))}"
     if reading.named:
         check_number(label, reading, width)
-        return [_find(label, names, name, there) for name in reading.named[:width]]
+        numbers = reading.says_numbers and (facts or not set(reading.named[:width]) <= set(names))
+        find = _numbered if numbers else _find
+        return [find(label, names, name, there) for name in reading.named[:width]]
     order = named_columns(names, width)
     if order is None:
         which = "the ends of edges" if width == 2 else "head, relation and tail"
@@ -141,11 +159,14 @@ def check_number(label: str, reading: Reading, width: int) -> None:
 
 
 def _find(label: str, names: Sequence[str], wanted: str, there: str) -> int:
-    if wanted in names:
-        return list(names).index(wanted)
-    alike = [i for i, name in enumerate(names) if name.strip().lower() == wanted.lower()]
-    if len(alike) == 1:
-        return alike[0]
+    alike = [i for i, name in enumerate(names) if name == wanted]
+    alike = alike or [i for i, name in enumerate(names) if name.strip().lower() == wanted.lower()]
+    if len(alike) > 1:
+        raise DataError(label, f"two columns are called {shown(wanted)}; {there}")
+    return alike[0] if alike else _numbered(label, names, wanted, there)
+
+
+def _numbered(label: str, names: Sequence[str], wanted: str, there: str) -> int:
     if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
         return int(wanted) - 1
     raise DataError(label, f"there is no column {shown(wanted)}; {there}")

@@ -7,6 +7,8 @@ more of it than a file may unpack to, and an answer that ends early is refused.
 
 from __future__ import annotations
 
+import base64
+import gzip
 import http.client
 import io
 import re
@@ -93,12 +95,13 @@ def _endpoint(url: str, label: str, reading: Reading) -> SourceFile:
     is_table = form[1].lower() == "select"
     accept, kind = (_TABLE, "srj") if is_table else (_TRIPLES, "nt")
     opener = partial(_ask, url, label, reading.query, accept)
-    return SourceFile(label, opener, replace(reading, format=kind, query=""))
+    return SourceFile(label, opener, replace(reading, format=kind, query=""), is_answer=True)
 
 
 def _ask(url: str, label: str, query: str, accept: str) -> BinaryIO:
     """Ask an endpoint; gives its answer to read."""
     form = urllib.parse.urlencode({"query": query})
+    url, secret = _without_user(url)
     joined = f"{url}{'&' if '?' in url else '?'}{form}"
     headers = {"Accept": accept, "User-Agent": "dicgrl"}
     if len(joined) <= _LONG:
@@ -106,6 +109,8 @@ def _ask(url: str, label: str, query: str, accept: str) -> BinaryIO:
     else:
         headers["Content-Type"] = "application/x-www-form-urlencoded"
         request = urllib.request.Request(url, form.encode(), headers)
+    if secret:  # for this server, and no other that it may point to
+        request.add_unredirected_header("Authorization", f"Basic {secret}")
     try:
         response = urllib.request.urlopen(request, timeout=_PATIENCE)
     except urllib.error.HTTPError as error:
@@ -123,7 +128,28 @@ def _ask(url: str, label: str, query: str, accept: str) -> BinaryIO:
         response.close()
         raise FailureError(f"{label}: the endpoint sent {shown(kind)}; expected {accept}")
     answer = cast(BinaryIO, _Answer(response, label))
+    packed = response.headers.get("Content-Encoding", "identity").lower()
+    if packed == "gzip":  # though nobody asked for it
+        answer = cast(BinaryIO, gzip.GzipFile(fileobj=answer))
+    elif packed != "identity":
+        response.close()
+        raise FailureError(f"{label}: the endpoint sent it packed by {shown(packed)}")
     return cast(BinaryIO, BoundedStream(answer, label, most_unpacked()))
+
+
+def _without_user(url: str) -> tuple[str, str]:
+    """A URL without the user in it, and what proves that one to be it (RFC 7617).
+
+    Example:
+        >>> _without_user("https://me:s%40fe@host/sparql")
+        ('https://host/sparql', 'bWU6c0BmZQ==')
+    """
+    user, at, host = urllib.parse.urlsplit(url).netloc.rpartition("@")
+    if not at:
+        return url, ""
+    name, _, word = user.partition(":")
+    said = f"{urllib.parse.unquote(name)}:{urllib.parse.unquote(word)}"
+    return url.replace(f"{user}@{host}", host, 1), base64.b64encode(said.encode()).decode()
 
 
 class _Answer(io.RawIOBase):

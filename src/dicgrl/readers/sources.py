@@ -49,6 +49,7 @@ class SourceFile:
         reading: How it is to be read, where it does not say so itself.
         reader: The format that reads it, where it is no file.
         path: Where it lies, if that is on disk.
+        is_answer: Whether a server sends it, whose failure it is where it is not well formed.
     """
 
     label: str
@@ -56,6 +57,7 @@ class SourceFile:
     reading: Reading = field(default_factory=Reading)
     reader: object = None
     path: Path | None = None
+    is_answer: bool = False
 
     @classmethod
     def on_disk(cls, path: Path, reading: Reading | None = None) -> SourceFile:

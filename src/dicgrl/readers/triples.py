@@ -56,17 +56,20 @@ def read_facts(
     graph: Graph | None = None,
 ) -> tuple[IntArray, IntArray]:
     """As `read_triples`, and the times of a column that is told to hold them; none without one."""
+    written = "" if exact else file.reading.time_format
     if exact or not says_times(file):
+        if written:
+            said = "--time-format is told, but no column holds times: name it as the fourth of"
+            raise DataError(file.label, f"{said} --columns, or time in a header")
         return read_triples(file, builder, exact=exact, graph=graph), np.empty(0, np.int64)
     times: list[str] = []
     rows = read_triples(file, builder, times, graph=graph)
-    written = file.reading.time_format
     found = moments(times, written)
-    if found is None and file.reading.named:
+    if found is None and (file.reading.named or written):
         raise _bad_time(file, [time for time in times if time], written)
     if found is None:  # a column that is only called so
         odd = shown(odd_time([time for time in times if time], written))
-        said = f"{odd} in the column of times is none: no time is kept; see --time-format"
+        said = f"{odd} in the column of times is no time: none is kept; see --time-format"
         warnings.warn(DataWarning(file.label, said), stacklevel=2)
         return rows, np.empty(0, np.int64)
     return rows, found
@@ -93,8 +96,7 @@ def triple_rows(file: SourceFile, width: int = 3, exact: bool = False) -> Iterat
 def read_timed_triples(file: SourceFile, name: str) -> tuple[KnowledgeStream, npt.NDArray[Any]]:
     """A static graph from a file with a column of times, and the times.
 
-    Times are numbers (years, seconds) or ISO dates, one kind throughout the file. A date with a
-    time zone is given as UTC, and one without is taken to be that.
+    Times are of one kind throughout the file, as `parse_times` reads them.
     """
     builder = KnowledgeStreamBuilder(name)
     times: list[str] = []
@@ -112,7 +114,8 @@ def _bad_time(file: SourceFile, times: list[str], written: str) -> DataError:
     expected = (
         f"expected it as in --time-format {written}"
         if written
-        else "the times must be all numbers or all ISO dates, or say --time-format, as in %d.%m.%Y"
+        else "the times must be numbers, or dates that are written in one way; or say "
+        "--time-format, as in %d.%m.%Y or ms"
     )
     for rows in triple_rows(file, 4):
         if value in rows.columns[3]:

@@ -181,7 +181,7 @@ def _moments(times: list[str]) -> IntArray:
     if found is None:
         raise UserError(
             f"{shown(odd_time([time for time in times if time]))} is not a time: expected "
-            "(head, relation, tail), or with an ISO date, a year or seconds since 1970 behind them"
+            "(head, relation, tail), or with a date, a year or seconds since 1970 behind them"
         )
     return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -17,8 +18,8 @@ from typing_extensions import override
 from dicgrl.common.optional import needed
 from dicgrl.errors import DataError, UserError, shown
 from dicgrl.graph.coded import Coded
-from dicgrl.graph.labels import check_labels
-from dicgrl.readers.formats import TRIPLE, Format, Triple
+from dicgrl.graph.labels import check_labels, time_column
+from dicgrl.readers.formats import TRIPLE, Format, Triple, format_of
 from dicgrl.readers.reading import Reading, find_columns
 from dicgrl.readers.sources import DiskFolder, SourceFile
 from dicgrl.readers.text import Rows
@@ -114,9 +115,9 @@ class _Book:
     def __init__(self, label: str) -> None:
         self._arrow = needed("pyarrow", "arrow", "Arrow")
         self._compute = needed("pyarrow.compute", "arrow", "Arrow")
-        self._label = label
+        self.label = label
         self._known = self._arrow.array([], self._arrow.large_string())
-        self._labels: list[str] = []
+        self.labels: list[str] = []
 
     def coded(self, column: Any, name: str, first: int) -> Coded:
         """A column of a batch as labels; whole numbers count as what they are written as.
@@ -136,7 +137,7 @@ class _Book:
         empty = np.flatnonzero(~full.to_numpy(zero_copy_only=False))
         if len(empty) and np.isin(codes, empty).any():  # else a dictionary holds it for nobody
             row = first + int(np.isin(codes, empty).argmax())
-            raise DataError(self._label, f"column {shown(name)} is empty", row)
+            raise DataError(self.label, f"column {shown(name)} is empty", row)
         found = self._compute.index_in(held, value_set=self._known)
         places = found.fill_null(-1).to_numpy().astype(np.int64)
         unseen = self._compute.and_(found.is_null(), full)
@@ -146,12 +147,12 @@ class _Book:
             try:
                 check_labels(new)
             except UserError as error:
-                raise DataError(self._label, f"column {shown(name)}: {error}") from None
+                raise DataError(self.label, f"column {shown(name)}: {error}") from None
             at = unseen.to_numpy(zero_copy_only=False)
-            places[at] = np.arange(len(self._labels), len(self._labels) + len(new))
-            self._labels.extend(new)
+            places[at] = np.arange(len(self.labels), len(self.labels) + len(new))
+            self.labels.extend(new)
             self._known = self._arrow.concat_arrays([self._known, arriving])
-        return Coded(self._labels, places[codes])
+        return Coded(self.labels, places[codes])
 
     def _encoded(self, column: Any, name: str, first: int) -> Any:
         types = self._arrow.types
@@ -159,29 +160,98 @@ class _Book:
         text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
         if not text and not types.is_integer(kind) and not types.is_temporal(kind):
             wrong = f"column {shown(name)} has the type {kind}; expected text or whole numbers"
-            raise DataError(self._label, wrong)
+            raise DataError(self.label, wrong)
         if column.null_count:
             row = first + int(self._compute.index(self._compute.is_null(column), True).as_py())
-            raise DataError(self._label, f"column {shown(name)} is empty", row)
+            raise DataError(self.label, f"column {shown(name)} is empty", row)
         return column if types.is_dictionary(column.type) else column.dictionary_encode()
 
 
-def partitioned_rows(folder: DiskFolder) -> Iterator[Rows]:
-    """Triples of all Parquet files below a folder, in the order of their names.
+class Tree(Format):
+    """All Parquet files below a folder, in the order of their names; no file of its own.
 
-    Raises:
-        DataError: A file is damaged, or lacks a column.
+    Args:
+        folder: The folder.
     """
-    dataset = needed("pyarrow.dataset", "arrow", "Parquet")
-    with _damage(folder.label):
-        tree = dataset.dataset(folder.path, format="parquet", partitioning="hive")
-        names = chosen_names(folder.label, tree.schema.names, folder.reading, 3)
-        batches = tree.to_batches(columns=names, batch_size=_BATCH)
-        yield from coded_rows(folder.label, names, batches)
+
+    endings: ClassVar = ()
+
+    def __init__(self, folder: DiskFolder) -> None:
+        self._folder = folder
+
+    def as_file(self) -> SourceFile:
+        """The tree as what is read like a file of triples."""
+        folder = self._folder
+        format_of(SourceFile(folder.label, io.BytesIO, replace(folder.reading, format="parquet")))
+        return SourceFile(folder.label, io.BytesIO, folder.reading, self)
+
+    @override
+    def rows(self, file: SourceFile, width: int, exact: bool) -> Iterator[Rows]:
+        with _damage(file.label):
+            tree = self._tree()
+            names = chosen_names(file.label, tree.schema.names, file.reading, width)
+            parts = self._parts(tree, names)
+            books = _Book(file.label), _Book(file.label)
+            empty = True
+            for label, batches in parts:
+                for rows in coded_rows(label, names, batches, none="", books=books):
+                    empty = False
+                    yield rows
+        if empty:
+            raise DataError(file.label, "the files hold no rows")
+
+    @override
+    def says_times(self, file: SourceFile) -> bool:
+        if file.reading.named:
+            return super().says_times(file)
+        with _damage(file.label):
+            names = self._tree().schema.names
+        return time_column(names) is not None
+
+    def _tree(self) -> Any:
+        dataset = needed("pyarrow.dataset", "arrow", "Parquet")
+        base = self._folder.path
+        return dataset.dataset(
+            list(map(str, tree_files(base))),
+            format="parquet",
+            partitioning=dataset.partitioning(flavor="hive"),
+            partition_base_dir=str(base),
+        )
+
+    def _parts(self, tree: Any, names: list[str]) -> Iterator[tuple[str, Any]]:
+        """How messages call each file, and its batches."""
+        dataset = needed("pyarrow.dataset", "arrow", "Parquet")
+        for part in tree.get_fragments():
+            there = [*part.physical_schema.names]
+            there += dataset.get_partition_keys(part.partition_expression)
+            if lacking := [name for name in names if name not in there]:
+                said = f"there is no column {shown(lacking[0])}"
+                raise DataError(
+                    part.path, f"{said}; the columns are {', '.join(map(shown, there))}"
+                )
+            yield part.path, part.to_batches(tree.schema, columns=names, batch_size=_BATCH)
+
+
+def tree_files(folder: Path) -> list[Path]:
+    """The Parquet files below a folder; with a dot or `_` first, they are somebody's workings."""
+    return sorted(
+        path
+        for path in folder.rglob("*.parquet")
+        if path.is_file() and not any(p[0] in "._" for p in path.relative_to(folder).parts)
+    )
+
+
+def is_tree(path: Path) -> bool:
+    """Whether there are Parquet files below a folder."""
+    return path.is_dir() and bool(tree_files(path))
 
 
 def coded_rows(
-    label: str, names: list[str], batches: Iterable[Any], none: str = "the file holds no rows"
+    label: str,
+    names: list[str],
+    batches: Iterable[Any],
+    none: str = "the file holds no rows",
+    books: tuple[_Book, _Book] | None = None,
 ) -> Iterator[Rows]:
     """Rows of record batches.
 
@@ -189,25 +259,26 @@ def coded_rows(
         label: How messages call their source.
         names: The columns that are read: head, relation, tail and, of four, the time.
         batches: The batches, which may have other columns.
-        none: What to say where there are no rows.
+        none: What to say where there are no rows; nothing is said where it is empty.
+        books: The labels of entities and of relations that earlier sources brought.
 
     Raises:
         DataError: A value is no label, or there are no rows.
     """
     first = 1
-    entities, relations = _Book(label), _Book(label)
-    books = (entities, relations, entities)
+    entities, relations = books or (_Book(label), _Book(label))
+    entities.label = relations.label = label
     for batch in batches:
         batch.validate(full=True)  # else a damaged file may point anywhere
         if batch.num_rows:
             columns = [
                 book.coded(batch.column(name), name, first)
-                for book, name in zip(books, names[:TRIPLE], strict=False)
+                for book, name in zip((entities, relations, entities), names[:TRIPLE], strict=False)
             ]
             times = [_times(batch.column(name)) for name in names[TRIPLE:]]
             yield Rows(first, [*columns, *times])
         first += batch.num_rows
-    if first == 1:
+    if first == 1 and none:
         raise DataError(label, none)
 
 

@@ -21,6 +21,7 @@ from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows
 
 _BATCH = 1 << 16  # rows at a time
+_PACKAGES = {"MySQLdb": "mysqlclient"}  # of drivers that are called otherwise
 
 
 class Database(Format):
@@ -68,9 +69,8 @@ class Database(Format):
         except errors.NoSuchModuleError as error:
             raise UserError(f"{file.label}: SQLAlchemy knows no such database") from error
         except ImportError as error:
-            raise UserError(
-                f"{file.label}: its driver is missing: pip install {error.name}"
-            ) from None
+            package = _PACKAGES.get(error.name or "", error.name)
+            raise UserError(f"{file.label}: its driver is missing: pip install {package}") from None
         except (errors.ArgumentError, ValueError) as error:
             raise UserError(f"{file.label}: not the URL of a database ({_said(error)})") from error
         try:

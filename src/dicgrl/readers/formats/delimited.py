@@ -26,7 +26,7 @@ _TIME_HINT = "; `dicgrl datasets split FILE --by time` reads a fourth column, of
 _SURE = re.compile(r"(?:head|relation|tail|subject|predicate|object)(?:_.*)?")
 #: What a column may be called: a word or some, and no number, IRI or code.
 _WORD = re.compile(r"(?![A-Za-z]{1,2}[0-9]+$)[^\W\d_][\w -]{1,30}")
-_SIGNS = ";,|"  # that may separate fields where no TAB does
+_SIGNS = "\t;,|"  # that may separate fields where the usual one does not
 
 
 class Delimited(Format):
@@ -86,8 +86,9 @@ def _chosen(file: SourceFile, width: int) -> tuple[int, list[int], int] | None:
     if order is not None:
         return len(fields), order, 1
     if len(fields) == 1 and (sign := _separates(fields[0], width)):
+        said = sign if sign != "\t" else r"\t"
         raise DataError(
-            file.label, f"the fields seem to be separated by {sign!r}: say --sep '{sign}'", 1
+            file.label, f"the fields seem to be separated by '{said}': say --sep '{said}'", 1
         )
     return None
 
@@ -97,7 +98,6 @@ def _as_asked(
 ) -> tuple[int, list[int], int]:
     """The same where the user names the columns."""
     known = {field.lower() for field in fields}
-    numbers = all(name.isdecimal() for name in reading.named)
     named = all(name.lower() in known for name in reading.named)
     check_number(file.label, reading, width)
     if reading.says_roles and not named and width > 2:
@@ -108,8 +108,10 @@ def _as_asked(
                 file.label, f"expected {len(reading.named)} fields, found {len(fields)}", 1
             )
         return len(fields), [reading.named.index(role) for role in ROLES[:width]], 0
-    header = not numbers or named_columns(fields, width) is not None
-    return len(fields), find_columns(file.label, fields, reading, width), int(header)
+    places = find_columns(file.label, fields, reading, width, facts=True)
+    chosen = (fields, [fields[at] for at in places])
+    header = not reading.says_numbers or any(named_columns(each, width) for each in chosen)
+    return len(fields), places, int(header)
 
 
 def _header(fields: list[str], width: int) -> list[int] | None:
@@ -128,7 +130,7 @@ def _header(fields: list[str], width: int) -> list[int] | None:
 
 
 def _separates(line: str, width: int) -> str:
-    """The sign that separates fields of a line in which no TAB does; empty if there is none."""
+    """The sign that separates fields of a line in which the usual one does not; "" if none."""
     return next((sign for sign in _SIGNS if line.count(sign) == width - 1), "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -73,12 +74,19 @@ def _keys(file: SourceFile, value: Any, width: int) -> Sequence[Any]:
     if isinstance(value, dict):
         names = list(value)
         return [names[at] for at in find_columns(file.label, names, file.reading, width)]
-    if isinstance(value, list) and len(value) >= width and not file.reading.named:
+    if isinstance(value, list) and file.reading.says_numbers:
+        places = list(map(str, range(1, len(value) + 1)))
+        return find_columns(file.label, places, file.reading, width)
+    if isinstance(value, list) and len(value) == width and not file.reading.named:
         return range(width)
+    hint = ""
+    if isinstance(value, list) and len(value) > width:
+        hint = "; say which of its values they are, as in --columns 1,2,3"
     raise DataError(
         file.label,
         f"expected an object with head, relation and tail, or a list of {width}, found "
-        + shown(str(value)),
+        + shown(str(value))
+        + hint,
         1,
     )
 
@@ -87,10 +95,12 @@ def _columns(
     file: SourceFile, found: list[Any], keys: Sequence[Any], first: int
 ) -> list[Sequence[str]]:
     columns: list[list[str]] = [[] for _ in keys]
-    objects = not isinstance(keys, range)
+    objects = not isinstance(keys[0], int)
+    least = 0 if objects else max(keys) + 1
+    most = sys.maxsize if objects or file.reading.named else least
     for number, value in enumerate(found, start=first):
         try:
-            if isinstance(value, dict) is not objects or (not objects and len(value) != len(keys)):
+            if isinstance(value, dict) is not objects or not least <= len(value) <= most:
                 raise UserError(f"not like the first line: {shown(str(value))}")
             labels = [as_label(value[key]) for key in keys[:TRIPLE]]
             labels += ["" if value[key] is None else str(value[key]) for key in keys[TRIPLE:]]

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, ClassVar
 from typing_extensions import override
 
 from dicgrl.common.optional import needed
-from dicgrl.errors import DataError, DataWarning, shown
+from dicgrl.errors import DataError, DataWarning, FailureError, shown
 from dicgrl.graph.labels import FORBIDDEN
 from dicgrl.readers.formats import Format, Triple
 from dicgrl.readers.reading import find_columns
@@ -237,7 +237,8 @@ def _answer(terms: _Terms, solution: Any, chosen: list[int]) -> list[str] | None
     """The labels of an answer; None where its tail is a literal that is left out."""
     values = [solution[at] for at in chosen]
     if None in values:
-        raise DataError(terms._file.label, f"an answer lacks a value: {shown(str(solution))}")
+        told = ", ".join("nothing" if value is None else str(value) for value in values)
+        raise DataError(terms._file.label, f"an answer lacks a value: {shown(told)}")
     if terms.literal_is_dropped(values[min(2, len(values) - 1)]):  # the tail
         return None
     return [terms.label(value) for value in values]
@@ -280,6 +281,12 @@ def _parse(file: SourceFile, act: Any) -> Any:
         return act()
     except SyntaxError as error:
         said = " ".join((error.msg or "not well formed").split())
+        if "LoadDocumentCallback" in said:
+            said = "its @context lies elsewhere and is not fetched; write it into the file"
+        if file.is_answer:
+            raise FailureError(
+                f"{file.label}: the endpoint sent what is not well formed: {said}"
+            ) from None
         raise DataError(file.label, said, error.lineno) from None
     except (OSError, ValueError) as error:
         raise DataError(file.label, f"cannot be read ({error})") from error
