@@ -42,6 +42,8 @@ def renaming(graph: Graph, names: Names, pairs: Iterable[Pair], of: str | None =
         _check_own(vocabulary, number, old)
         if not new:
             raise UserError(f"{shown(old)}: a new label cannot be empty")
+        if new == vocabulary.labels([number])[0]:
+            raise UserError(f"{shown(new)} is the label already: there is nothing to rename")
         if new in vocabulary or new in taken:
             raise UserError(
                 f"{vocabulary.kind} {shown(new)} is known already: merge the two instead"

@@ -138,6 +138,7 @@ def test_labels_are_renamed_and_merged(cli: Cli, run: str) -> None:
         (("replace", "run", "unknown.tsv", "unknown.tsv"), "the fact is not known"),
         (("replace", "run", "-", "-"), "standard input"),
         (("rename", "run", "e1", "e2"), "merge the two instead"),
+        (("rename", "run", "e1", "e1"), "nothing to rename"),
         (("rename", "run", "nobody", "somebody"), "unknown entity 'nobody'"),
         (("rename", "run", "e1"), "two labels"),
         (("rename", "run", "e1", "x", "--file", "two.tsv"), "two labels"),
