@@ -372,7 +372,7 @@ class TestParquet:
         assert read_stream(tree).names == {"Alien": "Alien (1979)"}
         stream, times = read_timed(tmp_path / "tree")
         assert [p.facts for p in stream.split("day", times=times)] == [2, 1]
-        with pytest.raises(DataError, match="tree: --sep is of no use"):
+        with pytest.raises(DataError, match="tree: --sep does not apply"):
             read_stream(tmp_path / "tree", reading=Reading(sep=";"))
 
     def test_a_file_of_a_tree_that_is_not_like_the_others_is_named(self, tmp_path: Path) -> None:

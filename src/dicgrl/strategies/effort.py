@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from dicgrl.common.options import Section, option
@@ -72,5 +73,5 @@ def repair_positives(trainer: Trainer, changed: int, effort: float) -> int:
 
 
 def _wanted(device: str, changed: int, known: int) -> float:
-    times = _TIMES.get(device, _TIMES["cpu"]) + _LARGE * (changed / max(known, 1)) ** _STEEP
-    return times * changed
+    share = changed / max(known, 1)
+    return (_TIMES.get(device, _TIMES["cpu"]) + _LARGE * math.pow(share, _STEEP)) * changed
