@@ -216,9 +216,9 @@ def test_never_more_than_a_tenth_of_retraining(sizes: tuple[int, int], expected:
     [
         ("cpu", 10, 500 * 10),
         ("cpu", 100, 25_000),
-        ("cpu", 2500, 12 * 2500 + 195),  # 250,000 / 400^2.5 is 0.078
-        ("cuda", 2500, 500 * 2500 + 195),
-        ("cpu", 40_000, 12 * 40_000 + 80 * 40_000),  # 250,000 / 25^2.5 is 80
+        ("cpu", 2500, 12 * 2500 + 250),  # 320,000 / 400^2.5 is 0.1
+        ("cuda", 2500, 500 * 2500 + 250),
+        ("cpu", 40_000, 12 * 40_000 + 4_096_000),  # 320,000 / 25^2.5 is 102.4
     ],
 )
 def test_a_small_part_is_processed_a_few_times(device: str, new: int, expected: int) -> None:

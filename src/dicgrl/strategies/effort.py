@@ -14,7 +14,7 @@ SHARE = "10%"
 # Of a part that is small beside the history: how many times the part is processed. A positive
 # costs a CPU a thousand times what it costs a GPU, and nobody wants to wait for a minute.
 _TIMES = {"cuda": 500.0, "cpu": 12.0}
-_LARGE, _STEEP = 250_000.0, 2.5  # and this besides, times a power of the share that is new
+_LARGE, _STEEP = 320_000.0, 2.5  # and this besides, times a power of the share that is new
 _QUICK = 25_000  # so many take a CPU a second or three: up to there it processes what a GPU does
 
 
@@ -53,7 +53,7 @@ def usual_of(device: str, changed: int, known: int, epochs: int) -> int:
 
     Example:
         >>> [usual_of("cpu", new, 10_000_000, 16) for new in (10, 1000, 10_000)]
-        [5000, 25000, 120079]
+        [5000, 25000, 120101]
     """
     wanted = max(_wanted(device, changed, known), min(_TIMES["cuda"] * changed, _QUICK))
     return min(examples_within(SHARE, epochs * known, changed), round(wanted))
