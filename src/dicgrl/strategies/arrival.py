@@ -48,7 +48,7 @@ class ActivationSettings(BudgetSettings):
     selection: str = option(
         "top",
         "How dicgrl fills its budget: top (highest merit), sample (drawn by merit) or even (drawn "
-        "evenly from the whole history; only what the part activates may change, all the same).",
+        "evenly from the whole history; still only what the part activates may change).",
         choices=("top", "sample", EVEN),
     )
 

@@ -56,9 +56,9 @@ class FreshSettings(EffortSettings, RateSettings):
     )
     old_pace: float = option(
         0.0,
-        "Learning rate of old rows as a multiple of that of new ones. 0: 1 if a tenth of what is "
-        "known is new, or more, and the smaller the part, the less (0.62 for 5%, 0.14 for 0.6%); "
-        "more if there are fewer than 100 epochs.",
+        "Learning rate of old rows as a multiple of that of new ones. 0 chooses by the part: 1 if "
+        "it is a tenth or more of what is known, less if it is smaller (0.62 for 5%, 0.14 for "
+        "0.6%); more if there are fewer than 100 epochs.",
         least=0,
         most=1,
         needs="rows",

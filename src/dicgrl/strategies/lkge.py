@@ -145,7 +145,7 @@ class Evidence(Ingredient):
         """Settings of the anchor."""
 
         evidence: float = option(
-            0.01, "Weight of lkge's anchor of old rows, which counts their facts.", least=0
+            0.01, "Weight of lkge's anchor of old rows, stronger with more old facts.", least=0
         )
 
     def __init__(self, settings: Any) -> None:
