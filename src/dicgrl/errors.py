@@ -19,7 +19,7 @@ class DicgrlError(Exception):
 
 
 class UserError(DicgrlError):
-    """Something the caller can put right; the message says what."""
+    """A mistake in the input that the caller can correct; the message says what."""
 
 
 class BusyError(UserError):
@@ -71,7 +71,7 @@ class DataError(UserError):
 
 
 class DataWarning(UserWarning):
-    """Data that is read although something may be wrong with it.
+    """Data that was read although something may be wrong with it.
 
     The command line prints its message as one line; `warnings.simplefilter("error", DataWarning)`
     makes it an error.
