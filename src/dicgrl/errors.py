@@ -48,7 +48,7 @@ class FailureError(DicgrlError):
 
 
 class DataError(UserError):
-    r"""A file that does not say what it should.
+    r"""A file whose content is not as expected.
 
     Args:
         source: The file (and part, member or array) at fault.

@@ -193,7 +193,7 @@ class Settings(Sections):
             known.checked(known.parsed(text))
 
     def _option(self, name: str) -> Option | None:
-        """What is known of a setting: by the sections here, else by any other of the task."""
+        """The declaration of a setting: found here, else in any other section of the task."""
         for section in self._sections:
             if name in section.options():
                 return section.options()[name]

@@ -95,7 +95,7 @@ class Plan:
 
 @singledispatch
 def plan_of(trainer: Trainer, settings: FreshSettings) -> Plan:
-    """What the newest part, which brings an example at least, asks for.
+    """The plan for the newest part, which has at least one example.
 
     Another kind of trainer may have a way of its own: `plan_of.register`.
     """
@@ -155,7 +155,7 @@ class Fresh(Strategy, name="fresh"):
 
 
 class Redrawn(TrainingSet):
-    """New examples, and old ones that are drawn anew in each pass, none twice before all were.
+    """New examples, and old ones drawn anew in each pass; none is repeated until all were drawn.
 
     Memory follows the draws of all passes, or the history where that is less.
 

@@ -60,7 +60,7 @@ class _Edges(NamedTuple):
 
 
 class Reconstruction(Ingredient):
-    """L_mae: rows are drawn to what the newest facts say of them, and that to the rows."""
+    """L_mae: pulls rows and what the newest facts say about them towards each other."""
 
     @dataclass(frozen=True)
     class Settings(Section):
@@ -138,7 +138,7 @@ def _reconstruction(
 
 
 class Evidence(Ingredient):
-    """L_old: old rows stay, the more firmly the more facts they had before."""
+    """L_old: anchors old rows, the more firmly the more facts they had before."""
 
     @dataclass(frozen=True)
     class Settings(Section):
