@@ -19,7 +19,7 @@ class DicgrlError(Exception):
 
 
 class UserError(DicgrlError):
-    """Something the caller can put right; the message says what."""
+    """A mistake in the input that the caller can correct; the message says what."""
 
 
 class BusyError(UserError):
@@ -48,7 +48,7 @@ class FailureError(DicgrlError):
 
 
 class DataError(UserError):
-    r"""A file that does not say what it should.
+    r"""A file whose content is not as expected.
 
     Args:
         source: The file (and part, member or array) at fault.
@@ -71,7 +71,7 @@ class DataError(UserError):
 
 
 class DataWarning(UserWarning):
-    """Data that is read although something may be wrong with it.
+    """Data that was read although something may be wrong with it.
 
     The command line prints its message as one line; `warnings.simplefilter("error", DataWarning)`
     makes it an error.

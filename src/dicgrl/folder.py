@@ -1,4 +1,4 @@
-"""A run in a folder, with a method for every command about runs: the same names and options.
+"""A run in a folder: a method for every command about runs, with the same names and options.
 
 Each method gives what its command prints with `--json`, as values; what learns and answers does so
 with a learner that is loaded then, and what changes the run writes a version, as the command does.
@@ -44,10 +44,10 @@ Version = int | str
 
 
 class Run:
-    """A run in a folder.
+    """A run in a folder, with a method for every command about it.
 
     Args:
-        folder: Where it is.
+        folder: The run folder.
         device: auto, cpu or cuda.
 
     Example:
@@ -71,7 +71,7 @@ class Run:
         return f"Run({str(self.folder)!r})"
 
     def learner(self, at: Version | None = None) -> Learner:
-        """The learner of a version, the newest unless given."""
+        """Load the learner of a version, by default of the newest."""
         return Learner.load(self.folder, at=at, device=self.device)
 
     def learn(
@@ -84,7 +84,7 @@ class Run:
         keep: str | None = None,
         wait: float = 0.0,
     ) -> dict[str, Any]:
-        """Learn facts in any form as the next part; gives the results."""
+        """Learn facts in any form as the next part, and return the results."""
         outcome = learn_facts(
             self.folder,
             facts,
@@ -107,7 +107,7 @@ class Run:
         keep: str | None = None,
         wait: float = 0.0,
     ) -> dict[str, Any]:
-        """Take facts back; gives the results."""
+        """Take facts back, and return the results."""
         options = ChangeOptions(self.device, keep, evaluate, message, wait, reading)
         return forget_facts(self.folder, facts, options).results
 
@@ -122,7 +122,7 @@ class Run:
         keep: str | None = None,
         wait: float = 0.0,
     ) -> dict[str, Any]:
-        """Take facts back and learn others in their place; gives the results."""
+        """Take facts back and learn others in their place; return the results."""
         options = ChangeOptions(self.device, keep, evaluate, message, wait, reading)
         return replace_facts(self.folder, old, new, options).results
 
@@ -137,7 +137,7 @@ class Run:
         keep: str | None = None,
         wait: float = 0.0,
     ) -> dict[str, Any]:
-        """Give a label, or those of pairs in a file or a list, another one; gives the results."""
+        """Rename one label, or all pairs in a file or a list; return the results."""
         options = ChangeOptions(self.device, keep, "none", message, wait)
         return rename_labels(self.folder, _pairs(old, new, file), of, options).results
 
@@ -153,7 +153,7 @@ class Run:
         keep: str | None = None,
         wait: float = 0.0,
     ) -> dict[str, Any]:
-        """Make two one, or those of each pair in a file or a list; gives the results."""
+        """Merge two labels, or all pairs in a file or a list; return the results."""
         options = ChangeOptions(self.device, keep, evaluate, message, wait)
         return merge_labels(self.folder, _pairs(kept, gone, file), of, options).results
 
@@ -170,7 +170,7 @@ class Run:
         keep: str | None = None,
         wait: float = 0.0,
     ) -> dict[str, Any]:
-        """Test what arrived, learn it, check the model and report; gives what the night was."""
+        """Test new facts, learn them, check the model and report; return the outcome."""
         options = NightOptions(
             fail_if=fail_if,
             keep_anyway=keep_anyway,
@@ -193,7 +193,7 @@ class Run:
         keep: str | None = None,
         wait: float = 0.0,
     ) -> dict[str, Any]:
-        """Let known nodes have other classes or features, of a file or not; gives the results."""
+        """Change classes or features of known nodes, and return the results."""
         options = ChangeOptions(self.device, keep, evaluate, message, wait)
         return revise_nodes(self.folder, nodes, options).results
 
@@ -205,7 +205,7 @@ class Run:
         keep: str | None = None,
         wait: float = 0.0,
     ) -> dict[str, Any]:
-        """Let a new model learn all that the run knows; gives the results."""
+        """Train a new model on everything that the run knows, and return the results."""
         options = ChangeOptions(self.device, keep, evaluate, message, wait)
         return retrain_run(self.folder, options).results
 
@@ -220,7 +220,7 @@ class Run:
         at: Version | None = None,
         **about: str | None,
     ) -> Answers | ManyAnswers:
-        """Answer a question, as `Learner.predict`, or those of a file, a list or a frame."""
+        """Answer one question, as `Learner.predict` does, or those of a file, a list or a frame."""
         learner = self.learner(at)
         if file is None:
             return learner.predict(*given, k=k, new=new, among=among, **about)
@@ -236,7 +236,7 @@ class Run:
         component: int | None = None,
         at: Version | None = None,
     ) -> Answers:
-        """What has a similar vector."""
+        """Find the entities or nodes with the most similar vectors."""
         return self.learner(at).similar(entity, k=k, component=component)
 
     def score(
@@ -265,9 +265,9 @@ class Run:
         protocol: str = "seen",
         at: Version | None = None,
     ) -> dict[str, Any]:
-        """Measure how well the answers of triples are found, of a file, a list or a frame.
+        """Measure how well the model finds the triples of a file, a list or a frame.
 
-        Without any, the test sets of the run's parts are measured, by the protocol.
+        Without triples, the test sets of the run's parts are measured, with this protocol.
         """
         if file is None and (by_relation or skip_unknown):
             raise UserError("by_relation and skip_unknown are about triples: give some")
@@ -290,7 +290,7 @@ class Run:
         at: Version | None = None,
         wait: float = 0.0,
     ) -> list[dict[str, Any]]:
-        """Lay the vectors out in two dimensions; see `dicgrl.jobs.maps`. Gives the maps it made."""
+        """Draw the maps that are missing, and return them; see `dicgrl.jobs.maps`."""
         made = list(make_maps(self.folder, at, afresh=afresh, wait=wait))
         if to is not None:
             write_places(self.folder, Path(to), at)
@@ -322,20 +322,20 @@ class Run:
     def explain(
         self, triple: tuple[str, str, str], *, k: int = 10, at: Version | None = None
     ) -> Explanation:
-        """Why a triple is likely."""
+        """Explain why a triple is likely."""
         return self.learner(at).explain(*triple, k=k)
 
     def info(self, *, at: Version | None = None) -> dict[str, Any]:
-        """What the run is, and what each of its parts brought, cost and led to."""
+        """Describe the run: what each part added, what it cost, and how good the model was."""
         nights = self._store.nights() if at is None else []
         return self._store.overview(at) | {"nights": list(map(night_summary, nights))}
 
     def log(self) -> list[dict[str, Any]]:
-        """The versions, the newest last."""
+        """List the versions, the newest last."""
         return self._store.log()
 
     def diff(self, before: Version, after: Version, *, k: int = 10) -> dict[str, Any]:
-        """What changed between two versions."""
+        """Say what changed between two versions."""
         return difference(self.folder, before, after, k=k)
 
     def tag(
@@ -346,25 +346,25 @@ class Run:
         delete: bool = False,
         wait: float = 0.0,
     ) -> int:
-        """Name a version, or take a name away; gives the version's number."""
+        """Name a version, or remove a name; return the version's number."""
         if delete and at is not None:
             raise UserError("delete removes a tag from whichever version has it; leave out at")
         return self._store.untag(name, wait) if delete else self._store.tag(name, at, wait)
 
     def restore(self, version: Version, *, message: str = "", wait: float = 0.0) -> int:
-        """Make a new version of an earlier one; gives its number."""
+        """Make a new version with the content of an earlier one; return its number."""
         return self._store.restore(version, message, wait)
 
     def verify(self) -> dict[str, Any]:
-        """Check everything; gives what was found."""
+        """Check everything, and return what was found."""
         return verified(self.folder).as_dict()
 
     def compact(self, *, keep: str | None = None, wait: float = 0.0) -> None:
-        """Write the newest model as one file, and forget models that need not stay."""
+        """Write the newest model as one file, and delete models that are not needed."""
         self._store.compact(keep, wait)
 
     def backup(self, to: str | Path) -> int:
-        """Copy the run to a new folder; gives the newest version of the copy."""
+        """Copy the run to a new folder; return the newest version of the copy."""
         return self._store.backup(Path(to))
 
     @property

@@ -1,4 +1,4 @@
-"""What arrives at a learner: facts in any form, made into a checked part of what is new in them."""
+"""Turn facts in any form into a checked part that holds what is new in them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CONVERTERS = {"pykeen": "from_pykeen", "torch_geometric": "from_pyg"}  # by lib
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What a learner makes of what it is given, before it learns it.
+    """What is new in the facts that a learner is given, before it learns them.
 
     Attributes:
         part: What there is to learn. Of facts, those that are known or held out are dropped; a part
@@ -102,7 +102,7 @@ def take_in(
 
 @dataclass(frozen=True, slots=True)
 class Retraction:
-    """What a learner makes of facts that it is to forget.
+    """Those of the facts to forget that a learner knows.
 
     Attributes:
         arrays: Those that it knows, as its graph takes them.
@@ -136,7 +136,7 @@ class Retraction:
 
 
 def find_facts(task: Task, graph: Graph, facts: Any, reading: Reading | None = None) -> Retraction:
-    """Find facts among what a learner knows; nothing changes.
+    """Find those of some facts that a learner knows; nothing changes.
 
     Args:
         task: Says what facts are.

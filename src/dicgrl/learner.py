@@ -1,4 +1,4 @@
-"""The learner: a model, a strategy and a graph that grows; learn, evaluate, ask, save, load."""
+"""The learner: a model, a strategy and a growing graph; learn, evaluate, ask, save, load."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = ["Learner", "PartReport", "Prediction"]
 
 
 class Learner(Lifecycle, Saving):
-    """Keeps a graph embedding fresh while the graph grows.
+    """A graph embedding that is kept up to date while the graph grows.
 
     Args:
         model: transe, rotate, complex, distmult or convkb for knowledge graphs, gat or sage for
@@ -103,7 +103,7 @@ class Learner(Lifecycle, Saving):
 
     @property
     def task(self) -> Task:
-        """What it learns."""
+        """The task: link prediction or node classification."""
         return self.settings.task
 
     @property
@@ -128,10 +128,10 @@ class Learner(Lifecycle, Saving):
         return 0 if graph is None else len(graph.vocabularies()[kind])
 
     def intake(self, facts: Facts, *, reading: Reading | None = None) -> Intake:
-        """What `learn` would make of facts: what is new in them; nothing is learned.
+        """Check facts, and return what is new in them; nothing is learned.
 
         Args:
-            facts: What arrived.
+            facts: The facts, in any form that `learn` accepts.
             reading: How files, frames or dicts are to be read, where they do not say it themselves.
 
         Raises:
@@ -151,7 +151,7 @@ class Learner(Lifecycle, Saving):
         foretell: bool = False,
         monitor: Monitor | None = None,
     ) -> PartReport:
-        """Learn what arrived.
+        """Learn new facts as the next part.
 
         Args:
             facts: A part of a stream; or what arrived by its labels: triples as a list, an array, a
@@ -162,10 +162,10 @@ class Learner(Lifecycle, Saving):
             reading: How files, frames or dicts are to be read, where they do not say it themselves.
             probe: Measure the part's test set before it is learned, for the forward transfer.
             probe_at_most: As `at_most` of `evaluate`; the part takes its share.
-            foretell: Ask the model about the facts before it learns them, at most as many as
+            foretell: Test the model on the facts before it learns them, on at most as many as
                 `probe_at_most` says, and note how far old rows move: `foretold` and `moved` of the
                 report's details.
-            monitor: Told about every epoch.
+            monitor: Called after every epoch.
 
         Facts that are known already are left out; noted are a later date than was known, and where
         repeats weigh in learning (`weighting`) that they arrived again. Where there is nothing else
@@ -215,7 +215,7 @@ class Learner(Lifecycle, Saving):
         examine(self._asking(), self.reports, foreseen, level=4)
 
     def evaluate(self, *, at_most: int = 0, protocol: str = "seen") -> Evaluation:
-        """Measure on the test sets of all parts so far.
+        """Measure the model on the test sets of all parts so far.
 
         Args:
             at_most: How many test triples to measure, a sample of every part's; 0 for all. The
@@ -241,12 +241,12 @@ class Learner(Lifecycle, Saving):
         return self.evaluation()
 
     def evaluation(self, parts: int | None = None) -> Evaluation:
-        """What `evaluate` found after that many changes; after all of them unless given.
+        """What `evaluate` found after so many changes; by default after all of them.
 
         Where facts only arrived, each change is a part.
 
         Raises:
-            UserError: So many did not happen.
+            UserError: There were fewer changes.
         """
         self.check_learned()
         most = len(self.reports)
@@ -295,10 +295,10 @@ class Learner(Lifecycle, Saving):
         }
 
     def fork(self, settings: Settings) -> Learner:
-        """This learner after its first part, with another way to learn later ones.
+        """Continue from this learner's first part with other settings for later parts.
 
-        The first part is learned alike by all strategies, so that comparisons need it only once.
-        This learner is given up for the new one.
+        All strategies learn the first part in the same way, so comparisons need it only once.
+        The learner itself is changed, and returned.
 
         Raises:
             UserError: More than one part was learned, or a setting differs that the first part
@@ -340,7 +340,7 @@ class Learner(Lifecycle, Saving):
         )
 
     def check_learned(self) -> None:
-        """Refuse a learner that cannot answer: it has learned nothing, or a part not to its end.
+        """Refuse a learner that cannot answer: it has learned nothing, or a part only halfway.
 
         Raises:
             UserError: It cannot.

@@ -1,4 +1,4 @@
-"""Facts that change after they were learned: a learner's forget, replace, rename and merge."""
+"""Correct what was learned: a learner's forget, replace, rename, merge, revise and retrain."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Lifecycle(ABC):
         probe: Callable[[], float | None] | None = None,
         given: Part | None = None,
     ) -> PartReport:
-        """Let a change happen and be learned; what `learn` and its like have in common.
+        """Apply a change and learn it; what `learn`, `forget` and the others have in common.
 
         Args:
             change: The change.
@@ -136,7 +136,7 @@ class Lifecycle(ABC):
         return report
 
     def retraction(self, facts: Facts, *, reading: Reading | None = None) -> Retraction:
-        """What `forget` would make of facts: those of them that are known; nothing changes.
+        """Find those of some facts that are known, as `forget` would; nothing changes.
 
         Args:
             facts: Facts in any form that `learn` takes.
@@ -155,7 +155,7 @@ class Lifecycle(ABC):
         reading: Reading | None = None,
         monitor: Monitor | None = None,
     ) -> PartReport:
-        """Take facts back: they are not known any more, and what they taught is unlearned.
+        """Take facts back: they are no longer known, and the model unlearns them.
 
         They are neither learned, replayed nor protected again, and answers no longer count them as
         known. Validation and test facts leave their sets, too. What no fact speaks of any more is
@@ -243,7 +243,7 @@ class Lifecycle(ABC):
         return self._noted(report, found)
 
     def rename(self, old: str, new: str, *, of: str | None = None) -> PartReport:
-        """Give an entity, a relation, a node or a class another label; all else stays.
+        """Rename an entity, a relation, a node or a class; everything else stays.
 
         The old label is unknown from then on. A readable name goes over to the new one.
 
@@ -267,7 +267,7 @@ class Lifecycle(ABC):
         return self.rename_many([(old, new)], of=of)
 
     def rename_many(self, pairs: Iterable[Pair], *, of: str | None = None) -> PartReport:
-        """As `rename`, for several pairs of an old and a new label as one change."""
+        """Like `rename`, for several pairs of an old and a new label as one change."""
         self.check_learned()
         change = renaming(self.trainer.graph, self.names, pairs, of)
         report = self.undergo(change, Learned)
@@ -312,7 +312,7 @@ class Lifecycle(ABC):
     def merge_many(
         self, pairs: Iterable[Pair], *, of: str | None = None, monitor: Monitor | None = None
     ) -> PartReport:
-        """As `merge`, for several pairs of what stays and what it takes in, as one change."""
+        """Like `merge`, for several pairs (the one to keep, the other) as one change."""
         self.check_learned()
         change = merging(self.trainer.graph, self.names, pairs, of)
         report = self.undergo(change, lambda: self._repair(monitor))
@@ -320,7 +320,7 @@ class Lifecycle(ABC):
         return report
 
     def revise(self, facts: NetworkFacts, *, monitor: Monitor | None = None) -> PartReport:
-        """Let known nodes of a network have another class or other features.
+        """Change the classes or features of known nodes of a network.
 
         A class that becomes known or changes is learned as a part; features that change are
         repaired around.
@@ -349,7 +349,7 @@ class Lifecycle(ABC):
         return report
 
     def retrain(self, *, monitor: Monitor | None = None) -> PartReport:
-        """Let a new model learn everything that is known, as a new run would.
+        """Train a new model on everything that is known, as a new run would.
 
         Facts, held-out facts, labels and their ids, names and the strategy stay as they are; it
         costs what the whole graph costs, and is a change of its own.

@@ -1,4 +1,4 @@
-"""Labels that change or become one: what a user means by them, and the change that they are."""
+"""Rename and merge labels: find what the user means, and make the change for it."""
 
 from __future__ import annotations
 

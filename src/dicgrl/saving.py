@@ -1,4 +1,4 @@
-"""A learner that is stored: save, load, refresh."""
+"""Save, load and refresh a learner."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Saving(Questions):
         night: Mapping[str, Any] | None = None,
         settled: Sequence[int] = (),
     ) -> None:
-        """Write the learner to a folder, as a new version where it has learned since.
+        """Write the learner to a folder, as a new version if it has learned since the last one.
 
         Args:
             folder: Where to; a folder that holds this learner's earlier versions, or none.
@@ -144,7 +144,7 @@ class Saving(Questions):
         at: int | str | None = None,
         device: str | torch.device = "auto",
     ) -> Self:
-        """Read back a learner that was saved.
+        """Load a learner that was saved.
 
         Args:
             folder: Where it was saved.
@@ -176,7 +176,7 @@ class Saving(Questions):
         return learner
 
     def refresh(self, folder: str | Path | None = None) -> bool:
-        """Become the newest version of the folder that it was loaded from, or saved to.
+        """Catch up with the newest version of the folder that it was loaded from or saved to.
 
         Only what is new is read: facts that arrived, and rows of the model that changed. Where an
         earlier version was restored, the folder was put back from a backup, or the changed rows are

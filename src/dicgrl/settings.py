@@ -1,4 +1,4 @@
-"""All settings of a learner, each on the component that uses it, flat to whoever gives them.
+"""All settings of a learner: each is declared by the component that uses it; users see a flat list.
 
 The model names the task; the task, the model, the loss and the strategy each have a section of
 their own (`common/options.py`). What can be set, who uses it and what is refused follows from them.
@@ -193,7 +193,7 @@ class Settings(Sections):
             known.checked(known.parsed(text))
 
     def _option(self, name: str) -> Option | None:
-        """What is known of a setting: by the sections here, else by any other of the task."""
+        """The declaration of a setting: found here, else in any other section of the task."""
         for section in self._sections:
             if name in section.options():
                 return section.options()[name]

@@ -207,7 +207,7 @@ def test_grids() -> None:
     for text in ("a", "a=", "=1", "a=1,,2", "a=1;;2", "a=1,2;"):
         with pytest.raises(UserError, match="expected key=value,value"):
             parse_grid([text])
-    with pytest.raises(UserError, match="already"):
+    with pytest.raises(UserError, match="is given twice"):
         parse_grid(["a=1", "a=2"])
 
 

@@ -35,7 +35,7 @@ Check = Callable[[str, Any], None]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What is known of one setting.
+    """The declaration of one setting.
 
     Attributes:
         name: What it is called.
@@ -202,7 +202,7 @@ class Section:
 
     @classmethod
     def options(cls) -> dict[str, Option]:
-        """What is known of each setting, by name.
+        """The declarations of settings, by name.
 
         Example:
             >>> Section.options()

@@ -1,4 +1,4 @@
-"""The questions of a batch beside all entities: a query each, and rows of entities as they lie.
+"""Compare the questions of a batch with all entities: one query each, entities read in place.
 
 A product with a part of a vector is a product with all of it where the query is zero elsewhere. So
 queries of a divided ComplEx or DistMult are as long as a whole vector, and one matrix product

@@ -1,4 +1,4 @@
-"""Routed message passing in blocks of nodes: memory follows the nodes, not the edges.
+"""Routed message passing in blocks of nodes: memory depends on the nodes, not on the edges.
 
 An edge carries the message of every component of its source and a mask of those that it chose.
 That is more to multiply than the chosen ones alone, but whole rows are read and written, which is

@@ -1,4 +1,4 @@
-"""Copies of rows of a table, taken before they change; the cost follows the rows that may."""
+"""Copies of rows of a table, taken before they change; the cost depends on how many may change."""
 
 from __future__ import annotations
 

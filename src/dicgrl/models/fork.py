@@ -1,4 +1,4 @@
-"""A table that goes its own way for a while, at the cost of what is appended to it."""
+"""A copy of a table that can be extended on its own, at the cost of what is appended to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking at a model without dropping anything."""
+"""Use a model without dropout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inverse relations: a question about heads has a relation of its own (Lacroix et al. 2018).
+"""Inverse relations: questions about heads have their own relation (Lacroix et al. 2018).
 
 A relation's row is [r, r']: (h, r, ?) is answered by r, and (?, r, t) is asked as (t, r', ?). The
 score of a triple is that of its question about the tail; training learns it in both directions.

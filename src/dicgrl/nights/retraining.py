@@ -33,7 +33,7 @@ LOOKED_AT = 1000  # learned facts
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a run since a model last learned everything.
+    """How a run has changed since a model last learned everything.
 
     Attributes:
         version: The version that did.
@@ -140,7 +140,7 @@ def retraining(evidence: Evidence, metric: str) -> dict[str, Any]:
     """What a retraining would gain, ready for JSON.
 
     Args:
-        evidence: What is known.
+        evidence: How the run has changed since the last full training.
         metric: What it is about.
 
     Returns:

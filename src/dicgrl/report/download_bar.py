@@ -1,4 +1,4 @@
-"""The progress bar of a download; quiet when nobody looks."""
+"""The progress bar of a download; quiet if there is no terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress bars of training and of many runs; lines of the log where nobody looks."""
+"""Progress bars of training and of many runs; lines of a log if there is no terminal."""
 
 from __future__ import annotations
 

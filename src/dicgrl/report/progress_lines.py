@@ -1,4 +1,4 @@
-"""Progress as lines of a log: where nobody looks at a terminal, and something wants to be read."""
+"""Progress as lines of a log, for runs without a terminal."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Look:
         return {"label": label, "name": self.names.of(label)}
 
     def about(self, label: str) -> dict[str, Any]:
-        """What is known of an entity or node.
+        """What is known about an entity or node.
 
         Raises:
             UserError: There is none of that label or name.

@@ -1,4 +1,4 @@
-"""Strategies of continual learning, by name; each is written once for every task.
+"""The strategies of continual learning, by name; each is written once and works for every task.
 
 To add one, subclass `Strategy` under a name and implement `later`, or put one together from
 ingredients (`dicgrl.strategies.ingredients`).

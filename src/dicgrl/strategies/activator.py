@@ -1,4 +1,4 @@
-"""What a strategy of activation asks about a part: which old examples it concerns, and how.
+"""Which old examples a part activates, and how: the interface that strategies use.
 
 Each kind of trainer answers in its own way; `activator_of.register` adds one for another kind.
 """
@@ -45,7 +45,7 @@ class ActivatedExamples:
 
 
 class Activator(ABC):
-    """What the newest part of a trainer concerns.
+    """What the newest part of a trainer activates.
 
     Args:
         settings: The settings of dicgrl.
@@ -134,7 +134,7 @@ def within_evenly(
 
 @singledispatch
 def activator_of(trainer: Trainer, settings: Any) -> Activator:
-    """What the newest part of a trainer concerns.
+    """What the newest part of a trainer activates.
 
     Raises:
         UserError: This kind of trainer cannot say.

@@ -1,4 +1,4 @@
-"""Arrival: what is new learns alone, behind a shield that protects old answers from it.
+"""Arrival: only new rows learn, behind a shield that protects old answers from them.
 
 All old rows are frozen. Meanwhile some old examples are compared with the new entities only, which
 teaches the newcomers to keep out of places that are taken, behind a given rank in each question
@@ -48,7 +48,7 @@ class ActivationSettings(BudgetSettings):
     selection: str = option(
         "top",
         "How dicgrl fills its budget: top (highest merit), sample (drawn by merit) or even (drawn "
-        "evenly from the whole history; only what the part activates may change, all the same).",
+        "evenly from the whole history; still only what the part activates may change).",
         choices=("top", "sample", EVEN),
     )
 
@@ -125,12 +125,12 @@ class Arriving(Strategy):
         return PartAtHand(trainer, activator, new, before, Learned(), monitor)
 
     def brings_rows(self, trainer: Trainer) -> bool:
-        """Whether something of the newest part can learn alone."""
+        """Whether the newest part has new rows, which can learn alone."""
         tables = trainer.model.tables()
         return any(len(tables[name]) > old for name, old in trainer.old_rows().items())
 
     def activated(self, part: PartAtHand) -> ActivatedExamples:
-        """What the part activates within its budget, for the stage that comes first to say."""
+        """The old examples that the part activates within its budget; the first stage sets them."""
         if part.activated is None:
             part.activated = part.activator.activate(self.settings.allowed(part.trainer))
             part.learned.candidates = part.activated.candidates

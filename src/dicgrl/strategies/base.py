@@ -1,4 +1,4 @@
-"""What a strategy is: how a new part is learned, written once for every model and task."""
+"""The base class of strategies: how a new part is learned, for every model and task."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class StrategySettings(Section):
 
 @dataclass(frozen=True)
 class SelectionSettings(Section):
-    """What epochs are selected by."""
+    """How the best epoch is selected."""
 
     validate_on: str = option(
         "seen",
@@ -113,7 +113,7 @@ class RateSettings(SelectionSettings, StrategySettings):
     later_rate: float = option(1.0, "Learning rate of later parts as a multiple of lr.", least=0)
 
     def falling(self, schedule: Schedule, epochs: int) -> Schedule:
-        """A later part's schedule whose rate falls to nothing, so that the last epoch is the best.
+        """A later part's schedule whose rate falls to zero, so that the last epoch is the best.
 
         Args:
             schedule: That of the first part.
@@ -125,7 +125,7 @@ class RateSettings(SelectionSettings, StrategySettings):
 
 @dataclass(frozen=True)
 class LaterSettings(RateSettings):
-    """Settings of those whose later parts have epochs of their own."""
+    """Settings of strategies whose later parts have their own number of epochs."""
 
     later_epochs: int = option(
         0,
@@ -142,7 +142,7 @@ class LaterSettings(RateSettings):
 
 
 class Strategy:
-    """Learns parts; a subclass under a name, which no other module has taken, is found by it.
+    """Learns parts. A subclass with a name that is not taken yet is registered under it.
 
     The first part is learned alike by all: there is nothing yet that could be forgotten.
 
@@ -258,7 +258,7 @@ class Strategy:
         self.remember(trainer)
 
     def repair(self, trainer: Trainer, monitor: Monitor | None = None) -> Learned:
-        """Make good what the newest change left: facts that are gone, ids that are one now."""
+        """Adapt the model to the newest correction: facts that are gone, ids that were merged."""
         done = repair(trainer, monitor)
         trainer.reseed()
         self.repaired(trainer)
@@ -303,7 +303,7 @@ class Strategy:
     def validator(
         self, trainer: Trainer, *, from_scratch: bool = False
     ) -> Callable[[], float] | None:
-        """What training is stopped by; None without any."""
+        """What decides when training stops; None if nothing does."""
         return trainer.validator(self._validate_on, from_scratch=from_scratch)
 
     @property
@@ -312,7 +312,7 @@ class Strategy:
         return self.settings.validate_on if known else "seen"
 
     def describe_protocol(self, trainer: Trainer) -> dict[str, Any]:
-        """How it is measured and selected, for the results."""
+        """How results are measured and epochs selected, for the results."""
         protocol = trainer.describe_protocol()
         if self._validate_on == "none":
             protocol["selection"] = f"{protocol['selection']}; later parts: the last epoch"

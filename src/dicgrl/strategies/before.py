@@ -1,4 +1,4 @@
-"""What a model was before a part: how far it moved, and how to bring it back."""
+"""A model's state before a part: how far it has moved since, and how to pull it back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dicgrl.trainers import Trainer
 
 
 class Before:
-    """What old rows and weights were before a part; the cost follows the rows that may change."""
+    """Old rows and weights before a part; the cost depends on how many rows may change."""
 
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer

@@ -1,4 +1,4 @@
-"""The control and the two bounds of the paper: never, only the new, everything again."""
+"""The control and the paper's two bounds: learn nothing, only the new part, or everything again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dicgrl.training.loop import Monitor
 
 
 class Frozen(Strategy, name="frozen"):
-    """Never learns after the first part: what its new rows start with is all they get."""
+    """Never learns after the first part; new rows stay where they start."""
 
     Settings = StrategySettings
 
@@ -24,11 +24,11 @@ class Frozen(Strategy, name="frozen"):
 
 
 class Lower(Composed, name="lower"):
-    """Fine-tunes on the new part alone; forgets as much as one can."""
+    """Fine-tunes on the new part alone, with nothing against forgetting."""
 
 
 class Upper(Strategy, name="upper"):
-    """Trains a new model on everything so far; costs as much as one can."""
+    """Trains a new model on everything so far: the upper bound, and the most expensive strategy."""
 
     @dataclass(frozen=True)
     class Settings(SelectionSettings, StrategySettings):

@@ -38,7 +38,7 @@ def examples_within(amount: str, old: int, new: int, name: str = "budget") -> in
 
 
 def check_amount(name: str, value: Any) -> None:
-    """Refuse what is no amount.
+    """Refuse a text that is not an amount.
 
     Raises:
         UserError: It is none.

@@ -11,11 +11,11 @@ from dicgrl.trainers import Trainer
 
 AUTO = "auto"
 SHARE = "10%"
-# Of a part that is small beside the history: how many times the part is processed. A positive
-# costs a CPU a thousand times what it costs a GPU, and nobody wants to wait for a minute.
+# For a part that is small compared with the history: how many times its size it may process. An
+# example takes a CPU a thousand times as long as a GPU, and an update should not take minutes.
 _TIMES = {"cuda": 500.0, "cpu": 12.0}
-_LARGE, _STEEP = 320_000.0, 2.5  # and this besides, times a power of the share that is new
-_QUICK = 25_000  # so many take a CPU a second or three: up to there it processes what a GPU does
+_LARGE, _STEEP = 320_000.0, 2.5  # added to it, times a power of the part's share of all examples
+_QUICK = 25_000  # takes a CPU one to three seconds; up to here it processes as much as a GPU
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class EffortSettings(Section):
         AUTO,
         "Examples that a later part may process, new and old, counting each pass: 10% (of what "
         "retraining would process), 50x (times the part), 20000 or all (as much as retraining); "
-        "of several separated by commas, the smallest. auto: 10%, and for a part that is small "
-        "compared with the history some 500x on a GPU; on a CPU 500x up to 25000 examples, and 12x "
-        "where that is more.",
+        "of several separated by commas, the smallest. auto: 10%, but for a part that is small "
+        "compared with the history about 500x on a GPU; on a CPU 500x up to 25000 examples, or 12x "
+        "if that is more, and up to 190x for a part of 5% of all that is known.",
         check=amount_or(AUTO),
         numbers=True,
     )

@@ -1,4 +1,4 @@
-"""What a model would say once facts had arrived, before any of them is learned.
+"""Answers that take new facts into account before any of them is learned.
 
 Newcomers start from their neighbours, as with every strategy that lets them
 (`strategies.start`); all else of the model stays as it is.

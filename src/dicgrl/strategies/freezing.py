@@ -15,7 +15,7 @@ _LEARNED = 100  # epochs after which old rows have found their place; until then
 
 
 def pace_of(trainer: Trainer, changed: int, full: float = 1.0, power: float = 0.4) -> float:
-    """How fast old rows learn when so many examples change, as a multiple of the usual rate.
+    """How fast old rows learn for a change of a given size, as a multiple of the usual rate.
 
     Args:
         trainer: Knows how many examples there are.
@@ -40,7 +40,7 @@ def freeze_old(trainer: Trainer) -> None:
 
 
 def freeze_rows(trainer: Trainer) -> None:
-    """Let no old row change; what is no row learns on."""
+    """Let no old row change; weights that are not rows go on learning."""
     tables = trainer.model.tables()
     for name, first in trainer.old_rows().items():
         table = tables[name]

@@ -56,9 +56,9 @@ class FreshSettings(EffortSettings, RateSettings):
     )
     old_pace: float = option(
         0.0,
-        "Learning rate of old rows as a multiple of that of new ones. 0: 1 if a tenth of what is "
-        "known is new, or more, and the smaller the part, the less (0.62 for 5%, 0.14 for 0.6%); "
-        "more if there are fewer than 100 epochs.",
+        "Learning rate of old rows as a multiple of that of new ones. 0 chooses by the part: 1 if "
+        "it is a tenth or more of what is known, less if it is smaller (0.62 for 5%, 0.14 for "
+        "0.6%); more if there are fewer than 100 epochs.",
         least=0,
         most=1,
         needs="rows",
@@ -95,7 +95,7 @@ class Plan:
 
 @singledispatch
 def plan_of(trainer: Trainer, settings: FreshSettings) -> Plan:
-    """What the newest part, which brings an example at least, asks for.
+    """The plan for the newest part, which has at least one example.
 
     Another kind of trainer may have a way of its own: `plan_of.register`.
     """
@@ -155,7 +155,7 @@ class Fresh(Strategy, name="fresh"):
 
 
 class Redrawn(TrainingSet):
-    """New examples, and old ones that are drawn anew in each pass, none twice before all were.
+    """New examples, and old ones drawn anew in each pass; none is repeated until all were drawn.
 
     Memory follows the draws of all passes, or the history where that is less.
 

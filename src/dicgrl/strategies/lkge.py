@@ -60,7 +60,7 @@ class _Edges(NamedTuple):
 
 
 class Reconstruction(Ingredient):
-    """L_mae: rows are drawn to what the newest facts say of them, and that to the rows."""
+    """L_mae: pulls rows and what the newest facts say about them towards each other."""
 
     @dataclass(frozen=True)
     class Settings(Section):
@@ -138,14 +138,14 @@ def _reconstruction(
 
 
 class Evidence(Ingredient):
-    """L_old: old rows stay, the more firmly the more facts they had before."""
+    """L_old: anchors old rows, the more firmly the more facts they had before."""
 
     @dataclass(frozen=True)
     class Settings(Section):
         """Settings of the anchor."""
 
         evidence: float = option(
-            0.01, "Weight of lkge's anchor of old rows, which counts their facts.", least=0
+            0.01, "Weight of lkge's anchor of old rows, stronger with more old facts.", least=0
         )
 
     def __init__(self, settings: Any) -> None:

@@ -1,4 +1,4 @@
-"""Repair: what a model has learned from facts that were taken back is unlearned near them.
+"""Repair: unlearn facts that were taken back, near them, and relearn what suffered.
 
 Every pass learns examples around what changed and others of everything, drawn anew as `fresh` draws
 them. The facts that are gone are no longer among them, but a model that knows them by heart would
@@ -76,7 +76,7 @@ class Gone(NamedTuple):
 
 
 def repair(trainer: Trainer, monitor: Monitor | None = None) -> Repair:
-    """Make good what the newest change left."""
+    """Adapt a model to the newest correction."""
     change = trainer.history[-1]
     near, gone = trainer.around(change), trainer.gone(change)
     changed = max((len(rows) for rows in change.arrays.values()), default=0)

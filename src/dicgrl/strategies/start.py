@@ -1,4 +1,4 @@
-"""Where new entities and relations start: at what the graph already says about them.
+"""Where new entities and relations start: where what the graph says about them puts them.
 
 An entity that arrives with the triple (h, r, e) should lie where the scorer would look for it, at
 `Scorer.place_entity`: for TransE h + r. Its start is the mean over its triples, component by
@@ -32,7 +32,7 @@ _OLD = 1000  # old nodes, at most, that say where a new class is not
 
 @singledispatch
 def start_from_neighbours(trainer: Trainer) -> None:
-    """Set what arrived with the newest part from what the graph says about it.
+    """Set the new rows of the newest part from what the graph says about them.
 
     Each kind of trainer has a way of its own: `start_from_neighbours.register` adds one.
 
@@ -84,7 +84,7 @@ def _(trainer: NodeTrainer) -> None:
 
 @torch.no_grad()
 def scatter_newcomers(trainer: Trainer) -> None:
-    """Move new entities off the point where the best answer to their triples would lie.
+    """Move new entities away from the ideal answer to the questions of their triples.
 
     No known answer lies there, so that a newcomer of one triple would outdo all of them, in the
     questions of its neighbours, too; hardly any negative is drawn that would teach it otherwise.

@@ -1,4 +1,4 @@
-"""What newcomers may not pass: in each question of an old triple the score of a given rank.
+"""Scores that newcomers must stay below: in each question of an old triple, that of a given rank.
 
 A triple asks for its head and for its tail. Old entities that are not known to answer are ranked by
 the model as it was, and the score of the given rank is the question's threshold: a newcomer behind

@@ -1,4 +1,4 @@
-"""Going on from the last model over everything for a few epochs: what practitioners do."""
+"""A few more epochs on everything, from the last model: what practitioners usually do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class WarmSettings(EffortSettings, RateSettings):
 
 
 class Warm(Strategy, name="warm"):
-    """Learns everything so far for a few more epochs, an epoch at least."""
+    """Trains on everything so far for a few more epochs, at least one."""
 
     Settings = WarmSettings
     settings: WarmSettings

@@ -1,4 +1,4 @@
-"""Tasks: what ties a graph, a model, questions and measures together; a registry.
+"""Tasks: a registry of what ties a graph, a model, questions and measures together.
 
 To add one, subclass `Task` under a name; nothing else names the tasks there are. Importing this
 package is light: PyTorch is loaded when a task is asked for more than its names.

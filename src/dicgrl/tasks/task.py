@@ -1,4 +1,4 @@
-"""What a task is: the one place that knows which graph, model, questions and measures it has."""
+"""The base class of tasks: it knows which graph, model, questions and measures belong together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULT_STRATEGY = "fresh"
 
 
 class Task(ABC):
-    """A kind of problem; a subclass under a name, which no other module has taken, is found by it.
+    """A kind of problem. A subclass with a name that is not taken yet is registered under it.
 
     Attributes:
         name: What it is called in results, such as link-prediction.
@@ -64,14 +64,14 @@ class Task(ABC):
 
     @abstractmethod
     def models(self) -> Mapping[str, type[Section]]:
-        """Its models by name, each with the settings of its own."""
+        """The models of the task by name, each with its own settings."""
 
     @abstractmethod
     def sections(self) -> tuple[type[Section], ...]:
-        """Settings besides those of the model, of what `choices` choose and of the strategy."""
+        """Sections of settings, besides those of the model, the `choices` and the strategy."""
 
     def usual_model(self, dataset: str = "") -> str:
-        """The model unless another is asked for.
+        """The model that is used unless another is asked for.
 
         Args:
             dataset: Name of a known dataset; empty for a graph of one's own.
@@ -101,7 +101,7 @@ class Task(ABC):
 
     @abstractmethod
     def trainer_type(self) -> type[Trainer]:
-        """What holds its graphs and models."""
+        """The class that holds a graph and a model of the task."""
 
     def trainer(self, settings: Sections, seed: int, device: torch.device) -> Trainer:
         """A trainer that knows nothing yet.
@@ -119,7 +119,7 @@ class Task(ABC):
 
     @property
     def metric(self) -> str:
-        """What a learner is judged by."""
+        """The main metric of the task."""
         return self.trainer_type().metric
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ class Task(ABC):
 
     @abstractmethod
     def facts(self, given: Any, graph: Graph | None) -> Part:
-        """What was given to learn, by its labels, as a part; files are read elsewhere.
+        """Turn labelled facts into a part; files are read elsewhere.
 
         Raises:
             UserError: It is nothing that this task learns.
@@ -140,7 +140,7 @@ class Task(ABC):
     def known_facts(
         self, given: Any, graph: Graph, reading: Reading | None = None
     ) -> tuple[dict[str, IntArray], int] | None:
-        """What of facts is known, and how many there are; None where they make a part like others.
+        """Those of some facts that are known, and how many; None if they make an ordinary part.
 
         See `Graph.known_in`. What is to be forgotten need not be as complete as what is learned.
         """
@@ -148,7 +148,7 @@ class Task(ABC):
         return None
 
     def revision(self, given: Any, graph: Graph) -> Change:
-        """The change by which what is known of a network's nodes is another.
+        """The change that gives known nodes of a network other classes or features.
 
         Raises:
             UserError: It is nothing of this task, does not fit, or changes nothing.
@@ -183,7 +183,7 @@ class Task(ABC):
     def read(
         self, path: str | Path, graph: Graph | None, reading: Reading | None = None
     ) -> tuple[Part, Mapping[str, str]]:
-        """What the files at a path bring, and readable names beside them.
+        """Read the files at a path, and the readable names beside them.
 
         Args:
             path: Where they lie.

@@ -26,7 +26,7 @@ class Schedule(Section):
     )
     decay: float = option(
         0.0,
-        "Share of the learning rate that is taken away, linearly, by the last epoch: 0 to 1.",
+        "How far the learning rate falls, linearly, by the last epoch: 0 (not at all) to 1 (to 0).",
         least=0,
         most=1,
     )

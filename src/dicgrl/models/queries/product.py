@@ -1,4 +1,4 @@
-"""What decoders of products share: f is linear in the head, in the relation and in the tail."""
+"""What product decoders have in common: f is linear in the head, the relation and the tail."""
 
 from __future__ import annotations
 
