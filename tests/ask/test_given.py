@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dicgrl import DataWarning, Learner, Reading, UserError
+from dicgrl.ask.lines import many_answers
 from dicgrl.graph.labelled import as_columns
 from dicgrl.graph.times import told as iso
 from tests.tiny import learner_of, taught
@@ -85,6 +86,17 @@ def test_facts_come_as_frames_dicts_and_iterators(library: str) -> None:
     for given in (ends, iter([("n0", "n3"), ("n1", "n5")]), [["n0", "n3"], ["n1", "n5"]]):
         part = edges.intake(given).part
         assert part.nodes.labels(part.edges.ravel()) == ["n0", "n3", "n1", "n5"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_nodes_come_as_frames(library: str) -> None:
+    learner = taught(learner_of("nodes"), 1, evaluate=False)
+    expected = learner.predict_classes(["n0", "n3"], k=1)
+    for columns in ({"node": ["n0", "n3"], "w": [1, 2]}, {"who": ["n0", "n3"]}):
+        assert learner.predict_classes(frame_of(library, columns), k=1) == expected
+        assert many_answers(learner.ask, frame_of(library, columns), 1) == expected
+    with pytest.raises(UserError, match="columns who, w: call one of them node"):
+        learner.predict_classes(frame_of(library, {"who": ["n0"], "w": [1]}))
 
 
 def test_libraries_that_are_none_are_named(learner: Learner) -> None:

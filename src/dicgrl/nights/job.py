@@ -218,7 +218,8 @@ class _Work:
         details = took.details if took else {}
         foretold = details.get("foretold", {})
         taught = took.new_examples if took else 0
-        new = taught + (len(part.valid) + len(part.test) if took else 0)
+        held_out = len(part.valid) + len(part.test)
+        new = max(taught + held_out, part.facts) if took else 0  # an edge is one, too
         newcomers = foretold.get("facts", 0) - foretold.get("answerable", 0)
         source = self.source
         return {
