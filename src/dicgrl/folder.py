@@ -14,9 +14,10 @@ from typing import Any
 from dicgrl.ask.explain import Explanation
 from dicgrl.ask.exports import DEFAULT
 from dicgrl.ask.given import Answers, ManyAnswers
-from dicgrl.ask.lines import many_answers, read_lines
+from dicgrl.ask.lines import among_given, many_answers, read_lines
 from dicgrl.common.html import html_table
 from dicgrl.errors import UserError
+from dicgrl.graph.frames import frame_rows
 from dicgrl.graph.labelled import Triples
 from dicgrl.intake import Facts
 from dicgrl.jobs.change import (
@@ -161,7 +162,7 @@ class Run:
         self,
         facts: Facts,
         *,
-        fail_if: Sequence[str] = (),
+        fail_if: str | Sequence[str] = (),
         keep_anyway: bool = False,
         test: float = 0.0,
         evaluate: str = "sample",
@@ -214,15 +215,20 @@ class Run:
         *given: str | None,
         k: int = 10,
         new: bool = False,
-        among: str | Sequence[str] | None = None,
+        among: str | Path | Iterable[str] | None = None,
         file: str | Path | Iterable[Any] | None = None,
         skip_unknown: bool = False,
         at: Version | None = None,
         **about: str | None,
     ) -> Answers | ManyAnswers:
-        """Answer one question, as `Learner.predict` does, or those of a file, a list or a frame."""
+        """Answer one question, as `Learner.predict` does, or those of a file, a list or a frame.
+
+        `among` may be a file of labels, too.
+        """
         learner = self.learner(at)
         if file is None:
+            if among is not None:
+                among = among_given(learner.ask.for_links("among"), among, skip=skip_unknown)
             return learner.predict(*given, k=k, new=new, among=among, **about)
         if given or about:
             raise UserError("file holds the questions; leave out the others")
@@ -323,6 +329,8 @@ class Run:
         self, triple: tuple[str, str, str], *, k: int = 10, at: Version | None = None
     ) -> Explanation:
         """Explain why a triple is likely."""
+        if isinstance(triple, str) or len(triple) != 3:
+            raise UserError(f"{triple!r}: expected (head, relation, tail)")
         return self.learner(at).explain(*triple, k=k)
 
     def info(self, *, at: Version | None = None) -> dict[str, Any]:
@@ -380,7 +388,7 @@ def _pairs(
     first: str | None, second: str | None, file: str | Path | Iterable[Pair] | None
 ) -> Iterable[Pair]:
     if file is not None and first is None and second is None:
-        return pairs_in(Path(file)) if isinstance(file, str | Path) else file
+        return pairs_in(Path(file)) if isinstance(file, str | Path) else frame_rows(file, 2)
     if file is not None or first is None or second is None:
         raise UserError("give two labels, or file with pairs of them")
     return [(first, second)]

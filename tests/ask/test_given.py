@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dicgrl import Learner, Reading, UserError
+from dicgrl import DataWarning, Learner, Reading, UserError
+from dicgrl.ask.lines import many_answers
 from dicgrl.graph.labelled import as_columns
 from dicgrl.graph.times import told as iso
 from tests.tiny import learner_of, taught
@@ -62,6 +63,8 @@ def test_questions_and_pairs_come_as_frames(learner: Learner, library: str) -> N
     )  # fmt: skip
     expected = learner.predict_links([("e1", "plus 1", None), (None, "plus 2", "e5")])
     assert learner.predict_links(asked) == expected
+    dicts = [{"subject": "e1", "p": "plus 1", "note": "x"}, {"tail": "e5", "relation": "plus 2"}]
+    assert learner.predict_links(dicts) == expected
     pairs = frame_of(library, {"target": ["e3"], "source": ["e1"]})
     assert learner.predict_relations(pairs) == learner.predict_relations([("e1", "e3")])
     facts = frame_of(library, {"h": ["e1"], "t": ["e3"], "r": ["plus 2"], "weight": [0.5]})
@@ -83,6 +86,17 @@ def test_facts_come_as_frames_dicts_and_iterators(library: str) -> None:
     for given in (ends, iter([("n0", "n3"), ("n1", "n5")]), [["n0", "n3"], ["n1", "n5"]]):
         part = edges.intake(given).part
         assert part.nodes.labels(part.edges.ravel()) == ["n0", "n3", "n1", "n5"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_nodes_come_as_frames(library: str) -> None:
+    learner = taught(learner_of("nodes"), 1, evaluate=False)
+    expected = learner.predict_classes(["n0", "n3"], k=1)
+    for columns in ({"node": ["n0", "n3"], "w": [1, 2]}, {"who": ["n0", "n3"]}):
+        assert learner.predict_classes(frame_of(library, columns), k=1) == expected
+        assert many_answers(learner.ask, frame_of(library, columns), 1) == expected
+    with pytest.raises(UserError, match="columns who, w: call one of them node"):
+        learner.predict_classes(frame_of(library, {"who": ["n0"], "w": [1]}))
 
 
 def test_libraries_that_are_none_are_named(learner: Learner) -> None:
@@ -143,7 +157,10 @@ def test_lazy_frames_are_collected() -> None:
 @pytest.mark.parametrize(
     ("given", "reading", "message"),
     [
-        (FACTS, READ, "about files, data frames and dicts"),
+        (FACTS, READ, "there is no column 'who'; the columns are 'head', 'relation', 'tail'"),
+        ([("x", "y", "z"), ("x", "y")], Reading(columns="1,2,3"), r"triples\[1\]: 2 values"),
+        (None, READ, "no facts in a file, a data frame, dicts or tuples"),
+        ([(*FACTS[0], "soon")], Reading(columns="1,2,3,4"), "time 'soon': expected a date"),
         (dicts_of(FACTS), Reading(format="csv"), "format is about files"),
         ([{"who": "x", "how": "y", "what": "z"}, {"who": "x"}], READ, r"triples\[1\]: .* 'how'"),
         (dicts_of(FACTS), Reading(time_format="%d.%m.%Y"), "call three of them"),
@@ -195,3 +212,28 @@ def test_an_odd_value_among_many_is_told_by_its_row(odd: Any) -> None:
     plain = as_columns(rows)
     assert plain == as_columns(map(tuple, rows)) == as_columns(np.array(rows, dtype=object))
     assert plain[2] == [str(t) for _, _, t in rows]
+
+
+def test_rows_are_read_by_the_numbers_of_their_columns() -> None:
+    """As lines of a file without a header, and lists of JSON."""
+    rows = [(n, t, r, "25.05.1979", h) for n, (h, r, t) in enumerate(FACTS)]
+    reading = Reading(columns="5,3,2,4", time_format="%d.%m.%Y")
+    for given in (rows, iter(rows), np.array(rows)):
+        learner = taught(learner_of("links"), 1)
+        learner.learn(given, reading=reading)
+        dates = learner.trainer.graph.dates(learner.ask.ids(FACTS))
+        assert [iso(date) for date in dates.tolist()] == ["1979-05-25"] * 2
+
+
+def test_a_column_that_is_only_called_date_is_left_out_as_of_a_file(tmp_path: Path) -> None:
+    dicts = [dict(zip("hrt", fact, strict=True)) | {"date": "soon"} for fact in FACTS]
+    lines = ["h,r,t,date", *(",".join((*fact, "soon")) for fact in FACTS)]
+    (tmp_path / "x.csv").write_text("\n".join(lines) + "\n")
+    frame = frame_of("pandas", {key: [each[key] for each in dicts] for key in dicts[0]})
+    for given in (dicts, tmp_path / "x.csv", frame):
+        learner = taught(learner_of("links"), 1)
+        with pytest.warns(DataWarning, match="'soon' in the column of times is no time"):
+            learner.learn(given)
+        assert learner.score(FACTS)
+    with pytest.raises(UserError, match="'soon' is no time"):
+        taught(learner_of("links"), 1).learn([(*FACTS[0], "soon")])

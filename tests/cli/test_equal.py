@@ -148,6 +148,36 @@ def test_methods_say_what_commands_say(cli: Cli) -> None:
 
 
 @pytest.mark.usefixtures("trained_runs_here")
+def test_candidates_come_from_a_file_however_many_questions_there_are(cli: Cli) -> None:
+    run = dicgrl.Run("plain", device="cpu")
+    place = write("some.tsv", "e2", "e5", "nobody")
+    with pytest.raises(dicgrl.DataError, match=r"some\.tsv:3: unknown entity 'nobody'"):
+        run.predict("e1", "plus 1", among=place)
+    asked = ("predict", "plain", "--head", "e1", "--relation", "plus 1", "--skip-unknown")
+    said = json.loads(cli(*asked, "--among", place, "--json").out)
+    for among in (place, Path(place), ["e2", "e5"]):
+        found = run.predict("e1", "plus 1", among=among, skip_unknown=True)
+        assert [each.label for each in found] == [each["label"] for each in said]
+        assert run.predict(file=[("e1", "plus 1", "?")], among=among, skip_unknown=True) == [found]
+    with pytest.raises(dicgrl.UserError, match="expected a file of labels, seen, heads"):
+        run.predict("e1", "plus 1", among="e2")
+
+
+@pytest.mark.usefixtures("trained_runs_here")
+def test_what_a_command_takes_once_need_not_be_a_list(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    run = dicgrl.Run(tmp_path / "run", device="cpu")
+    dicgrl.Run("plain").backup(tmp_path / "run")
+    assert run.nightly([("e1", "plus 1", "z")], fail_if="facts < 5", evaluate="none")["gates"]
+    with pytest.raises(dicgrl.UserError, match="no gate: 'fact'"):
+        run.nightly([("e1", "plus 1", "z")], fail_if="fact")
+    run.rename(file=pandas.DataFrame({"old": ["e2"], "new": ["second"]}))
+    assert "second" in run.learner().trainer.graph.entities
+    with pytest.raises(dicgrl.UserError, match=r"expected \(head, relation, tail\)"):
+        run.explain(("e1", "plus 1"))  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("trained_runs_here")
 def test_a_network_is_asked_and_revised_by_lists_and_facts(tmp_path: Path) -> None:
     dicgrl.Run("nodes").backup(tmp_path / "net")
     run = dicgrl.Run(tmp_path / "net", device="cpu")

@@ -14,6 +14,7 @@ from dicgrl import KnowledgeStream, Learner, NightOptions, UserError, nightly
 from dicgrl.graph import SPLITS
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.versions import verified
+from dicgrl.report.night_text import verdict
 from dicgrl.store.run_folder import RunFolder
 from tests.runs import files_in
 from tests.tiny import learner_of, stream_of
@@ -218,6 +219,29 @@ def test_nodes_are_asked_with_the_edges_that_they_bring(tmp_path: Path) -> None:
     assert "gain" not in night["retraining"]
     gate = NightOptions(device="cpu", fail_if=("accuracy-drop 99%", "foretold-accuracy < 0%"))
     assert nightly(tmp_path / "run", stream_of("nodes")[2], gate).kept
+
+
+def test_a_night_of_edges_alone_is_no_night_without_anything_new(tmp_path: Path) -> None:
+    """They make a version, though nobody's class is learned from them."""
+    begun(tmp_path / "run", "nodes")
+    versions = len(RunFolder(tmp_path / "run").versions())
+    night = nightly(tmp_path / "run", [("n0", "n9"), ("n1", "n8")], CPU).night
+    assert night["facts"]["new"] == 2 and night["facts"]["learned"] == 0
+    assert night["version"] == versions + 1
+    assert verdict(night) == f"kept as version {versions + 1}"
+    gate = NightOptions(device="cpu", fail_if="facts < 1")
+    assert nightly(tmp_path / "run", [("n0", "n7")], gate).kept
+    again = nightly(tmp_path / "run", [("n0", "n7")], gate)
+    assert again.night["gates"][0]["failed"] and again.night["version"] == versions + 2
+    assert verdict(again.night) == f"nothing new: the run is version {versions + 2}, as before"
+
+
+def test_a_night_that_notes_dates_alone_says_that_it_made_a_version(tmp_path: Path) -> None:
+    learner = learner_of("links")
+    learner.learn([("a", "r", "b", "2001"), ("b", "r", "c", "2001")])
+    learner.save(tmp_path / "run")
+    night = nightly(tmp_path / "run", [("a", "r", "b", "2002")], CPU).night
+    assert (night["version"], verdict(night)) == (2, "kept as version 2")
 
 
 def test_validation_facts_are_measured_where_there_is_no_test_set(tmp_path: Path) -> None:

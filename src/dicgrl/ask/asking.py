@@ -18,6 +18,7 @@ from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UnknownLabelError, UserError
 from dicgrl.graph import Graph, Vocabulary
 from dicgrl.graph.arrays import IntArray
+from dicgrl.graph.frames import only_column
 from dicgrl.graph.labels import as_label
 from dicgrl.readers.sources import SourceFile
 from dicgrl.trainers import Trainer
@@ -128,7 +129,7 @@ class Asking(ABC):
         self, questions: Any, k: int, new: bool, on_unknown: Callable[[], None] | None
     ) -> Iterator[Answered]:
         """The same of questions in a list, or a data frame."""
-        for question in questions:
+        for question in only_column(questions, self.fields[0]):
             texts = (question,) if isinstance(question, str | int) else tuple(question)
             try:
                 yield texts, self.answer(list(texts), k, new)
@@ -200,6 +201,8 @@ class Asking(ABC):
         """
         k = whole_number("k", k, 1)
         vocabulary, vectors = self.vectors()
+        if component and vectors.shape[1] == 1:
+            raise UserError(f"component={component}: these vectors are not divided into components")
         if component is not None:
             component = whole_number("component", component, 0, vectors.shape[1] - 1)
             vectors = vectors[:, component]

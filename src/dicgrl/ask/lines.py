@@ -119,7 +119,7 @@ def many_answers(
     k: int,
     *,
     new: bool = False,
-    among: Among | str | None = None,
+    among: Among | Path | None = None,
     skip: bool = False,
 ) -> ManyAnswers:
     """The answers to questions of a file, as `answered` reads it, a list or a frame.
@@ -135,11 +135,7 @@ def many_answers(
     on_unknown = (lambda: None) if skip else None
     if among is not None:
         links = asking.for_links("among")
-        asking = (
-            choosing_among(links, among, on_unknown)
-            if isinstance(among, str)
-            else links.among(among)
-        )
+        asking = links.among(among_given(links, among, skip=skip))
     found = (
         answered(asking, Path(given), k, new=new, on_unknown=on_unknown)
         if isinstance(given, str | Path)
@@ -157,6 +153,19 @@ def many_answers(
     )
 
 
+def among_given(asking: LinkAsking, among: Among | Path, *, skip: bool = False) -> Among:
+    """What `Asking.among` takes, of a file its labels.
+
+    Args:
+        asking: Knows the labels.
+        among: The entities, a text that says where they were seen, or a file.
+        skip: Leave out lines of the file that name an unknown label.
+    """
+    if isinstance(among, str | Path):
+        return _among_text(asking, str(among), (lambda: None) if skip else None)
+    return among
+
+
 def choosing_among(
     asking: LinkAsking, text: str, on_unknown: Callable[[], None] | None
 ) -> LinkAsking:
@@ -171,13 +180,16 @@ def choosing_among(
     Raises:
         UserError: It says nothing that is known, or leaves nothing to choose from.
     """
+    return asking.among(_among_text(asking, text, on_unknown))
+
+
+def _among_text(asking: LinkAsking, text: str, on_unknown: Callable[[], None] | None) -> Among:
     if says_where(text):
-        return asking.among(text)
+        return text
     if text != "-" and not Path(text).exists():
         wanted = "a file of labels, seen, heads:RELATION or tails:RELATION"
         raise UserError(f"--among {text}: no such file; expected {wanted}")
-    file = open_file(Path(text))
-    return asking.among(known_labels(file, asking.names, asking.graph.entities, on_unknown))
+    return known_labels(open_file(Path(text)), asking.names, asking.graph.entities, on_unknown)
 
 
 def scored(asking: LinkAsking, lines: Lines, *, probability: bool = False) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any, NoReturn, Self
@@ -32,7 +32,7 @@ from dicgrl.graph import KnowledgeGraph, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.graph.frames import frame_rows
 from dicgrl.graph.labelled import Triples, as_labels
-from dicgrl.graph.labels import as_label
+from dicgrl.graph.labels import as_label, role_of
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.triples import triple_rows
 from dicgrl.trainers import LinkTrainer
@@ -347,17 +347,28 @@ class LinkAsking(Asking):
 
 
 def as_questions(given: Iterable[Question]) -> list[Question]:
-    """Questions from a list, or a data frame in which what is asked for is missing.
+    """Questions from a list, or a data frame or dicts in which what is asked for is missing.
 
     Example:
         >>> import pandas
         >>> as_questions(pandas.DataFrame({"head": ["a"], "relation": ["r"], "tail": [None]}))
         [('a', 'r', None)]
+        >>> as_questions([{"head": "a", "relation": "r"}])
+        [('a', 'r', None)]
     """
     rows = frame_rows(given)
     if rows is given:
-        return list(rows)
+        return [_of_dict(row) if isinstance(row, Mapping) else row for row in rows]
     return [tuple(None if _is_missing(text) else text for text in row) for row in rows]
+
+
+def _of_dict(row: Mapping[str, Any]) -> Question:
+    """The question of a dict, whose keys are what columns of triples may be called."""
+    found = dict.fromkeys(range(3))
+    for key, value in row.items():
+        if (role := role_of(key)) is not None:
+            found[role] = None if _is_missing(value) else value
+    return tuple(found.values())
 
 
 def _is_missing(value: Any) -> bool:

@@ -13,7 +13,7 @@ from dicgrl.ask.explain import Explanation
 from dicgrl.ask.exports import DEFAULT
 from dicgrl.ask.given import Answers, ManyAnswers
 from dicgrl.ask.links import Question, as_questions
-from dicgrl.graph.frames import frame_rows
+from dicgrl.graph.frames import frame_rows, only_column
 from dicgrl.graph.labelled import Triples
 
 
@@ -146,9 +146,12 @@ class Questions(ABC):
         return _given(asking.fields, [(head, None, tail) for head, tail in pairs], found)
 
     def predict_classes(self, nodes: Iterable[str], *, k: int = 10) -> ManyAnswers:
-        """The classes of many nodes of a network, as `predict` gives those of one, in one pass."""
+        """The classes of many nodes of a network, as `predict` gives those of one, in one pass.
+
+        They may be the column `node` of a data frame.
+        """
         asking = self.ask.for_nodes()
-        nodes = list(nodes)
+        nodes = only_column(nodes, "node")
         return _given(asking.fields, [(n,) for n in nodes], asking.predict_classes(nodes, k=k))
 
     def score(self, triples: Triples) -> list[float]:

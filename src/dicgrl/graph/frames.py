@@ -65,6 +65,21 @@ class Frame:
         return [self.column(at) for at in (order if time is None else [*order, time])]
 
 
+def only_column(given: Any, name: str) -> list[Any]:
+    """The column of a data frame that has that name, or is alone; of anything else what it lists.
+
+    Raises:
+        UserError: There are several columns, and none of that name.
+    """
+    frame = Frame.of(given)
+    if frame is None:
+        return list(given)
+    if name not in frame.names and len(frame.names) != 1:
+        columns = ", ".join(map(str, frame.names))
+        raise UserError(f"a data frame with the columns {columns}: call one of them {name}")
+    return frame.column(frame.names.index(name) if name in frame.names else 0)
+
+
 def frame_rows(given: Any, width: int = 3) -> Any:
     """The rows of a data frame, as `Frame.columns` chooses them; anything else as it is.
 

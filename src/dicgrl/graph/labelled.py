@@ -52,6 +52,12 @@ def as_columns(triples: Triples, times: list[str] | None = None) -> list[Sequenc
     return list(labels)
 
 
+def has_names(triples: Triples) -> bool:
+    """Whether names tell what is what: those of a frame's columns, or the keys of dicts."""
+    first = triples[0] if isinstance(triples, list) and triples else None
+    return Frame.of(triples) is not None or isinstance(first, Mapping)
+
+
 def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
     """The same as rows.
 

@@ -32,6 +32,16 @@ _ROLE_OF = {
 }
 
 
+def role_of(name: object) -> int | None:
+    """Which column of a triple a word names; None where it names none.
+
+    Example:
+        >>> role_of("Subject"), role_of("predicate"), role_of("note")
+        (0, 1, None)
+    """
+    return _ROLE_OF.get(name.strip().lower()) if isinstance(name, str) else None
+
+
 def named_columns(names: Iterable[object], width: int = 3) -> list[int] | None:
     """Where head, relation and tail stand by the names of columns; None unless each does once.
 
@@ -44,9 +54,7 @@ def named_columns(names: Iterable[object], width: int = 3) -> list[int] | None:
         >>> named_columns(["weight", "from", "to"], 2)
         [1, 2]
     """
-    roles = [
-        _ROLE_OF.get(name.strip().lower()) if isinstance(name, str) else None for name in names
-    ]
+    roles = list(map(role_of, names))
     wanted = (0, 2) if width == 2 else (0, 1, 2)
     once = all(roles.count(role) == 1 for role in wanted)
     return [roles.index(role) for role in wanted] if once else None

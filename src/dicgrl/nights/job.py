@@ -42,7 +42,7 @@ class NightOptions:
     """How a night is done.
 
     Attributes:
-        fail_if: Gates (`dicgrl.nights.gates`); where one fails, the run stays as it was.
+        fail_if: Gates (`dicgrl.nights.gates`), or one; where one fails, the run stays as it was.
         keep_anyway: Keep the night nonetheless.
         test: Share of tonight's facts to hold out for testing, where they bring no such set.
         device: auto, cpu or cuda.
@@ -54,7 +54,7 @@ class NightOptions:
         on_epoch: Told the part and the report of every epoch.
     """
 
-    fail_if: Sequence[str] = ()
+    fail_if: str | Sequence[str] = ()
     keep_anyway: bool = False
     test: float = 0.0
     device: str = "auto"
@@ -123,7 +123,8 @@ def nightly(out: str | Path, facts: Facts, options: NightOptions = USUAL) -> Nig
     config = folder.config()
     check_keep(options.keep)
     at_most = most_measured(options.evaluate)
-    gates = [Gate.of(text) for text in options.fail_if]
+    said = [options.fail_if] if isinstance(options.fail_if, str) else options.fail_if
+    gates = [Gate.of(text) for text in said]
     with folder.locked(options.wait):
         learner = Learner.load(out, device=options.device)
         learner.check_learned()
@@ -217,7 +218,8 @@ class _Work:
         details = took.details if took else {}
         foretold = details.get("foretold", {})
         taught = took.new_examples if took else 0
-        new = taught + (len(part.valid) + len(part.test) if took else 0)
+        held_out = len(part.valid) + len(part.test)
+        new = max(taught + held_out, part.facts) if took else 0  # an edge is one, too
         newcomers = foretold.get("facts", 0) - foretold.get("answerable", 0)
         source = self.source
         return {

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dicgrl.errors import UserError, shown
 from dicgrl.graph.frames import Frame
 from dicgrl.graph.times import moments, odd_time, told
@@ -20,12 +22,12 @@ def as_read(given: Any, reading: Reading | None) -> Any:
     """Facts by the columns that a reading names, which are then called head, relation, tail, time.
 
     Args:
-        given: A data frame, or dicts.
+        given: A data frame, dicts, or rows, whose columns are called 1, 2, 3, ...
         reading: What the user says of them; without it they stay as they are.
 
     Raises:
-        UserError: The reading is about files, or these are no frames or dicts; a column is not
-            there; or a time is not written as it says.
+        UserError: The reading is about files, or these are no facts; a column is not there; or a
+            time is not written as it says.
 
     Example:
         >>> facts = [{"who": "Alien", "how": "genre", "what": "horror", "note": "?"}]
@@ -37,11 +39,12 @@ def as_read(given: Any, reading: Reading | None) -> Any:
         return given
     if others := [name for name in _OF_FILES if getattr(reading, name) != getattr(usual, name)]:
         raise UserError(f"reading: {others[0]} is about files; these facts are not in one")
-    frame = Frame.of(given) or _of_dicts(given)
+    frame = Frame.of(given) or _of_rows(given)
     if reading.named:
         roles = _ROLES.get(len(reading.named), _WITH_TIME)
         frame = _called(frame, roles, reading)
-    return _dated(frame, reading.time_format) if reading.time_format else frame
+    named = len(reading.named) > len(_ROLES[3])
+    return _dated(frame, reading.time_format) if reading.time_format or named else frame
 
 
 def reading_of(given: Any, reading: Reading | None, *, beside: Any) -> Reading | None:
@@ -55,11 +58,13 @@ def _called(frame: Frame, roles: tuple[str, ...], reading: Reading) -> Frame:
     return Frame(list(roles), lambda at: frame.column(places[at]))
 
 
-def _of_dicts(given: Any) -> Frame:
-    """Dicts as a frame; the keys of the first one count for all of them."""
+def _of_rows(given: Any) -> Frame:
+    """Dicts as a frame, the keys of the first one counting for all of them; or tuples and lists."""
     rows = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else []
+    if rows and all(isinstance(row, tuple | list | np.ndarray) for row in rows):
+        return _of_tuples(rows)
     if not rows or not all(isinstance(row, Mapping) for row in rows):
-        raise UserError("reading is about files, data frames and dicts; these facts are none")
+        raise UserError("reading: these are no facts in a file, a data frame, dicts or tuples")
     keys = list(rows[0])
 
     def column(at: int) -> list[Any]:
@@ -71,6 +76,15 @@ def _of_dicts(given: Any) -> Frame:
     return Frame(keys, column)
 
 
+def _of_tuples(rows: list[Any]) -> Frame:
+    width = len(rows[0])
+    odd = next((i for i, row in enumerate(rows) if len(row) != width), None)
+    if odd is not None:
+        raise UserError(f"triples[{odd}]: {len(rows[odd])} values, where the first has {width}")
+    names = list(_WITH_TIME[:width]) if width <= len(_WITH_TIME) else list(map(str, range(width)))
+    return Frame(names, lambda at: [row[at] for row in rows])
+
+
 def _dated(frame: Frame, written: str) -> Frame:
     """The same with times as ISO dates, which are written otherwise."""
     *triples, times = frame.columns(timed=True)
@@ -80,6 +94,7 @@ def _dated(frame: Frame, written: str) -> Frame:
     found = moments(texts, written)
     if found is None:
         odd = shown(odd_time([text for text in texts if text], written))
-        raise UserError(f"time {odd}: expected it as in time_format={written!r}")
+        expected = f"it as in time_format={written!r}" if written else "a date; see time_format"
+        raise UserError(f"time {odd}: expected {expected}")
     columns = [*triples, list(map(told, found.tolist()))]
     return Frame(list(_WITH_TIME), lambda at: columns[at])

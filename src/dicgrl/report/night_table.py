@@ -33,6 +33,8 @@ def night_table(night: Night) -> Group:
         for name, words in (("known", "known already"), ("held_out", "held out before"))
         if facts[name]
     )
+    if facts["new"] > facts["learned"]:
+        lines[0] += f", {facts['new']:,} new"
     if facts["new"]:
         lines.append(foretold_text(night))
     if moved := night["moved"].get("mean"):

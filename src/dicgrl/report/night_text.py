@@ -87,7 +87,7 @@ def verdict(night: Night) -> str:
     refused = [gate["gate"] for gate in night["gates"] if gate["failed"]]
     if not night["kept"]:
         return f"refused by {', '.join(refused)}: the run is version {night['version']}, as before"
-    if not night["facts"]["new"]:
+    if not night["facts"]["new"] and "learning" not in night:  # else dates were noted
         return f"nothing new: the run is version {night['version']}, as before"
     anyway = f", although {', '.join(refused)} failed" if refused else ""
     return f"kept as version {night['version']}{anyway}"

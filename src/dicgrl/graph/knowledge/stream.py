@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Self
 
@@ -9,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from dicgrl.errors import UserError, shown
+from dicgrl.errors import DataWarning, UserError, shown
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.coded import coded_numbers
 from dicgrl.graph.knowledge.builder import KnowledgeParts
 from dicgrl.graph.knowledge.part import KnowledgePart, joined_times
 from dicgrl.graph.knowledge.split import split_knowledge
 from dicgrl.graph.knowledge.statistics import describe_parts, taught_tests
-from dicgrl.graph.labelled import Triples, as_columns
+from dicgrl.graph.labelled import Triples, as_columns, has_names
 from dicgrl.graph.part import SPLITS
 from dicgrl.graph.periods import chosen_shares
 from dicgrl.graph.stream import Counts, Stream
@@ -74,7 +75,8 @@ class KnowledgeStream(Stream[KnowledgePart]):
                 columns = as_columns(part, times)
             rows = builder.rows(*columns)
             generator = np.random.default_rng((seed, len(builder)))
-            builder.add_held_out(rows, valid, test, generator, times=_moments(times))
+            found = _moments(times, by_name=has_names(part))
+            builder.add_held_out(rows, valid, test, generator, times=found)
         return builder.build()
 
     @property
@@ -175,12 +177,22 @@ class KnowledgeStream(Stream[KnowledgePart]):
         return type(self)(self.name, made, self.names)
 
 
-def _moments(times: list[str]) -> IntArray:
-    """Moments of times that a program gave; none at all where it gave none."""
+def _moments(times: list[str], *, by_name: bool) -> IntArray:
+    """Moments of times that a program gave; none at all where it gave none.
+
+    Args:
+        times: The times.
+        by_name: Whether a column is only called so, which may hold something else.
+    """
     found = moments(times) if any(times) else np.empty(0, np.int64)
     if found is None:
+        odd = shown(odd_time([time for time in times if time]))
+        if by_name:
+            said = f"{odd} in the column of times is no time: none is kept; see Reading.time_format"
+            warnings.warn(DataWarning("facts", said), stacklevel=4)
+            return np.empty(0, np.int64)
         raise UserError(
-            f"{shown(odd_time([time for time in times if time]))} is not a time: expected "
+            f"{odd} is not a time: expected "
             "(head, relation, tail), or with a date, a year or seconds since 1970 behind them"
         )
     return found
