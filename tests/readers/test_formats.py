@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import io
 import json
 import sqlite3
@@ -395,6 +396,28 @@ class TestParquet:
         Format.registry[".parquet"].write(tmp_path / "x.parquet", [rows])
         stream = read_stream(tmp_path / "x.parquet")
         same(stream, KnowledgeStream.from_labels("x", [rows]))
+
+    @pytest.mark.parametrize("coded", [False, True])
+    def test_all_known_labels_are_looked_at_the_less_often_the_more_they_are(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coded: bool
+    ) -> None:
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        columnar = importlib.import_module("dicgrl.readers.formats.columnar")
+        monkeypatch.setattr(columnar, "_BATCH", 7)
+        looks, usual = [], columnar._Book.coded
+        monkeypatch.setattr(columnar._Book, "coded", lambda *args: looks.append(1) or usual(*args))
+        rows = [(f"e{i}", f"r{i % 3}", f"e{i // 2}") for i in range(1000)]
+        columns = [arrow.array(column) for column in zip(*rows, strict=True)]
+        if coded:  # each group of rows has a dictionary of its own
+            columns = [column.dictionary_encode() for column in columns]
+        path = tmp_path / "x.parquet"
+        parquet.write_table(arrow.table(columns, ["s", "p", "o"]), path, row_group_size=50)
+        same(read_stream(path), KnowledgeStream.from_labels("x", [rows]))
+        assert len(looks) <= 3 * 12  # of 1000 / 7 batches
+        columns[2] = arrow.array([*(row[2] for row in rows[:-1]), None])
+        parquet.write_table(arrow.table(columns, ["s", "p", "o"]), path, row_group_size=50)
+        with pytest.raises(DataError, match=r"x\.parquet:1000: column 'o' is empty"):
+            read_stream(path)
 
 
 class TestRdf:

@@ -268,18 +268,42 @@ def coded_rows(
     first = 1
     entities, relations = books or (_Book(label), _Book(label))
     entities.label = relations.label = label
-    for batch in batches:
-        batch.validate(full=True)  # else a damaged file may point anywhere
-        if batch.num_rows:
-            columns = [
-                book.coded(batch.column(name), name, first)
-                for book, name in zip((entities, relations, entities), names[:TRIPLE], strict=False)
-            ]
-            times = [_times(batch.column(name)) for name in names[TRIPLE:]]
-            yield Rows(first, [*columns, *times])
+    for batch in _gathered(batches, names, entities.labels):
+        columns = [
+            book.coded(batch.column(name), name, first)
+            for book, name in zip((entities, relations, entities), names[:TRIPLE], strict=False)
+        ]
+        times = [_times(batch.column(name)) for name in names[TRIPLE:]]
+        yield Rows(first, [*columns, *times])
         first += batch.num_rows
     if first == 1 and none:
         raise DataError(label, none)
+
+
+def _gathered(batches: Iterable[Any], names: list[str], known: list[str]) -> Iterator[Any]:
+    """Batches of rows; several become one while they have fewer rows than labels are known.
+
+    Every look-up of labels builds a table of all known ones. So the time for a file of many
+    entities follows its rows and not their square.
+    """
+    arrow, waiting, rows = needed("pyarrow", "arrow", "Arrow"), [], 0
+    for batch in batches:
+        batch.validate(full=True)  # else a damaged file may point anywhere
+        if batch.num_rows:
+            waiting.append(batch.select(names))
+            rows += batch.num_rows
+        if rows >= len(known):
+            yield from _as_one(arrow, waiting)
+            waiting, rows = [], 0
+    yield from _as_one(arrow, waiting)
+
+
+def _as_one(arrow: Any, batches: list[Any]) -> list[Any]:
+    """Batches as one, or a few where the text of one would be too long."""
+    if len(batches) < 2:
+        return batches
+    made: list[Any] = arrow.Table.from_batches(batches).combine_chunks().to_batches()
+    return made
 
 
 def _times(column: Any) -> list[str]:
