@@ -46,5 +46,5 @@ def test_what_cannot_race() -> None:
     bare = KnowledgeStream.from_labels("bare", [[("a", "r", "b"), ("b", "r", "c")]])
     with pytest.raises(UserError, match=r"the first part has none: .*--valid 0.05"):
         race(bare)
-    with pytest.raises(UserError, match="auto is for knowledge graphs; film-genres is none"):
+    with pytest.raises(UserError, match="auto is for knowledge graphs; film-genres is not one"):
         race(dicgrl.load_stream("film-genres"))

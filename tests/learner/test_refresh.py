@@ -109,7 +109,7 @@ def test_what_is_not_saved_is_not_lost(tmp_path: Path) -> None:
     reader = Learner.load(tmp_path, device="cpu")
     reader.learn([("e1", "plus 1", "mine")])
     taught(writer, 2).save(tmp_path)
-    with pytest.raises(UserError, match="not saved"):
+    with pytest.raises(UserError, match="unsaved changes"):
         reader.refresh()
 
 
@@ -127,7 +127,7 @@ def test_asking_while_another_thread_learns_says_so() -> None:
     thread.start()
     assert entered.wait(30)
     try:
-        with pytest.raises(UserError, match="another thread is learning part 1; ask when it has"):
+        with pytest.raises(UserError, match="another thread is learning part 1; wait until it has"):
             learner.predict("e1", "plus 1")
     finally:
         answered.set()

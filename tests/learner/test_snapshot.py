@@ -96,5 +96,5 @@ def test_it_is_refused_where_it_says_nothing() -> None:
         learner.evaluate(protocol="snapshots")
     with pytest.raises(UserError, match="protocol snapshot ranks entities"):
         plan_runs(circles(), model="gat", changes=NODES, protocol="snapshot")
-    with pytest.raises(UserError, match="--merged has one"):
+    with pytest.raises(UserError, match="--merged there is only one"):
         plan_runs(ring(), merged=True, changes=LINKS, protocol="snapshot")
