@@ -28,7 +28,7 @@ class EffortSettings(Section):
         "retraining would process), 50x (times the part), 20000 or all (as much as retraining); "
         "of several separated by commas, the smallest. auto: 10%, but for a part that is small "
         "compared with the history about 500x on a GPU; on a CPU 500x up to 25000 examples, or 12x "
-        "if that is more, and up to 190x for a part of 5% of all that is known.",
+        "if that is more; the larger its share, the more: 190x if it is 5% of all that is known.",
         check=amount_or(AUTO),
         numbers=True,
     )
