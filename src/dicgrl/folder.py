@@ -33,7 +33,7 @@ from dicgrl.jobs.change import (
 from dicgrl.jobs.export import export_run
 from dicgrl.jobs.learn import learn_facts
 from dicgrl.jobs.maps import make_maps, write_places
-from dicgrl.jobs.versions import difference, verified
+from dicgrl.jobs.versions import compacted, difference, verified
 from dicgrl.learner import Learner
 from dicgrl.nights.job import NightOptions, nightly
 from dicgrl.readers import NetworkFacts, Reading
@@ -367,9 +367,9 @@ class Run:
         """Check everything, and return what was found."""
         return verified(self.folder).as_dict()
 
-    def compact(self, *, keep: str | None = None, wait: float = 0.0) -> None:
-        """Write the newest model as one file, and delete models that are not needed."""
-        self._store.compact(keep, wait)
+    def compact(self, *, keep: str | None = None, wait: float = 0.0) -> dict[str, int]:
+        """Write the newest model as one file, delete models not needed; return sizes in bytes."""
+        return compacted(self.folder, keep, wait)
 
     def backup(self, to: str | Path) -> int:
         """Copy the run to a new folder; return the newest version of the copy."""

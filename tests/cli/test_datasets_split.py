@@ -123,7 +123,7 @@ def test_a_kind_of_growth_keeps_the_sets_and_is_written_whole(cli: Cli) -> None:
         ("graph.tsv", ["--by=nightly", "--first=1"], "first=1.0"),
         ("graph.tsv", ["--by=nightly", "--first=-0.1"], "between 0 and 1"),
         ("graph.tsv", ["--by=nightly", "--parts=400"], "of 400 would be empty"),
-        ("graph.tsv", ["--by=facts", "--parts=1", "--first=0.5"], "the only part"),
+        ("graph.tsv", ["--by=facts", "--parts=1", "--first=0.5"], "a single part has everything"),
         ("graph.tsv", ["--by=relations", "--parts=4"], "only 3 relations"),
         ("graph.tsv", ["--by=entities", "--parts=80"], "80 parts are too many"),
         ("graph.tsv", ["--by=class"], "a knowledge graph can only be split by"),

@@ -63,6 +63,24 @@ def test_every_command_about_a_run_is_a_method_and_the_other_way_round() -> None
     assert set(COMMANDS) >= METHODS
 
 
+def leaves(command: Any, name: str = "") -> dict[str, Any]:
+    """Commands and commands of groups, by their names."""
+    found = {f"{name} {key}".strip(): each for key, each in command.commands.items()}
+    groups = [leaves(each, key) for key, each in found.items() if hasattr(each, "commands")]
+    return {key: each for part in (found, *groups) for key, each in part.items()}
+
+
+def test_every_command_that_prints_a_result_prints_it_as_json_too() -> None:
+    every = leaves(typer.main.get_command(app))
+    assert {"tag", "datasets", "datasets split"} <= set(every)
+    without = {
+        name
+        for name, command in every.items()
+        if not command.hidden and "json" not in {named(each) for each in command.params}
+    }
+    assert without == {"serve", "mcp"}  # which answer until they are stopped
+
+
 @pytest.mark.parametrize("name", sorted(METHODS & set(COMMANDS)))
 def test_it_has_the_same_options(name: str) -> None:
     theirs = options(COMMANDS[name]) - {"folder"} - OF_LEARNER
@@ -126,6 +144,14 @@ def test_methods_say_what_commands_say(cli: Cli) -> None:
     found = run.score(facts, skip_unknown=True)
     assert [f"{h}\t{r}\t{t}\t{score:.6g}" for h, r, t, score in found] == lines
     assert run.score(known) == found == run.score(iter(known))
+    told_of = cli("score", "divided", facts, "--skip-unknown", "--json").out.splitlines()
+    assert [tuple(json.loads(line).values()) for line in told_of] == found
+    likely = cli("score", "divided", facts, "--skip-unknown", "--probability", "--json").out
+    rows = [json.loads(line) for line in likely.splitlines()]
+    assert list(rows[0]) == ["head", "relation", "tail", "score", "probability"]
+    for row, mine in zip(rows, run.score(facts, skip_unknown=True, probability=True), strict=True):
+        assert tuple(row.values())[:3] == mine[:3]
+        assert tuple(row.values())[3:] == pytest.approx(mine[3:])
     asked = told("predict", "divided", "--head", "e1", "--relation", "plus 1", "--new", "-k", "2")
     answers = run.predict("e1", "plus 1", new=True, k=2)
     assert [answer.label for answer in answers] == [each["label"] for each in asked]
@@ -169,7 +195,7 @@ def test_what_a_command_takes_once_need_not_be_a_list(tmp_path: Path) -> None:
     run = dicgrl.Run(tmp_path / "run", device="cpu")
     dicgrl.Run("plain").backup(tmp_path / "run")
     assert run.nightly([("e1", "plus 1", "z")], fail_if="facts < 5", evaluate="none")["gates"]
-    with pytest.raises(dicgrl.UserError, match="no gate: 'fact'"):
+    with pytest.raises(dicgrl.UserError, match="not a gate: 'fact'"):
         run.nightly([("e1", "plus 1", "z")], fail_if="fact")
     run.rename(file=pandas.DataFrame({"old": ["e2"], "new": ["second"]}))
     assert "second" in run.learner().trainer.graph.entities

@@ -192,8 +192,10 @@ def _among_text(asking: LinkAsking, text: str, on_unknown: Callable[[], None] | 
     return known_labels(open_file(Path(text)), asking.names, asking.graph.entities, on_unknown)
 
 
-def scored(asking: LinkAsking, lines: Lines, *, probability: bool = False) -> Iterator[str]:
-    """Lines of triples with their scores, TAB between the fields.
+def scored(
+    asking: LinkAsking, lines: Lines, *, probability: bool = False
+) -> Iterator[tuple[Any, ...]]:
+    """Triples with their scores: head, relation, tail, score, and probability where it is asked.
 
     Args:
         asking: Scores them.
@@ -204,11 +206,10 @@ def scored(asking: LinkAsking, lines: Lines, *, probability: bool = False) -> It
     Raises:
         UserError: There are no probabilities.
     """
-    scores = [f"{score:.6g}" for score in asking.score_rows(lines.ids)]
-    told: list[list[str]] = [[]] * len(scores)
+    told: list[Sequence[Any]] = [asking.score_rows(lines.ids)]
     if probability:
         if asking.calibration is None:
             raise UserError(NO_PROBABILITIES)
-        told = [[f"{each:.6g}"] for each in asking.probability_rows(lines.ids)]
-    for fields, score, more in zip(lines.fields, scores, told, strict=True):
-        yield "\t".join([*fields, score, *more])
+        told.append(asking.probability_rows(lines.ids))
+    for fields, *values in zip(lines.fields, *told, strict=True):
+        yield (*fields, *values)

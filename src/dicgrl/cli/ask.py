@@ -16,6 +16,7 @@ from dicgrl.cli.options import (
     Count,
     Device,
     Json,
+    JsonLines,
     Protocol,
     RunFolder,
     SkipUnknown,
@@ -27,6 +28,7 @@ from dicgrl.readers import Reading
 from dicgrl.readers.remote import short_name
 
 DEFAULT_EXPORT = "arrays"
+_SCORED = ("head", "relation", "tail", "score", "probability")
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
     from dicgrl.ask.asking import Asking
@@ -166,6 +168,7 @@ def score(
     skip_unknown: SkipUnknown = False,
     at: At = None,
     device: Device = "auto",
+    as_json: JsonLines = False,
 ) -> None:
     """Score triples: print each line with its score."""
     from dicgrl.ask.lines import read_lines, scored
@@ -175,8 +178,11 @@ def score(
     with at_work(f"{folder} score {short_name(file)}"):
         lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
         warn_of_unknown(lines.unknown)
-        for line in scored(asking, lines, probability=probability):
-            typer.echo(line)
+        for row in scored(asking, lines, probability=probability):
+            if as_json:
+                show_json(dict(zip(_SCORED, row, strict=False)))
+            else:
+                typer.echo("\t".join([*row[:3], *(f"{value:.6g}" for value in row[3:])]))
 
 
 @reads_facts
@@ -269,6 +275,7 @@ def export(
         str, typer.Option("--license", help="Licence in the model card, such as cc0-1.0.")
     ] = "",
     at: At = None,
+    as_json: Json = False,
 ) -> None:
     """Write vectors and labels for other programs, or a vector index."""
     from dicgrl.jobs.export import export_run
@@ -285,7 +292,10 @@ def export(
             neighbours=neighbours,
             license=license_name,
         )
-    show(f"{to}: {', '.join(names)}")
+    if as_json:
+        show_json({"to": str(to), "files": names})
+    else:
+        show(f"{to}: {', '.join(names)}")
 
 
 def explain(
