@@ -217,6 +217,7 @@ class Run:
         new: bool = False,
         among: str | Path | Iterable[str] | None = None,
         file: str | Path | Iterable[Any] | None = None,
+        reading: Reading | None = None,
         skip_unknown: bool = False,
         at: Version | None = None,
         **about: str | None,
@@ -232,7 +233,9 @@ class Run:
             return learner.predict(*given, k=k, new=new, among=among, **about)
         if given or about:
             raise UserError("file holds the questions; leave out the others")
-        return many_answers(learner.ask, file, k, new=new, among=among, skip=skip_unknown)
+        return many_answers(
+            learner.ask, file, k, new=new, among=among, reading=reading, skip=skip_unknown
+        )
 
     def similar(
         self,

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from dicgrl.errors import DataError, UserError, shown
-from dicgrl.graph.labels import as_label, check_labels, time_column
+from dicgrl.graph.labels import as_label, check_labels, role_of, time_column
 from dicgrl.readers.formats import TRIPLE, Format, Triple
-from dicgrl.readers.reading import find_columns
+from dicgrl.readers.reading import ROLES, find_columns
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows, text_blocks
 
@@ -73,6 +73,9 @@ def _keys(file: SourceFile, value: Any, width: int) -> Sequence[Any]:
     """What head, relation, tail and time are found by, given the first line."""
     if isinstance(value, dict):
         names = list(value)
+        if file.may_lack:  # what is asked for may not be there at all
+            there = set(map(role_of, names))
+            names += [name for role, name in enumerate(ROLES[:width]) if role not in there]
         return [names[at] for at in find_columns(file.label, names, file.reading, width)]
     if isinstance(value, list) and file.reading.says_numbers:
         places = list(map(str, range(1, len(value) + 1)))
@@ -96,15 +99,18 @@ def _columns(
 ) -> list[Sequence[str]]:
     columns: list[list[str]] = [[] for _ in keys]
     objects = not isinstance(keys[0], int)
+    read = _label_or_none if file.may_lack else as_label
     least = 0 if objects else max(keys) + 1
     most = sys.maxsize if objects or file.reading.named else least
     for number, value in enumerate(found, start=first):
         try:
             if isinstance(value, dict) is not objects or not least <= len(value) <= most:
                 raise UserError(f"not like the first line: {shown(str(value))}")
-            labels = [as_label(value[key]) for key in keys[:TRIPLE]]
+            if objects and file.may_lack:
+                value = dict.fromkeys(keys) | value
+            labels = [read(value[key]) for key in keys[:TRIPLE]]
             labels += ["" if value[key] is None else str(value[key]) for key in keys[TRIPLE:]]
-            if "" in labels[:TRIPLE]:
+            if "" in labels[:TRIPLE] and not file.may_lack:
                 raise UserError(f"an empty label: {shown(str(value))}")
             check_labels(labels)
         except KeyError as key:
@@ -114,3 +120,7 @@ def _columns(
         for column, label in zip(columns, labels, strict=True):
             column.append(label)
     return list(columns)
+
+
+def _label_or_none(value: object) -> str:
+    return "" if value is None else as_label(value)
