@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.dom import minidom
 
 import numpy as np
 import pytest
@@ -243,3 +246,33 @@ def test_methods_change_a_run_as_commands_do(tmp_path: Path) -> None:
     log = run.log()
     assert (log[before]["message"], log[-1]["message"]) == ("one", "back")
     assert "<table>" in run._repr_html_() and repr(run) == f"Run('{tmp_path / 'run'}')"
+
+
+@pytest.mark.usefixtures("trained_runs_here")
+def test_what_methods_return_is_a_table_in_a_notebook(tmp_path: Path) -> None:
+    run = dicgrl.Run(tmp_path / "run", device="cpu")
+    dicgrl.Run("plain").backup(tmp_path / "run")
+    odd = [("e1", "plus 1", "<z>")]
+    shown = {
+        "info": run.info(),
+        "evaluate": run.evaluate(),
+        "triples": run.evaluate([("e1", "plus 1", "e2")]),
+        "nightly": run.nightly([("e1", "plus 1", "y")]),
+        "learn": run.learn(odd),
+        "nothing": run.learn(odd),
+        "forget": run.forget(odd),
+        "rename": run.rename("y", "why"),
+        "diff": run.diff(1, 2),
+        "verify": run.verify(),
+        "compact": run.compact(),
+    }
+    for name, found in shown.items():
+        assert isinstance(found, dict) and json.loads(json.dumps(found)) == found, name
+        assert pickle.loads(pickle.dumps(found)) == copy.copy(found) == dict(found)
+        html = found._repr_html_()  # type: ignore[attr-defined]
+        assert html.startswith(("<p>", "<table>")), name
+        minidom.parseString(f"<div>{html}</div>")
+    html = {name: found._repr_html_() for name, found in shown.items()}  # type: ignore[attr-defined]
+    assert "<th>retention</th>" in html["info"] and "<td>whole</td>" in html["evaluate"]
+    assert "night 1: kept" in html["nightly"] and html["nothing"].startswith("<p>nothing new")
+    assert "<p>forgotten 1 fact" in html["forget"] and "<td>clean</td>" in html["verify"]

@@ -31,11 +31,13 @@ class Lines:
     """Triples of a file.
 
     Attributes:
+        label: How messages call the file.
         fields: Head, relation and tail as they stand there.
         ids: What they mean to the learner, [n, 3].
         unknown: How many lines were left out because a label is unknown.
     """
 
+    label: str
     fields: list[tuple[str, str, str]]
     ids: IntArray
     unknown: int
@@ -75,7 +77,7 @@ def read_lines(
                     continue
                 raise DataError(label, str(error), rows.first_line + number) from None
             fields.append(line)
-    return Lines(fields, np.array(found, dtype=np.int64).reshape(-1, 3), unknown)
+    return Lines(label, fields, np.array(found, dtype=np.int64).reshape(-1, 3), unknown)
 
 
 def _opened(given: str | Path, reading: Reading | None) -> SourceFile:
