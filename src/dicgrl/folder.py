@@ -7,7 +7,6 @@ with a learner that is loaded then, and what changes the run writes a version, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +32,12 @@ from dicgrl.jobs.change import (
 from dicgrl.jobs.export import export_run
 from dicgrl.jobs.learn import learn_facts
 from dicgrl.jobs.maps import make_maps, write_places
-from dicgrl.jobs.versions import difference, verified
+from dicgrl.jobs.versions import compacted, difference, verified
 from dicgrl.learner import Learner
 from dicgrl.nights.job import NightOptions, nightly
 from dicgrl.readers import NetworkFacts, Reading
 from dicgrl.relabel import Pair
+from dicgrl.report import told
 from dicgrl.report.night_table import night_summary
 from dicgrl.store.run_folder import RunFolder
 
@@ -96,7 +96,7 @@ class Run:
             wait=wait,
             reading=reading,
         )
-        return outcome.told
+        return told.learned(outcome)
 
     def forget(
         self,
@@ -110,7 +110,7 @@ class Run:
     ) -> dict[str, Any]:
         """Take facts back, and return the results."""
         options = ChangeOptions(self.device, keep, evaluate, message, wait, reading)
-        return forget_facts(self.folder, facts, options).results
+        return told.changed(forget_facts(self.folder, facts, options))
 
     def replace(
         self,
@@ -125,7 +125,7 @@ class Run:
     ) -> dict[str, Any]:
         """Take facts back and learn others in their place; return the results."""
         options = ChangeOptions(self.device, keep, evaluate, message, wait, reading)
-        return replace_facts(self.folder, old, new, options).results
+        return told.changed(replace_facts(self.folder, old, new, options))
 
     def rename(
         self,
@@ -140,7 +140,7 @@ class Run:
     ) -> dict[str, Any]:
         """Rename one label, or all pairs in a file or a list; return the results."""
         options = ChangeOptions(self.device, keep, "none", message, wait)
-        return rename_labels(self.folder, _pairs(old, new, file), of, options).results
+        return told.changed(rename_labels(self.folder, _pairs(old, new, file), of, options))
 
     def merge(
         self,
@@ -156,7 +156,7 @@ class Run:
     ) -> dict[str, Any]:
         """Merge two labels, or all pairs in a file or a list; return the results."""
         options = ChangeOptions(self.device, keep, evaluate, message, wait)
-        return merge_labels(self.folder, _pairs(kept, gone, file), of, options).results
+        return told.changed(merge_labels(self.folder, _pairs(kept, gone, file), of, options))
 
     def nightly(
         self,
@@ -183,7 +183,7 @@ class Run:
             wait=wait,
             reading=reading,
         )
-        return nightly(self.folder, facts, options).night
+        return told.night_told(nightly(self.folder, facts, options).night)
 
     def revise(
         self,
@@ -196,7 +196,7 @@ class Run:
     ) -> dict[str, Any]:
         """Change classes or features of known nodes, and return the results."""
         options = ChangeOptions(self.device, keep, evaluate, message, wait)
-        return revise_nodes(self.folder, nodes, options).results
+        return told.changed(revise_nodes(self.folder, nodes, options))
 
     def retrain(
         self,
@@ -208,7 +208,7 @@ class Run:
     ) -> dict[str, Any]:
         """Train a new model on everything that the run knows, and return the results."""
         options = ChangeOptions(self.device, keep, evaluate, message, wait)
-        return retrain_run(self.folder, options).results
+        return told.changed(retrain_run(self.folder, options))
 
     def predict(
         self,
@@ -217,6 +217,7 @@ class Run:
         new: bool = False,
         among: str | Path | Iterable[str] | None = None,
         file: str | Path | Iterable[Any] | None = None,
+        reading: Reading | None = None,
         skip_unknown: bool = False,
         at: Version | None = None,
         **about: str | None,
@@ -232,7 +233,9 @@ class Run:
             return learner.predict(*given, k=k, new=new, among=among, **about)
         if given or about:
             raise UserError("file holds the questions; leave out the others")
-        return many_answers(learner.ask, file, k, new=new, among=among, skip=skip_unknown)
+        return many_answers(
+            learner.ask, file, k, new=new, among=among, reading=reading, skip=skip_unknown
+        )
 
     def similar(
         self,
@@ -257,9 +260,9 @@ class Run:
         """Score triples of a file, a list or a frame: head, relation, tail, score, probability."""
         asking = self.learner(at).ask.for_links("score")
         lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
-        told = [asking.score_rows(lines.ids)]
-        told += [asking.probability_rows(lines.ids)] if probability else []
-        return [(*row, *values) for row, *values in zip(lines.fields, *told, strict=True)]
+        found = [asking.score_rows(lines.ids)]
+        found += [asking.probability_rows(lines.ids)] if probability else []
+        return [(*row, *values) for row, *values in zip(lines.fields, *found, strict=True)]
 
     def evaluate(
         self,
@@ -281,12 +284,11 @@ class Run:
             raise UserError("protocol is about the test sets of parts: leave out the triples")
         learner = self.learner(at)
         if file is None:
-            found = asdict(learner.evaluate(protocol=protocol))
-            return found | {"protocol": learner.strategy.describe_protocol(learner.trainer)}
+            return told.tested(str(self.folder), learner, protocol)
         asking = learner.ask.for_links("evaluate")
         lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
-        measured: dict[str, Any] = asking.measure_rows(lines.ids, by_relation=by_relation)
-        return measured | {"unknown": lines.unknown}
+        values = asking.measure_rows(lines.ids, by_relation=by_relation)
+        return told.measured(lines.label, values | {"unknown": lines.unknown})
 
     def map(
         self,
@@ -336,7 +338,8 @@ class Run:
     def info(self, *, at: Version | None = None) -> dict[str, Any]:
         """Describe the run: what each part added, what it cost, and how good the model was."""
         nights = self._store.nights() if at is None else []
-        return self._store.overview(at) | {"nights": list(map(night_summary, nights))}
+        found = self._store.overview(at) | {"nights": list(map(night_summary, nights))}
+        return told.described(found, nights)
 
     def log(self) -> list[dict[str, Any]]:
         """List the versions, the newest last."""
@@ -344,7 +347,7 @@ class Run:
 
     def diff(self, before: Version, after: Version, *, k: int = 10) -> dict[str, Any]:
         """Say what changed between two versions."""
-        return difference(self.folder, before, after, k=k)
+        return told.compared(difference(self.folder, before, after, k=k))
 
     def tag(
         self,
@@ -365,11 +368,11 @@ class Run:
 
     def verify(self) -> dict[str, Any]:
         """Check everything, and return what was found."""
-        return verified(self.folder).as_dict()
+        return told.Told(verified(self.folder).as_dict())
 
-    def compact(self, *, keep: str | None = None, wait: float = 0.0) -> None:
-        """Write the newest model as one file, and delete models that are not needed."""
-        self._store.compact(keep, wait)
+    def compact(self, *, keep: str | None = None, wait: float = 0.0) -> dict[str, int]:
+        """Write the newest model as one file, delete models not needed; return sizes in bytes."""
+        return told.Told(compacted(self.folder, keep, wait))
 
     def backup(self, to: str | Path) -> int:
         """Copy the run to a new folder; return the newest version of the copy."""
@@ -380,8 +383,8 @@ class Run:
         return RunFolder(self.folder)
 
     def _repr_html_(self) -> str:
-        told = [(each["version"], each["kind"], each.get("message", "")) for each in self.log()]
-        return html_table(str(self.folder), ("version", "", "message"), told)
+        rows = [(each["version"], each["kind"], each.get("message", "")) for each in self.log()]
+        return html_table(str(self.folder), ("version", "", "message"), rows)
 
 
 def _pairs(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.dom import minidom
 
 import numpy as np
 import pytest
@@ -61,6 +64,24 @@ def test_every_command_about_a_run_is_a_method_and_the_other_way_round() -> None
         "serve",
     }  # which go on until they are stopped
     assert set(COMMANDS) >= METHODS
+
+
+def leaves(command: Any, name: str = "") -> dict[str, Any]:
+    """Commands and commands of groups, by their names."""
+    found = {f"{name} {key}".strip(): each for key, each in command.commands.items()}
+    groups = [leaves(each, key) for key, each in found.items() if hasattr(each, "commands")]
+    return {key: each for part in (found, *groups) for key, each in part.items()}
+
+
+def test_every_command_that_prints_a_result_prints_it_as_json_too() -> None:
+    every = leaves(typer.main.get_command(app))
+    assert {"tag", "datasets", "datasets split"} <= set(every)
+    without = {
+        name
+        for name, command in every.items()
+        if not command.hidden and "json" not in {named(each) for each in command.params}
+    }
+    assert without == {"serve", "mcp"}  # which answer until they are stopped
 
 
 @pytest.mark.parametrize("name", sorted(METHODS & set(COMMANDS)))
@@ -118,7 +139,8 @@ def test_methods_say_what_commands_say(cli: Cli) -> None:
     write("learned.tsv", *("\t".join(fact) for fact in held_and_known(run)))
     said = told("learn", "divided", "learned.tsv", "--evaluate", "none")
     assert said["nothing_new"] and said["facts"] == {"given": 2, "known": 1, "held_out": 1}
-    assert run.learn("learned.tsv", evaluate="none") == said
+    memory = {"peak_memory_bytes": 0}  # which grows while the tests run
+    assert run.learn("learned.tsv", evaluate="none") | memory == said | memory
     measured = told("evaluate", "divided", facts, "--skip-unknown", "--by-relation")
     assert run.evaluate(facts, skip_unknown=True, by_relation=True) == measured
     assert run.evaluate(known)["mrr"] == measured["mrr"]
@@ -126,6 +148,14 @@ def test_methods_say_what_commands_say(cli: Cli) -> None:
     found = run.score(facts, skip_unknown=True)
     assert [f"{h}\t{r}\t{t}\t{score:.6g}" for h, r, t, score in found] == lines
     assert run.score(known) == found == run.score(iter(known))
+    told_of = cli("score", "divided", facts, "--skip-unknown", "--json").out.splitlines()
+    assert [tuple(json.loads(line).values()) for line in told_of] == found
+    likely = cli("score", "divided", facts, "--skip-unknown", "--probability", "--json").out
+    rows = [json.loads(line) for line in likely.splitlines()]
+    assert list(rows[0]) == ["head", "relation", "tail", "score", "probability"]
+    for row, mine in zip(rows, run.score(facts, skip_unknown=True, probability=True), strict=True):
+        assert tuple(row.values())[:3] == mine[:3]
+        assert tuple(row.values())[3:] == pytest.approx(mine[3:])
     asked = told("predict", "divided", "--head", "e1", "--relation", "plus 1", "--new", "-k", "2")
     answers = run.predict("e1", "plus 1", new=True, k=2)
     assert [answer.label for answer in answers] == [each["label"] for each in asked]
@@ -169,7 +199,7 @@ def test_what_a_command_takes_once_need_not_be_a_list(tmp_path: Path) -> None:
     run = dicgrl.Run(tmp_path / "run", device="cpu")
     dicgrl.Run("plain").backup(tmp_path / "run")
     assert run.nightly([("e1", "plus 1", "z")], fail_if="facts < 5", evaluate="none")["gates"]
-    with pytest.raises(dicgrl.UserError, match="no gate: 'fact'"):
+    with pytest.raises(dicgrl.UserError, match="not a gate: 'fact'"):
         run.nightly([("e1", "plus 1", "z")], fail_if="fact")
     run.rename(file=pandas.DataFrame({"old": ["e2"], "new": ["second"]}))
     assert "second" in run.learner().trainer.graph.entities
@@ -217,3 +247,33 @@ def test_methods_change_a_run_as_commands_do(tmp_path: Path) -> None:
     log = run.log()
     assert (log[before]["message"], log[-1]["message"]) == ("one", "back")
     assert "<table>" in run._repr_html_() and repr(run) == f"Run('{tmp_path / 'run'}')"
+
+
+@pytest.mark.usefixtures("trained_runs_here")
+def test_what_methods_return_is_a_table_in_a_notebook(tmp_path: Path) -> None:
+    run = dicgrl.Run(tmp_path / "run", device="cpu")
+    dicgrl.Run("plain").backup(tmp_path / "run")
+    odd = [("e1", "plus 1", "<z>")]
+    shown = {
+        "info": run.info(),
+        "evaluate": run.evaluate(),
+        "triples": run.evaluate([("e1", "plus 1", "e2")]),
+        "nightly": run.nightly([("e1", "plus 1", "y")]),
+        "learn": run.learn(odd),
+        "nothing": run.learn(odd),
+        "forget": run.forget(odd),
+        "rename": run.rename("y", "why"),
+        "diff": run.diff(1, 2),
+        "verify": run.verify(),
+        "compact": run.compact(),
+    }
+    for name, found in shown.items():
+        assert isinstance(found, dict) and json.loads(json.dumps(found)) == found, name
+        assert pickle.loads(pickle.dumps(found)) == copy.copy(found) == dict(found)
+        html = found._repr_html_()  # type: ignore[attr-defined]
+        assert html.startswith(("<p>", "<table>")), name
+        minidom.parseString(f"<div>{html}</div>")
+    html = {name: found._repr_html_() for name, found in shown.items()}  # type: ignore[attr-defined]
+    assert "<th>retention</th>" in html["info"] and "<td>whole</td>" in html["evaluate"]
+    assert "night 1: kept" in html["nightly"] and html["nothing"].startswith("<p>nothing new")
+    assert "<p>forgotten 1 fact" in html["forget"] and "<td>clean</td>" in html["verify"]

@@ -103,12 +103,15 @@ def test_a_network_grows_by_edges_alone_and_goes_on(cli: Cli) -> None:
     Path("links/edges.csv").write_text("source,target\nn0,n7\nn7,n0\nn0,n2\nn9,n9\n")
     code, out, err = cli("learn", "mine", "links", "--device", "cpu")
     assert (code, err) == (0, "") and "after part 3" in out
+    assert "1 edge arrived; learned 0 new examples" in out
+    assert json.loads(Path("mine/results.json").read_text())["parts"][-1]["edges"] == 1
     graph = Learner.load("mine", device="cpu").trainer.graph
     assert isinstance(graph, NetworkGraph) and graph.num_parts == 4
     assert graph.edges[-1].tolist() == [0, 7] and len(graph.edges) == 41  # the others were known
     Path("links/nodes.csv").write_text("node,class,x,y\nz1,violet,1,2\nz2,,0,1\n")
     Path("links/edges.csv").write_text("z1,n3\nz2,z1\n")
-    assert cli("learn", "mine", "links", "--device", "cpu", "--keep", "last").code == 0
+    code, out, err = cli("learn", "mine", "links", "--device", "cpu", "--keep", "last")
+    assert (code, err) == (0, "") and "2 nodes, 1 class and 2 edges arrived; learned 1 new" in out
     answers = json.loads(cli("predict", "mine", "--node", "z2", "--json").out)
     assert {answer["label"] for answer in answers} == {"red", "blue", "green", "violet"}
     refused(cli("learn", "mine", "links"), "links/nodes.csv:2:", "node 'z1'", "in this run")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 import sys
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from dicgrl import KnowledgeGraph, Learner
+from dicgrl import KnowledgeGraph, Learner, Reading, Run
 from tests.cli.helpers import Cli, refused, write
 
 pytestmark = pytest.mark.usefixtures("trained_runs_here")
@@ -70,6 +72,65 @@ def test_questions_of_a_file_are_answered_like_each_alone(
     rows = [line.split("\t") for line in cli("predict", "nodes", "--file", "-").out.splitlines()]
     shares = {node: sum(float(row[2]) for row in rows if row[0] == node) for node in ("n3", "n4")}
     assert shares == pytest.approx({"n3": 1.0, "n4": 1.0}, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "options"),
+    [
+        ("asked.tsv", ["e1\tplus 1\t", "\tplus 2\te3"], ()),
+        ("asked.csv", ["who,how,what", "e1,plus 1,", ",plus 2,e3"], ("--columns", "who,how,what")),
+        ("asked.txt", ["e1;plus 1;?", ";plus 2;e3"], ("--sep", ";")),
+        ("asked.jsonl", ['["e1", "plus 1", null]', '[null, "plus 2", "e3"]'], ()),
+        (
+            "asked.data",
+            ['{"head": "e1", "relation": "plus 1"}', '{"relation": "plus 2", "tail": "e3"}'],
+            ("--format", "jsonl"),
+        ),
+    ],
+)
+def test_what_is_asked_may_be_empty_in_a_file_of_any_form(
+    cli: Cli, name: str, lines: list[str], options: tuple[str, ...]
+) -> None:
+    write("plain.tsv", "e1\tplus 1\t?", "?\tplus 2\te3")
+    expected = cli("predict", "plain", "--file", "plain.tsv", "--json")
+    write(name, *lines)
+    assert cli("predict", "plain", "--file", name, *options, "--json") == expected
+    assert expected.code == 0 and len(expected.out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather", "sqlite"])
+def test_questions_come_from_tables_with_nothing_in_place_of_what_is_asked(
+    cli: Cli, ending: str
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    write("plain.tsv", "e1\tplus 1\t?", "e2\tplus 2\t?")
+    frame = pandas.DataFrame(
+        {"head": ["e1", "e2"], "relation": ["plus 1", "plus 2"], "tail": [None, None]}
+    )
+    name = f"asked.{ending}"
+    if ending == "sqlite":
+        with closing(sqlite3.connect(name)) as database:
+            frame.to_sql("asked", database, index=False)
+    else:
+        (frame.to_parquet if ending == "parquet" else frame.to_feather)(name)
+    expected = cli("predict", "plain", "--file", "plain.tsv", "--json")
+    assert cli("predict", "plain", "--file", name, "--json") == expected
+    assert Run("plain", device="cpu").predict(file=name) == Run("plain", device="cpu").predict(
+        file=frame.rename(columns={"head": "who"}), reading=Reading("who,relation,tail")
+    )
+    refused(cli("score", "plain", name), name)
+
+
+def test_how_questions_are_read_is_about_a_file_of_triples(cli: Cli) -> None:
+    asked = ("predict", "plain", "--head", "e1", "--relation", "plus 1")
+    refused(cli(*asked, "--sep", ";"), "how to read --file")
+    write("nodes.tsv", "n3")
+    refused(cli("predict", "nodes", "--file", "nodes.tsv", "--columns", "1,2"), "one in each line")
+    write("asked.jsonl", '["e1", null, null]')
+    refused(cli("predict", "plain", "--file", "asked.jsonl"), "asked.jsonl:1:")
+    write("asked.jsonl", '["e1", "plus 1", 1.5]')
+    refused(cli("predict", "plain", "--file", "asked.jsonl"), "asked.jsonl:1:", "not a label")
 
 
 def test_answers_are_taken_from_a_file_of_candidates(cli: Cli) -> None:

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,6 +60,27 @@ def test_a_log_says_what_came_and_what_went(cli: Cli, run: str) -> None:
         "version 4 was",
     )
     assert all(words in row for words, row in zip(said, rows[3:], strict=True))
+
+
+def test_what_changes_versions_is_told_to_machines_too(cli: Cli, run: str) -> None:
+    def told(*words: str) -> Any:
+        code, out, err = cli(*words, "--json")
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+    assert told("tag", run, "x", "--at", "2") == {"version": 2, "tag": "x", "deleted": False}
+    assert told("restore", run, "x") == {"version": 4, "restored": "x"}
+    assert told("tag", run, "x", "--delete") == {"version": 2, "tag": "x", "deleted": True}
+    sizes = told("compact", run, "--keep", "last")
+    size = json.loads(cli("info", run, "--json").out)["bytes"]
+    assert sizes["bytes"] == size and isinstance(sizes["bytes_before"], int)
+    assert told("backup", run, "copy") == {"version": 4, "to": "copy"}
+    written = told("export", run, "--to", "vectors", "--format", "word2vec")
+    assert written["to"] == "vectors"
+    assert set(written["files"]) == {path.name for path in Path("vectors").iterdir()}
+    assert told("datasets", "convert", "ring", "--out", "r") == {"out": "r", "parts": 3}
+    split = told("datasets", "split", "r", "--parts", "2", "--out", "two")
+    assert split == {"out": "two", "parts": 2}
 
 
 READING = {

@@ -264,6 +264,17 @@ class TestJsonLines:
                 "x.jsonl:2: .*contain a TAB",
             ),
             ("7, 8", "x.jsonl:2: not JSON"),
+            (
+                '{"head": "a", "relation": "r", "tail": "b", "head": "c"}',
+                "x.jsonl:2: the key 'head' is there twice: '{",
+            ),
+            ('{"head": "a", "relation": null, "tail": "c"}', "x.jsonl:2: 'null' is not a label"),
+            ('{"head": true, "relation": "r", "tail": "c"}', "x.jsonl:2: 'true' is not a label"),
+            (
+                '{"head": "a", "tail": null}',
+                """there is no 'relation': '{"head": "a", "tail": null}""",
+            ),
+            ('["a", null, false]', r"""not like the first line: '\["a", null, false\]'"""),
         ],
     )
     def test_a_wrong_line_is_named(self, tmp_path: Path, line: str, said: str) -> None:

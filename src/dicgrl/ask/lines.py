@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from dicgrl.graph.labelled import Triples, as_columns
 from dicgrl.readers.given import as_read
 from dicgrl.readers.reading import Reading, as_lines
 from dicgrl.readers.remote import is_url, remote_file
-from dicgrl.readers.sources import open_file
+from dicgrl.readers.sources import SourceFile, open_file
 from dicgrl.readers.text import Rows
 from dicgrl.readers.triples import triple_rows
 
@@ -31,11 +31,13 @@ class Lines:
     """Triples of a file.
 
     Attributes:
+        label: How messages call the file.
         fields: Head, relation and tail as they stand there.
         ids: What they mean to the learner, [n, 3].
         unknown: How many lines were left out because a label is unknown.
     """
 
+    label: str
     fields: list[tuple[str, str, str]]
     ids: IntArray
     unknown: int
@@ -63,11 +65,7 @@ def read_lines(
     found, unknown = [], 0
     label, blocks = "triples", iter([Rows(1, _columns(given, reading))])
     if isinstance(given, str | Path):
-        file = (
-            remote_file(str(given), reading)
-            if is_url(given)
-            else open_file(Path(given), as_lines(given, reading))
-        )
+        file = _opened(given, reading)
         label, blocks = file.label, triple_rows(file)
     for rows in blocks:
         for number, line in enumerate(zip(*rows.columns, strict=True)):
@@ -79,7 +77,13 @@ def read_lines(
                     continue
                 raise DataError(label, str(error), rows.first_line + number) from None
             fields.append(line)
-    return Lines(fields, np.array(found, dtype=np.int64).reshape(-1, 3), unknown)
+    return Lines(label, fields, np.array(found, dtype=np.int64).reshape(-1, 3), unknown)
+
+
+def _opened(given: str | Path, reading: Reading | None) -> SourceFile:
+    if is_url(given):
+        return remote_file(str(given), reading)
+    return open_file(Path(given), as_lines(given, reading))
 
 
 def _columns(given: str | Path | Triples, reading: Reading | None) -> list[Sequence[str]]:
@@ -88,29 +92,32 @@ def _columns(given: str | Path | Triples, reading: Reading | None) -> list[Seque
 
 def answered(
     asking: Asking,
-    path: Path,
+    path: str | Path,
     k: int,
     *,
     new: bool = False,
+    reading: Reading | None = None,
     on_unknown: Callable[[], None] | None = None,
 ) -> Iterator[Answered]:
     """Questions of a file with their answers: many at a time, of a network all in one pass.
 
-    A line of a knowledge graph has a head, a relation and a tail, one of which is `?`; a line of a
-    network has a node.
+    A line of a knowledge graph has a head, a relation and a tail, one of which is `?` or missing; a
+    line of a network has a node.
 
     Args:
         asking: Answers.
         path: The file; `-` for standard input.
         k: How many answers to each.
         new: Leave out facts that are known.
+        reading: How the file is to be read, where it does not say so itself.
         on_unknown: Told of each question about an unknown label, which is left out; without it the
             file is refused there.
 
     Raises:
         DataError: A line is no question, or names an unknown label.
     """
-    return asking.answer_lines(open_file(path), k, new, on_unknown)
+    file = replace(_opened(path, reading), may_lack=True)
+    return asking.answer_lines(file, k, new, on_unknown)
 
 
 def many_answers(
@@ -120,6 +127,7 @@ def many_answers(
     *,
     new: bool = False,
     among: Among | Path | None = None,
+    reading: Reading | None = None,
     skip: bool = False,
 ) -> ManyAnswers:
     """The answers to questions of a file, as `answered` reads it, a list or a frame.
@@ -130,6 +138,7 @@ def many_answers(
         k: How many answers to each.
         new: Leave out facts that are known.
         among: As `Asking.among` takes it; or a file of labels.
+        reading: How the file is to be read, where it does not say so itself.
         skip: Leave out questions that name an unknown label.
     """
     on_unknown = (lambda: None) if skip else None
@@ -137,9 +146,9 @@ def many_answers(
         links = asking.for_links("among")
         asking = links.among(among_given(links, among, skip=skip))
     found = (
-        answered(asking, Path(given), k, new=new, on_unknown=on_unknown)
+        answered(asking, given, k, new=new, reading=reading, on_unknown=on_unknown)
         if isinstance(given, str | Path)
-        else asking.answer_given(given, k, new, on_unknown)
+        else asking.answer_given(as_read(given, reading), k, new, on_unknown)
     )
     return ManyAnswers(
         Answers(
@@ -192,8 +201,10 @@ def _among_text(asking: LinkAsking, text: str, on_unknown: Callable[[], None] | 
     return known_labels(open_file(Path(text)), asking.names, asking.graph.entities, on_unknown)
 
 
-def scored(asking: LinkAsking, lines: Lines, *, probability: bool = False) -> Iterator[str]:
-    """Lines of triples with their scores, TAB between the fields.
+def scored(
+    asking: LinkAsking, lines: Lines, *, probability: bool = False
+) -> Iterator[tuple[Any, ...]]:
+    """Triples with their scores: head, relation, tail, score, and probability where it is asked.
 
     Args:
         asking: Scores them.
@@ -204,11 +215,10 @@ def scored(asking: LinkAsking, lines: Lines, *, probability: bool = False) -> It
     Raises:
         UserError: There are no probabilities.
     """
-    scores = [f"{score:.6g}" for score in asking.score_rows(lines.ids)]
-    told: list[list[str]] = [[]] * len(scores)
+    told: list[Sequence[Any]] = [asking.score_rows(lines.ids)]
     if probability:
         if asking.calibration is None:
             raise UserError(NO_PROBABILITIES)
-        told = [[f"{each:.6g}"] for each in asking.probability_rows(lines.ids)]
-    for fields, score, more in zip(lines.fields, scores, told, strict=True):
-        yield "\t".join([*fields, score, *more])
+        told.append(asking.probability_rows(lines.ids))
+    for fields, *values in zip(lines.fields, *told, strict=True):
+        yield (*fields, *values)

@@ -181,7 +181,7 @@ class LinkAsking(Asking):
         self, file: SourceFile, k: int, new: bool, on_unknown: Callable[[], None] | None
     ) -> Iterator[Answered]:
         for rows in triple_rows(file):
-            lines = list(zip(*rows.columns, strict=True))
+            lines = [tuple(x or ASKED_TEXT for x in row) for row in zip(*rows.columns, strict=True)]
             yield from self._answer_lines(file.label, rows.first_line, lines, k, new, on_unknown)
 
     @override

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -17,8 +18,11 @@ from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UserError
 from dicgrl.graph import NetworkGraph, Vocabulary
 from dicgrl.graph.labels import as_label
+from dicgrl.readers import Reading
 from dicgrl.readers.sources import SourceFile
 from dicgrl.trainers import NodeTrainer
+
+_LINES = ("", "tsv", "txt", "csv")  # formats of files that may have one field in a line
 
 
 class NodeAsking(Asking):
@@ -104,6 +108,8 @@ class NodeAsking(Asking):
     ) -> Iterator[Answered]:
         if new:
             raise UserError("a node has one class: there is no fact to leave out")
+        if replace(file.reading, format="") != Reading() or file.reading.format not in _LINES:
+            raise UserError(f"{file.label}: a file of nodes has one in each line, and nothing else")
         nodes = known_labels(file, self.names, self.graph.nodes, on_unknown)
         answers = self.predict_classes(nodes, k=k) if nodes else []
         yield from (((node,), found) for node, found in zip(nodes, answers, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from dicgrl.cli.options import (
     Count,
     Device,
     Json,
+    JsonLines,
     Protocol,
     RunFolder,
     SkipUnknown,
@@ -27,12 +28,14 @@ from dicgrl.readers import Reading
 from dicgrl.readers.remote import short_name
 
 DEFAULT_EXPORT = "arrays"
+_SCORED = ("head", "relation", "tail", "score", "probability")
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
-    from dicgrl.ask.asking import Asking
+    from dicgrl.ask.asking import Answered
     from dicgrl.learner import Learner
 
 
+@reads_facts
 def predict(
     folder: RunFolder,
     head: Annotated[str | None, typer.Option(help="Label or name of the head.")] = None,
@@ -59,23 +62,24 @@ def predict(
         ),
     ] = None,
     file: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            help="Many questions, one per line: head TAB relation TAB tail with ? for one of them, "
-            "or a node; - for standard input. Answers are lines on standard output, or with "
-            "--json one object per question."
+            help="Many questions, one per line: head TAB relation TAB tail with ? for one of them "
+            "(or nothing), or a node; - for standard input. Answers are lines on standard output, "
+            "or with --json one object per question."
         ),
     ] = None,
+    reading: Reading = AS_IT_IS,
     skip_unknown: SkipUnknown = False,
     at: At = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
     """Answer a question: give two of head, relation and tail, and get the third."""
-    from dicgrl.ask.lines import choosing_among
+    from dicgrl.ask.lines import answered, choosing_among
     from dicgrl.report.answers_table import answers_table
 
-    if among == str(file) == "-":
+    if among == file == "-":
         raise UserError("standard input cannot hold both the questions and the candidates")
     asking = _loaded(folder, device, at).ask
     unknown: list[None] = []
@@ -86,9 +90,12 @@ def predict(
     if file is not None:
         if any(text is not None for text in question.values()):
             raise UserError("--file holds the questions; leave out the others")
-        _predict_all(asking, file, k, new, on_unknown, as_json)
+        questions = answered(asking, file, k, new=new, reading=reading, on_unknown=on_unknown)
+        _predict_all(questions, as_json)
         warn_of_unknown(len(unknown))
         return
+    if reading != AS_IT_IS:
+        raise UserError("--columns, --sep, --format and such say how to read --file")
     warn_of_unknown(len(unknown))
     answers = asking.predict(k=k, new=new, **question)
     if as_json:
@@ -106,19 +113,11 @@ def _about(texts: list[str] | None) -> dict[str, str]:
     return dict(text.split("=", 1) for text in texts or [])
 
 
-def _predict_all(
-    asking: Asking,
-    file: Path,
-    k: int,
-    new: bool,
-    on_unknown: Callable[[], None] | None,
-    as_json: bool,
-) -> None:
-    from dicgrl.ask.lines import answered
+def _predict_all(questions: Iterator[Answered], as_json: bool) -> None:
     from dicgrl.ask.links import ASKED_TEXT
     from dicgrl.report.answers_table import state_of
 
-    for question, answers in answered(asking, file, k, new=new, on_unknown=on_unknown):
+    for question, answers in questions:
         if as_json:
             show_json({"question": question, "answers": [asdict(answer) for answer in answers]})
             continue
@@ -166,6 +165,7 @@ def score(
     skip_unknown: SkipUnknown = False,
     at: At = None,
     device: Device = "auto",
+    as_json: JsonLines = False,
 ) -> None:
     """Score triples: print each line with its score."""
     from dicgrl.ask.lines import read_lines, scored
@@ -175,8 +175,11 @@ def score(
     with at_work(f"{folder} score {short_name(file)}"):
         lines = read_lines(asking, file, skip=skip_unknown, reading=reading)
         warn_of_unknown(lines.unknown)
-        for line in scored(asking, lines, probability=probability):
-            typer.echo(line)
+        for row in scored(asking, lines, probability=probability):
+            if as_json:
+                show_json(dict(zip(_SCORED, row, strict=False)))
+            else:
+                typer.echo("\t".join([*row[:3], *(f"{value:.6g}" for value in row[3:])]))
 
 
 @reads_facts
@@ -269,6 +272,7 @@ def export(
         str, typer.Option("--license", help="Licence in the model card, such as cc0-1.0.")
     ] = "",
     at: At = None,
+    as_json: Json = False,
 ) -> None:
     """Write vectors and labels for other programs, or a vector index."""
     from dicgrl.jobs.export import export_run
@@ -285,7 +289,10 @@ def export(
             neighbours=neighbours,
             license=license_name,
         )
-    show(f"{to}: {', '.join(names)}")
+    if as_json:
+        show_json({"to": str(to), "files": names})
+    else:
+        show(f"{to}: {', '.join(names)}")
 
 
 def explain(

@@ -222,24 +222,6 @@ def _made(
     if as_json:
         show_json(outcome.results)
         return
-    from dicgrl.report.part_table import part_table
+    from dicgrl.report.outcome_tables import changed_table
 
-    show(_said(outcome))
-    if outcome.results["parts"][-1]["tests"]:
-        show(part_table(outcome.results))
-
-
-def _said(outcome: ChangeOutcome) -> str:
-    """What a change did, in a line."""
-    report = outcome.report
-    words = {"forgotten": "fact", "renamed": "label", "merged": "pair", "revised": "node"}
-    told = [
-        f"{name} {counted(report.details[name], word)}"
-        for name, word in words.items()
-        if name in report.details
-    ]
-    if report.new_examples:
-        told.append(f"learned {counted(report.new_examples, 'example')}")
-    if report.epochs:
-        told.append(f"{sum(report.positives.values()):,} examples processed")
-    return f"{', '.join(told)} in {report.learn_seconds:.1f} s"
+    show(changed_table(outcome))

@@ -20,7 +20,7 @@ from dicgrl.cli.reading import AS_IT_IS, reads_facts
 from dicgrl.datasets import load_stream, published_dataset
 from dicgrl.datasets.fetch import fetch as fetch_dataset
 from dicgrl.errors import UserError, shown_value
-from dicgrl.graph import describe
+from dicgrl.graph import Stream, describe
 from dicgrl.graph.split import PERIODS
 from dicgrl.readers import Reading, read_timed, write_stream
 from dicgrl.report.datasets_table import dataset_rows, datasets_table, statistics_tables
@@ -79,12 +79,16 @@ def fetch(
             help="FB15k-237, WN18RR, cora, citeseer, pubmed; ENTITY, RELATION, FACT, HYBRID."
         ),
     ],
+    as_json: Json = False,
 ) -> None:
     """Download one of the paper's datasets, or of LKGE's, from its authors' public repository."""
     dataset = published_dataset(name)
     with download_bar(name, len(dataset.files)) as update:
         place = fetch_dataset(dataset, update)
-    print_out(f"{name} is in {place}; its counts and content are those published.")
+    if as_json:
+        show_json({"name": name, "folder": str(place)})
+    else:
+        print_out(f"{name} is in {place}; its counts and content are those published.")
 
 
 @datasets_app.command()
@@ -124,6 +128,7 @@ def split(
     test: MoreTest = 0.0,
     seed: Seed = 0,
     reading: Reading = AS_IT_IS,
+    as_json: Json = False,
 ) -> None:
     """Split a static graph into a stream of several parts."""
     try:
@@ -149,7 +154,7 @@ def split(
         seed=seed,
     )
     write_stream(made, out)
-    print_out(f"{out}: {len(made)} parts. Next: dicgrl datasets show {out}")
+    _say_written(made, out, as_json)
 
 
 @datasets_app.command()
@@ -161,8 +166,16 @@ def convert(
         str, typer.Option(help="tsv, csv, jsonl, parquet, arrow, feather, nt, nq, ttl or rdf.")
     ] = "tsv",
     reading: Reading = AS_IT_IS,
+    as_json: Json = False,
 ) -> None:
     """Write the triples of a stream in another format, part by part."""
     stream = load_stream(source, reading=reading)
     write_stream(stream, out, format=to)
-    print_out(f"{out}: {len(stream)} parts. Next: dicgrl datasets show {out}")
+    _say_written(stream, out, as_json)
+
+
+def _say_written(stream: Stream, out: Path, as_json: bool) -> None:
+    if as_json:
+        show_json({"out": str(out), "parts": len(stream)})
+    else:
+        print_out(f"{out}: {len(stream)} parts. Next: dicgrl datasets show {out}")

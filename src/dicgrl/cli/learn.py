@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -21,11 +21,6 @@ from dicgrl.cli.reading import AS_IT_IS, reads_facts
 from dicgrl.errors import shown
 from dicgrl.readers import Reading
 from dicgrl.readers.remote import short_name
-from dicgrl.report.terminal import counted
-
-if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
-    from dicgrl.intake import Intake
-    from dicgrl.jobs.learn import LearnOutcome
 
 
 @reads_facts
@@ -51,6 +46,7 @@ def learn(
         processes.refuse("-", "give a file")
     from dicgrl.jobs.learn import learn_facts, task_of, would_fine_tune
     from dicgrl.report.curves import draw_curves
+    from dicgrl.report.outcome_tables import learned_table
     from dicgrl.report.progress_bars import parts_bar, units
     from dicgrl.report.reliability_picture import draw_reliability
     from dicgrl.store.run_folder import RunFolder as Folder
@@ -84,30 +80,4 @@ def learn(
     if as_json:
         show_json(outcome.told)
     else:
-        _show_as_table(outcome)
-
-
-def _show_as_table(outcome: LearnOutcome) -> None:
-    from dicgrl.report.part_table import part_table
-
-    intake = outcome.intake
-    given = counted(intake.given, "fact")
-    dropped = _what_was_dropped(intake)
-    if intake.is_empty:
-        noted = _what_was_noted(outcome)
-        show(f"nothing new: {given}, {dropped or f'{intake.given:,} known already'}{noted}")
-        return
-    show(part_table(outcome.results))
-    if dropped:
-        show(f"left out of {given}: {dropped}{_what_was_noted(outcome)}")
-
-
-def _what_was_dropped(intake: Intake) -> str:
-    reasons = {"known already": intake.known, "held out to measure with": intake.held_out}
-    return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
-
-
-def _what_was_noted(outcome: LearnOutcome) -> str:
-    words = {"dated": "of a later date", "again": "arrived again"}
-    said = ", ".join(f"{count:,} {words[name]}" for name, count in outcome.noted.items())
-    return f"; noted: {said}" if said and outcome.intake.known else ""
+        show(learned_table(outcome))

@@ -11,6 +11,7 @@ Source = Annotated[
     str, typer.Argument(help="A dataset's name, or the path or URL of your own data.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object for each line.")]
 Valid = Annotated[
     float, typer.Option(help="Share to hold out for validation, if the data has none.")
 ]

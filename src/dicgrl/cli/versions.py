@@ -52,13 +52,17 @@ def tag(
     at: At = None,
     delete: Annotated[bool, typer.Option("--delete", help="Remove the tag.")] = False,
     wait: Wait = 0.0,
+    as_json: Json = False,
 ) -> None:
     """Name a version; its model is then kept, whatever --keep says."""
     if delete and at is not None:
         raise UserError("--delete removes a tag from whichever version has it; leave out --at")
     run = _folder(folder)
     number = run.untag(name, wait) if delete else run.tag(name, at, wait)
-    show(f"{folder}: version {number} is {'no longer ' if delete else ''}{name}")
+    if as_json:
+        show_json({"version": number, "tag": name, "deleted": delete})
+    else:
+        show(f"{folder}: version {number} is {'no longer ' if delete else ''}{name}")
 
 
 def restore(
@@ -66,10 +70,14 @@ def restore(
     version: Annotated[str, typer.Argument(help="A version or tag.")],
     message: Message = "",
     wait: Wait = 0.0,
+    as_json: Json = False,
 ) -> None:
     """Make a new version with the content of an earlier one; nothing is lost."""
     number = _folder(folder).restore(version, message, wait)
-    show(f"{folder}: version {number} is what {version} was")
+    if as_json:
+        show_json({"version": number, "restored": version})
+    else:
+        show(f"{folder}: version {number} is what {version} was")
 
 
 def verify(folder: RunFolder, as_json: Json = False) -> None:
@@ -89,21 +97,29 @@ def verify(folder: RunFolder, as_json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-def compact(folder: RunFolder, keep: Keep = None, wait: Wait = 0.0) -> None:
+def compact(folder: RunFolder, keep: Keep = None, wait: Wait = 0.0, as_json: Json = False) -> None:
     """Write the newest model as one file, and delete models that are not needed."""
-    run = _folder(folder)
-    before = run.overview()["bytes"]
-    run.compact(keep, wait)
-    show(f"{folder}: {before / 1e6:,.1f} MB, now {run.overview()['bytes'] / 1e6:,.1f} MB")
+    from dicgrl.jobs.versions import compacted
+
+    found = compacted(folder, keep, wait)
+    if as_json:
+        show_json(found)
+        return
+    before, after = (f"{found[name] / 1e6:,.1f} MB" for name in ("bytes_before", "bytes"))
+    show(f"{folder}: {before}, now {after}")
 
 
 def backup(
     folder: RunFolder,
     to: Annotated[Path, typer.Argument(metavar="DEST", help="A new folder.")],
+    as_json: Json = False,
 ) -> None:
     """Copy a run as it is at one moment, even while others write to it."""
     number = _folder(folder).backup(to)
-    show(f"{to}: version {number} and those before")
+    if as_json:
+        show_json({"version": number, "to": str(to)})
+    else:
+        show(f"{to}: version {number} and those before")
 
 
 def _folder(path: Path) -> Folder:

@@ -17,7 +17,18 @@ def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object
     lines = ["".join(f"<th>{escape(name)}</th>" for name in header)]
     lines += ["".join(f"<td>{escape(_shown(value))}</td>" for value in row) for row in rows]
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table><caption>{escape(title)}</caption>{body}</table>"
+    caption = f"<caption>{escape(title)}</caption>" if title else ""
+    return f"<table>{caption}{body}</table>"
+
+
+def html_lines(text: str) -> str:
+    r"""Text in HTML, a paragraph for each line.
+
+    Example:
+        >>> html_lines("a < b\nc")
+        '<p>a &lt; b</p><p>c</p>'
+    """
+    return "".join(f"<p>{escape(line)}</p>" for line in text.splitlines())
 
 
 def _shown(value: object) -> str:

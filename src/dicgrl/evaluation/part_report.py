@@ -54,6 +54,7 @@ class PartReport:
         told = {
             "learned in": f"{self.learn_seconds:.2f} s",
             "new examples": self.new_examples,
+            "new edges": self.details.get("edges"),
             "old examples learned again": self.replayed_examples,
             "epochs": self.epochs,
             "validation": self.validation,

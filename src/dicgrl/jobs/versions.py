@@ -106,6 +106,23 @@ def verified(folder: Path) -> Findings:
     return found
 
 
+def compacted(folder: Path, keep: str | None = None, wait: float = 0.0) -> dict[str, int]:
+    """Compact a run, and say how many bytes it took before and takes now.
+
+    Args:
+        folder: The run.
+        keep: Which versions keep their model from now on; by default as before.
+        wait: Seconds to wait for another process that is writing.
+
+    Raises:
+        BusyError: Another process is writing to the folder.
+    """
+    run = RunFolder(folder)
+    before = run.overview()["bytes"]
+    run.compact(keep, wait)
+    return {"bytes_before": before, "bytes": run.overview()["bytes"]}
+
+
 @singledispatch
 def _facts(graph: Any) -> list[FactRows]:
     """The facts of a graph, of each kind that it has."""

@@ -50,6 +50,7 @@ class SourceFile:
         reader: The format that reads it, where it is no file.
         path: Where it lies, if that is on disk.
         is_answer: Whether a server sends it, whose failure it is where it is not well formed.
+        may_lack: Whether a field of a triple may be empty, as in questions.
     """
 
     label: str
@@ -58,6 +59,7 @@ class SourceFile:
     reader: object = None
     path: Path | None = None
     is_answer: bool = False
+    may_lack: bool = False
 
     @classmethod
     def on_disk(cls, path: Path, reading: Reading | None = None) -> SourceFile:

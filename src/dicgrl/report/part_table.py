@@ -42,9 +42,11 @@ def _caption(part: dict[str, Any]) -> str:
         text += f" (positives: {passed})"
     if new and not part["epochs"]:
         text = f"learned nothing of {counted(new, 'new example')}"
-    arrived = [number_of(count, kind) for kind, count in part.get("arrived", {}).items() if count]
+    brought = part.get("arrived", {}) | {"edges": part.get("edges", 0)}
+    arrived = [number_of(count, kind) for kind, count in brought.items() if count]
     if arrived:
-        text = f"{' and '.join(arrived)} arrived; {text}"
+        said = " and ".join(filter(None, [", ".join(arrived[:-1]), arrived[-1]]))
+        text = f"{said} arrived; {text}"
     if part["candidates"]:
         of = f"{part['activated']:,} of"
         if part["activated"] == part["candidates"]:

@@ -354,17 +354,19 @@ class NodeTrainer(Trainer):
     @override
     @torch.no_grad()
     def describe_part(self) -> dict[str, Any]:
-        """How many of its own training nodes each class gets right that came with a later part."""
+        """How many edges came, and how many of its own training nodes each new class gets right."""
+        assert self.part is not None
+        brought = {"edges": len(self.part.edges)}
         found = self.new_classes() if self.newest else {}
         if not found:
-            return {}
+            return brought
         assert self.graph is not None
         model = self.model
         vectors = self.vectors_of(torch.cat(list(found.values())))
         guesses = F.linear(vectors, model.class_weight, model.class_bias).argmax(1)
         told = torch.split(guesses, [len(nodes) for nodes in found.values()])
         labels = self.graph.classes.labels(found)
-        return {
+        return brought | {
             "new_classes": {
                 label: {"right": int((guess == number).sum()), "of": len(guess)}
                 for label, number, guess in zip(labels, found, told, strict=True)

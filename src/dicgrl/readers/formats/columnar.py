@@ -36,7 +36,8 @@ class _Columnar(Format):
         with file.open() as stream, _damage(file.label):
             if file.label.lower().endswith(".gz"):  # it is read from its end
                 stream = io.BytesIO(stream.read())
-            yield from coded_rows(file.label, *self._batches(file, stream, width))
+            names, batches = self._batches(file, stream, width)
+            yield from coded_rows(file.label, names, batches, lacking=file.may_lack)
 
     @override
     def says_times(self, file: SourceFile) -> bool:
@@ -154,17 +155,27 @@ class _Book:
             self._known = self._arrow.concat_arrays([self._known, arriving])
         return Coded(self.labels, places[codes])
 
-    def _encoded(self, column: Any, name: str, first: int) -> Any:
+    def texts(self, column: Any, name: str) -> list[str]:
+        """The same as texts, "" where a row holds nothing."""
+        if not self._arrow.types.is_null(column.type):
+            self._check_type(column, name)
+        return _texts(column)
+
+    def _check_type(self, column: Any, name: str) -> None:
         types = self._arrow.types
         kind = column.type.value_type if types.is_dictionary(column.type) else column.type
         text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
         if not text and not types.is_integer(kind) and not types.is_temporal(kind):
             wrong = f"column {shown(name)} has the type {kind}; expected text or whole numbers"
             raise DataError(self.label, wrong)
+
+    def _encoded(self, column: Any, name: str, first: int) -> Any:
+        self._check_type(column, name)
         if column.null_count:
             row = first + int(self._compute.index(self._compute.is_null(column), True).as_py())
             raise DataError(self.label, f"column {shown(name)} is empty", row)
-        return column if types.is_dictionary(column.type) else column.dictionary_encode()
+        coded = self._arrow.types.is_dictionary(column.type)
+        return column if coded else column.dictionary_encode()
 
 
 class Tree(Format):
@@ -252,6 +263,7 @@ def coded_rows(
     batches: Iterable[Any],
     none: str = "the file holds no rows",
     books: tuple[_Book, _Book] | None = None,
+    lacking: bool = False,
 ) -> Iterator[Rows]:
     """Rows of record batches.
 
@@ -261,6 +273,7 @@ def coded_rows(
         batches: The batches, which may have other columns.
         none: What to say where there are no rows; nothing is said where it is empty.
         books: The labels of entities and of relations that earlier sources brought.
+        lacking: Whether a value may be missing.
 
     Raises:
         DataError: A value is no label, or there are no rows.
@@ -270,10 +283,12 @@ def coded_rows(
     entities.label = relations.label = label
     for batch in _gathered(batches, names, entities.labels):
         columns = [
-            book.coded(batch.column(name), name, first)
+            book.texts(batch.column(name), name)
+            if lacking
+            else book.coded(batch.column(name), name, first)
             for book, name in zip((entities, relations, entities), names[:TRIPLE], strict=False)
         ]
-        times = [_times(batch.column(name)) for name in names[TRIPLE:]]
+        times = [_texts(batch.column(name)) for name in names[TRIPLE:]]
         yield Rows(first, [*columns, *times])
         first += batch.num_rows
     if first == 1 and none:
@@ -306,8 +321,8 @@ def _as_one(arrow: Any, batches: list[Any]) -> list[Any]:
     return made
 
 
-def _times(column: Any) -> list[str]:
-    """A column of times as text; "" where there is none."""
+def _texts(column: Any) -> list[str]:
+    """A column of times, or of labels, as text; "" where there is none."""
     arrow, compute = (needed(name, "arrow", "Arrow") for name in ("pyarrow", "pyarrow.compute"))
     if arrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()

@@ -42,7 +42,8 @@ class Delimited(Format):
         total, positions, skip = chosen or (width, list(range(width)), 0)
         hint = _other_columns if width == 3 else None
         empty = True
-        for block in read_rows(file, total, hint, not exact, file.reading.sep, positions[:TRIPLE]):
+        filled = [] if file.may_lack else positions[:TRIPLE]
+        for block in read_rows(file, total, hint, not exact, file.reading.sep, filled):
             first, columns = block.first_line, [block.columns[at] for at in positions]
             if skip and first == 1:
                 first, columns = 2, [column[1:] for column in columns]

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from dicgrl.errors import DataError, UserError, shown
-from dicgrl.graph.labels import as_label, check_labels, time_column
+from dicgrl.graph.labels import as_label, check_labels, role_of, time_column
 from dicgrl.readers.formats import TRIPLE, Format, Triple
-from dicgrl.readers.reading import find_columns
+from dicgrl.readers.reading import ROLES, find_columns
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows, text_blocks
 
@@ -56,14 +56,16 @@ class JsonLines(Format):
 def _parsed(file: SourceFile, lines: list[str], first: int) -> list[Any]:
     """The values of lines; those of a block are parsed at once, unless one is wrong."""
     try:
-        found = json.loads(f"[{','.join(lines)}]")
+        found = json.loads(f"[{','.join(lines)}]", object_pairs_hook=_object)
         if len(found) == len(lines):
             return list(found)
-    except (ValueError, RecursionError):
+    except (UserError, ValueError, RecursionError):
         pass
     for number, line in enumerate(lines, start=first):
         try:
-            json.loads(line)
+            json.loads(line, object_pairs_hook=_object)
+        except UserError as error:
+            raise DataError(file.label, f"{error}: {shown(line)}", number) from None
         except (ValueError, RecursionError) as error:
             raise DataError(file.label, f"not JSON: {shown(line)} ({error})", number) from None
     raise DataError(file.label, "expected one JSON value in each line", first)
@@ -73,6 +75,9 @@ def _keys(file: SourceFile, value: Any, width: int) -> Sequence[Any]:
     """What head, relation, tail and time are found by, given the first line."""
     if isinstance(value, dict):
         names = list(value)
+        if file.may_lack:  # what is asked for may not be there at all
+            there = set(map(role_of, names))
+            names += [name for role, name in enumerate(ROLES[:width]) if role not in there]
         return [names[at] for at in find_columns(file.label, names, file.reading, width)]
     if isinstance(value, list) and file.reading.says_numbers:
         places = list(map(str, range(1, len(value) + 1)))
@@ -85,7 +90,7 @@ def _keys(file: SourceFile, value: Any, width: int) -> Sequence[Any]:
     raise DataError(
         file.label,
         f"expected an object with head, relation and tail, or a list of {width}, found "
-        + shown(str(value))
+        + shown(_written(value))
         + hint,
         1,
     )
@@ -96,21 +101,57 @@ def _columns(
 ) -> list[Sequence[str]]:
     columns: list[list[str]] = [[] for _ in keys]
     objects = not isinstance(keys[0], int)
+    read = _label_or_none if file.may_lack else _label
     least = 0 if objects else max(keys) + 1
     most = sys.maxsize if objects or file.reading.named else least
     for number, value in enumerate(found, start=first):
         try:
             if isinstance(value, dict) is not objects or not least <= len(value) <= most:
-                raise UserError(f"not like the first line: {shown(str(value))}")
-            labels = [as_label(value[key]) for key in keys[:TRIPLE]]
-            labels += ["" if value[key] is None else str(value[key]) for key in keys[TRIPLE:]]
-            if "" in labels[:TRIPLE]:
-                raise UserError(f"an empty label: {shown(str(value))}")
+                raise UserError(f"not like the first line: {shown(_written(value))}")
+            if objects and file.may_lack:
+                value = dict.fromkeys(keys) | value
+            labels = [read(value[key]) for key in keys[:TRIPLE]]
+            labels += ["" if value[key] is None else _text(value[key]) for key in keys[TRIPLE:]]
+            if "" in labels[:TRIPLE] and not file.may_lack:
+                raise UserError(f"an empty label: {shown(_written(value))}")
             check_labels(labels)
         except KeyError as key:
-            raise DataError(file.label, f"there is no {key}: {shown(str(value))}", number) from None
+            raise DataError(
+                file.label, f"there is no {key}: {shown(_written(value))}", number
+            ) from None
         except (TypeError, UserError) as error:
             raise DataError(file.label, str(error), number) from None
         for column, label in zip(columns, labels, strict=True):
             column.append(label)
     return list(columns)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, each of whose keys is there once."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UserError(f"the key {shown(twice)} is there twice")
+    return found
+
+
+def _label(value: object) -> str:
+    if type(value) is str:
+        return value
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return as_label(value)
+    raise UserError(f"{shown(_written(value))} is not a label: expected text or a whole number")
+
+
+def _label_or_none(value: object) -> str:
+    return "" if value is None else _label(value)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else _written(value)
+
+
+def _written(value: object) -> str:
+    """A value as JSON writes it."""
+    return json.dumps(value, ensure_ascii=False)

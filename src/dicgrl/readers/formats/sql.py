@@ -117,6 +117,9 @@ def as_column(file: SourceFile, values: list[Any], first: int) -> list[str]:
     """
     for row, value in enumerate(values, start=first):
         if value is None or value == "":
+            if file.may_lack:
+                values[row - first] = ""
+                continue
             raise DataError(file.label, "a value is empty", row)
         try:
             label = as_label(value)
