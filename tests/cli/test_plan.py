@@ -30,6 +30,33 @@ def test_memory_is_what_the_settings_ask_for(cli: Cli) -> None:
     assert short["seconds"] is None and short["rates"] is None and short["fits"]
 
 
+def test_the_process_itself_and_what_ranking_takes_are_counted(cli: Cli) -> None:
+    """Scores of one side are held for as many questions as a bound allows."""
+    few = planned(cli, "--no-measure", "--model", "transe")
+    asked = few["memory"]["device"]["ranking, at most"]
+    assert 1000 * 1000 * 4 < asked < 1 << 30
+    most = planned(cli, "--no-measure", "--model", "transe", "--entities", "3000000")
+    assert most["memory"]["device"]["ranking, at most"] == 1 << 30
+    assert few["memory"]["host"]["Python and PyTorch"] > 200_000_000
+    every = [*few["memory"]["device"].values(), *few["memory"]["host"].values()]
+    assert few["needed_bytes"] == sum(every)
+
+
+def test_what_is_on_a_disk_needs_no_memory(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = ("--triples", "100000000", "--no-measure")
+    monkeypatch.setattr(capacity, "free_memory", lambda _: 1 << 30)
+    monkeypatch.delenv("DICGRL_SPILL", raising=False)
+    alone = planned(cli, *size)
+    assert not alone["spilled_bytes"] and "DICGRL_SPILL=FOLDER" in alone["advice"][0]
+    monkeypatch.setenv("DICGRL_SPILL", "/tmp")
+    spilled = planned(cli, *size)
+    assert spilled["spilled_bytes"] == 100_000_000 * 120
+    assert spilled["needed_bytes"] == alone["needed_bytes"] - spilled["spilled_bytes"]
+    assert not any("DICGRL_SPILL" in line for line in spilled["advice"])
+    assert "are on a disk" in cli(*SIZE, *size).out
+    assert not planned(cli, "--no-measure")["spilled_bytes"], "small arrays stay in memory"
+
+
 def test_vectors_of_components_are_counted_whole(cli: Cli) -> None:
     divided = planned(cli, "--no-measure", "--set", "components=4", "--set", "top=2")
     assert divided["memory"]["device"]["rows"] == 1000 * 16 * 4
@@ -100,7 +127,7 @@ def test_what_does_not_fit_comes_with_advice(cli: Cli, monkeypatch: pytest.Monke
         found = planned(cli, "--no-measure")
         assert not found["fits"] and found["devices"] == -(-whole["needed_bytes"] // free)
         assert any(said in line for line in found["advice"])
-    assert "such devices have free" in cli(*SIZE, "--no-measure").out
+    assert "such have free" in cli(*SIZE, "--no-measure").out
 
 
 def test_the_dim_that_is_advised_fits(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -122,3 +123,24 @@ def test_a_mistake_is_one_message_and_exit_code_2(
     errors = "".join(error for _, error in told)
     assert errors.count("error:") == 1 and said in errors, errors
     assert "Traceback" not in errors
+
+
+def test_a_run_that_is_refused_is_not_gone_on_with_by_processes_that_are_started_again(
+    finished: Path, tmp_path: Path
+) -> None:
+    write_ring(tmp_path / "ring")
+    shutil.copytree(finished, tmp_path / "run")
+    shutil.copytree(finished, tmp_path / "before")
+    words = ("run", "ring", *SMALL, "--out", "run")
+    done = torchrun("dicgrl", *words, restarts=1, cwd=tmp_path)
+    assert done.returncode == 1 and not done.stdout, done.stderr
+    assert done.stderr.count("already holds a run") == 1, done.stderr
+    assert_same_stores(tmp_path / "run", tmp_path / "before")
+
+
+def test_of_several_strategies_none_is_learned_where_one_cannot_be(tmp_path: Path) -> None:
+    write_ring(tmp_path / "ring")
+    words = ("run", "ring", *SMALL, "--strategy", "fresh,ewc", "--out", "runs")
+    done = torchrun("dicgrl", *words, cwd=tmp_path)
+    assert done.returncode == 1 and "strategy ewc" in done.stderr, done.stderr
+    assert not (tmp_path / "runs").exists()

@@ -16,6 +16,7 @@ from dicgrl.errors import UserError
 
 TOGETHER = ("run", "learn")  # what several processes can do
 _STDERR: list[TextIO] = []  # of a process that is quiet
+_MISTAKE = 2  # how a command ends that was not understood
 _GONE = ("Connection closed by peer", "Connection reset", "Connection refused", "Timed out")
 
 
@@ -35,7 +36,7 @@ def as_one() -> Iterator[None]:
     if not are_several():
         yield
         return
-    from dicgrl.parallel.group import environment, together
+    from dicgrl.parallel.group import do_not_try_again, environment, together
 
     if environment()[0]:
         _STDERR[:] = [sys.stderr]
@@ -43,8 +44,13 @@ def as_one() -> Iterator[None]:
     with together() as group:
         try:
             yield
+        except UserError:
+            do_not_try_again()
+            raise
         except SystemExit as ended:
-            if group is not None and not ended.code:
+            if ended.code == _MISTAKE:
+                do_not_try_again()
+            elif group is not None and not ended.code:
                 group.wait()  # nobody leaves while another still needs it
             raise
 

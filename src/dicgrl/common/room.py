@@ -22,6 +22,20 @@ SPILL_VARIABLE = "DICGRL_SPILL"
 _LEAST = 1 << 26  # bytes of an array that becomes a file
 
 
+def spills(size: int, folder: str | None = None) -> bool:
+    """Whether an array of so many bytes is a file, where `DICGRL_SPILL` names this folder.
+
+    Args:
+        size: Bytes of the array.
+        folder: The folder; what the environment says unless given.
+
+    Example:
+        >>> spills(1000, "/tmp"), spills(1 << 30, "/tmp"), spills(1 << 30, "")
+        (False, True, False)
+    """
+    return bool(os.environ.get(SPILL_VARIABLE) if folder is None else folder) and size >= _LEAST
+
+
 def room(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Room for numbers, to be written to.
 
@@ -33,10 +47,10 @@ def room(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]
         >>> room((2, 3), np.int32).shape
         (2, 3)
     """
-    folder = os.environ.get(SPILL_VARIABLE)
+    folder = os.environ.get(SPILL_VARIABLE, "")
     kind = np.dtype(dtype)
     size = kind.itemsize * (shape if isinstance(shape, int) else math.prod(shape))
-    if not folder or size < _LEAST:
+    if not spills(size):
         return np.empty(shape, kind)
     try:
         file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it is closed below

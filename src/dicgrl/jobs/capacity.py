@@ -7,6 +7,7 @@ by the number of positives, triples or entities; nothing is said of machines tha
 from __future__ import annotations
 
 import math
+import os
 import time
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,8 +17,10 @@ import torch
 
 from dicgrl.common.devices import device_name, free_memory
 from dicgrl.common.memory import free_on_host
+from dicgrl.common.room import SPILL_VARIABLE, spills
 from dicgrl.errors import UserError
 from dicgrl.evaluation import Ranker
+from dicgrl.evaluation.ranks import MEMORY_BOUND
 from dicgrl.graph import KnowledgeGraph, KnowledgePart, Vocabulary
 from dicgrl.graph.knowledge.keys import MAX_ENTITIES, MAX_TRIPLES, NARROW_ENTITIES
 from dicgrl.models import KnowledgeModel
@@ -33,6 +36,8 @@ from dicgrl.training.settings import LinkSchedule, LinkTraining
 
 # Bytes on the host, by `benchmarks/intake.py`: what is held, and what besides while it is taken in.
 _TRIPLE, _ENTITY, _ARRIVING = 60, 250, 60
+_PROCESS = 400 << 20  # of a process that has loaded PyTorch and done nothing yet
+_LONGEST = 8  # of a triple, in the arrays of a graph
 _WIDE = 8  # more of a triple where the ids of one need two numbers
 # Bytes on the device of a triple that is learned: itself, its weight, a shuffle, and its place
 # among the known answers to its two questions. Sorting these takes some more, for a while.
@@ -40,6 +45,7 @@ _LEARNED, _ANSWERS, _SORTED = 24 + 4 + 8, 2 * 24, 40
 _RELATIONS = 1000
 _TESTED = 1000
 _LARGEST_PROBE = 1 << 28  # bytes of rows that speed is measured with, on a CPU
+_HISTORY, _TAKEN_IN = "history and index", "while they are taken in"
 _COMPARED = 1 << 14  # entities that a triple is compared with where that is all of them
 
 
@@ -101,7 +107,8 @@ def plan_capacity(
         check_shared(settings)
     on_device, on_host = memory_of(size, settings, device)
     free = free_memory(device)
-    needed = sum(on_device.values()) + (sum(on_host.values()) if device.type == "cpu" else 0)
+    on_disk = _spilled(size, on_host)
+    needed = _together(on_device, on_host, device) - (on_disk if device.type == "cpu" else 0)
     devices = None if not free else math.ceil(needed / free)
     rates = measure_rates(size, settings, device) if measured else None
     return {
@@ -110,6 +117,7 @@ def plan_capacity(
         "dim": settings.of(VectorSettings).dim,
         "device": device_name(device),
         "memory": {"device": on_device, "host": on_host},
+        "spilled_bytes": on_disk,
         "needed_bytes": needed,
         "free_bytes": free,
         "host_free_bytes": free_on_host(),
@@ -148,18 +156,38 @@ def memory_of(
         "rows": rows * table.width * number,
         "gradients and optimizer": round(rows * table.width * (every - number)),
         "a step": step,
+        "ranking, at most": _ranking_bytes(size, settings, device),
         "triples and known answers": round(
             size.triples * (_LEARNED + _ANSWERS / size.ranks + _SORTED)
         ),
     }
     on_host = {
-        "history and index": size.triples * (_TRIPLE + _WIDE * (size.entities > NARROW_ENTITIES)),
+        "Python and PyTorch": _PROCESS,
+        _HISTORY: size.triples * (_TRIPLE + _WIDE * (size.entities > NARROW_ENTITIES)),
         "labels": size.entities * _ENTITY,
-        "while they are taken in": size.triples * _ARRIVING,
+        _TAKEN_IN: size.triples * _ARRIVING,
     }
     if size.ranks > 1:
         on_host["the whole model, to load or commit it"] = _model_bytes(size, settings)
     return on_device, on_host
+
+
+def _together(on_device: dict[str, int], on_host: dict[str, int], device: torch.device) -> int:
+    """Bytes that have to fit where the device has its memory."""
+    return sum(on_device.values()) + (sum(on_host.values()) if device.type == "cpu" else 0)
+
+
+def _spilled(size: Size, on_host: dict[str, int]) -> int:
+    """Bytes that are on a disk instead of in the host's memory, as the environment says."""
+    return on_host[_HISTORY] + on_host[_TAKEN_IN] if spills(_LONGEST * size.triples) else 0
+
+
+def _ranking_bytes(size: Size, settings: Settings, device: torch.device) -> int:
+    """Bytes that scores of test triples take at a time, at most."""
+    model = model_of(settings.model, settings, device=device)
+    path = model.fast_counts()
+    bits = 8 * (model.pair_bytes() + 6) if path is None else path.pair_bits
+    return min(MEMORY_BOUND, _TESTED * math.ceil(size.entities / size.ranks) * bits // 8)
 
 
 def _stored(size: Size, settings: Settings) -> int:
@@ -225,12 +253,21 @@ def advice(
             found.append(f"a graph holds at most {most:,} {what}")
     if free is None or needed <= free:
         return found
+    if device.type == "cpu" and not os.environ.get(SPILL_VARIABLE):
+        on_host = memory_of(size, settings, device)[1]
+        mapped = on_host[_HISTORY] + on_host[_TAKEN_IN]
+        if spills(_LONGEST * size.triples, "a folder"):
+            found.append(
+                f"{SPILL_VARIABLE}=FOLDER keeps {mapped / 1e9:,.1f} GB of triples and index on a "
+                "disk instead"
+            )
     for changes in (
         {"optimizer": "rowwise"},
         {"optimizer": "rowwise", "precision": "bfloat16"},
     ):
         on_device, on_host = memory_of(size, settings.changed(changes), device)
-        less = sum(on_device.values()) + (sum(on_host.values()) if device.type == "cpu" else 0)
+        less = _together(on_device, on_host, device)
+        less -= _spilled(size, on_host) if device.type == "cpu" else 0
         if less < needed:
             said = " ".join(f"--set {name}={value}" for name, value in changes.items())
             fits = "which fits" if less <= free else "which does not fit either"

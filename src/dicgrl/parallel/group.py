@@ -28,6 +28,8 @@ TIMEOUT = timedelta(minutes=30)  # a rank may wait for so long while rank 0 writ
 
 _current: Group | None = None
 _store: Store | None = None  # where the processes meet
+_torchrun: Store | None = None  # the same without what is only of this attempt
+_MISTAKE = "dicgrl mistake"
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,22 @@ def fails_first() -> bool:
         return True
 
 
+def do_not_try_again() -> None:
+    """Let processes that `torchrun` starts again end at once: what is wrong will be wrong then.
+
+    They would go on with what they find, even with what this attempt has refused to touch.
+    """
+    if _torchrun is not None:
+        with suppress(RuntimeError):  # where the first process keeps the store, and has ended
+            _torchrun.set(_MISTAKE, "1")
+
+
+def _is_useless() -> bool:
+    """Whether these processes were started again after a mistake."""
+    again = os.environ.get(RESTARTS, "0") != "0"
+    return again and _torchrun is not None and _torchrun.check([_MISTAKE])
+
+
 @contextmanager
 def together(timeout: timedelta = TIMEOUT) -> Iterator[Group | None]:
     """Be one of the processes that `torchrun` started; alone where it did not start several.
@@ -155,8 +173,9 @@ def together(timeout: timedelta = TIMEOUT) -> Iterator[Group | None]:
 
     Raises:
         UserError: The environment does not say where to meet the others.
+        SystemExit: An earlier attempt has ended with a mistake, and has said so.
     """
-    global _current, _store
+    global _current, _store, _torchrun
     rank, size = environment()
     if size <= 1:
         yield None
@@ -167,6 +186,11 @@ def together(timeout: timedelta = TIMEOUT) -> Iterator[Group | None]:
         raise UserError(
             f"{size} processes cannot find each other ({error}); use torchrun"
         ) from None
+    _torchrun = meeting
+    while isinstance(_torchrun, PrefixStore):
+        _torchrun = _torchrun.underlying_store
+    if _is_useless():
+        raise SystemExit(2)
     # Processes that are started again meet where dead ones have left their addresses.
     _store = PrefixStore(f"attempt {os.environ.get(RESTARTS, '0')}", meeting)
     backend, store = _backend(), PrefixStore("group", _store)

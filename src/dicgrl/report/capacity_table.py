@@ -19,13 +19,16 @@ def capacity_table(found: dict[str, Any]) -> Group:
     memory.add_row("run folder, one version", f"{found['store_bytes'] / 1e9:,.2f}")
     free = found["free_bytes"]
     here = "" if free is None else f"; {free / 1e9:,.1f} GB are free"
+    spilled = found["spilled_bytes"]
     lines: list[RenderableType] = [
         f"{found['entities']:,} entities, {found['triples']:,} triples: {found['model']}, "
         f"dim={found['dim']}, on {found['device']}{_each(found)}",
         memory,
         f"{found['needed_bytes'] / 1e9:,.1f} GB on the device{here}: "
-        + ("it fits" if found["fits"] else f"as much as {found['devices']} such devices have free"),
+        + ("it fits" if found["fits"] else f"as much as {found['devices']:,} such have free"),
     ]
+    if spilled:
+        lines.append(f"{spilled / 1e9:,.1f} GB of triples and index are on a disk: DICGRL_SPILL.")
     if found["seconds"] is not None:
         lines += _times(found)
     if found["ranks"] > 1:

@@ -63,12 +63,16 @@ class LinkPrediction(Task, name="link-prediction"):
     def check(self, settings: Sections) -> None:
         from dicgrl.models.division import VectorSettings
         from dicgrl.models.scorer import check_multiple
+        from dicgrl.parallel.group import current
+        from dicgrl.parallel.trainer import check_shared
         from dicgrl.trainers.from_settings import model_of
 
         vectors = settings.of(VectorSettings)
         used = settings.top if settings.components else 1
         check_multiple(settings.model, vectors.active // used, used)
         model_of(settings.model, settings)
+        if current() is not None:
+            check_shared(settings)
 
     @override
     def trainer_type(self) -> type[LinkTrainer]:
