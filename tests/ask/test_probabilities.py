@@ -263,3 +263,15 @@ def test_a_part_too_small_for_another_look_keeps_the_probabilities(
     assert after["fit"] == before["fit"] and "found" not in after
     assert learner.reports[-1].results(found)["calibration"]["fitted"] == before["facts"]
     assert learner.predict("e1", "likes", k=1)[0].probability is not None
+
+
+def test_a_question_does_not_look_at_what_was_too_little_to_be_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is held out, so that there is nothing to fit, not even for the first question."""
+    learner = Learner("transe", "lower", dim=8, epochs=2, device="cpu")
+    learner.learn([(f"e{i}", "likes", f"e{(i + 1) % 150}") for i in range(150)])
+    monkeypatch.setitem(probabilities._WORK, "cpu", 1 << 10)  # as if there were many entities
+    learner.learn([("e1", "likes", "e77")])
+    monkeypatch.setattr(probabilities, "ask_about", pytest.fail)
+    assert learner.predict("e1", "likes", k=1)[0].probability is None

@@ -70,10 +70,11 @@ def examined(
     found = asking.examine()
     if "fit" in found:
         return found
-    if not found and before and "fit" in before:  # too little has arrived to look again
-        return {name: value for name, value in before.items() if name not in ("found", "test")}
+    kept = {name: value for name, value in (before or {}).items() if name not in ("found", "test")}
+    if not found and "fit" in kept:  # too little has arrived to look again
+        return kept
     for other in (foreseen or {}, before or {}):
         if "fit" in other:
             named = {name: other[name] for name in ("basis", "facts")}
             return named | found | {"fit": other["fit"], "fitted_on": "arrivals"}
-    return found
+    return found or kept  # never empty once somebody has looked, or every question would look again
