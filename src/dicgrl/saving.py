@@ -14,6 +14,7 @@ import torch
 from dicgrl.ask.names import Names
 from dicgrl.ask.questions import Questions
 from dicgrl.common.devices import pick_device
+from dicgrl.common.room import check_folder
 from dicgrl.errors import DicgrlError, UserError
 from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.part_report import PartReport
@@ -155,7 +156,8 @@ class Saving(Questions):
             DataError: The folder is damaged or not a learner of this package.
             UserError: There is no such version, or its model was not kept.
         """
-        place = pick_device(device)  # a mistake there is not the folder's
+        place = pick_device(device)  # a mistake there, or here, is not the folder's
+        check_folder()
         run = RunFolder(folder)
         config = run.config()
         try:  # before anything large is read

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from dicgrl import Learner
 from dicgrl.common import room as module
 from dicgrl.common.growing import GrowingTensor
 from dicgrl.common.room import SPILL_VARIABLE, room
@@ -51,8 +52,20 @@ def test_a_folder_that_is_not_there_is_refused(
     spilling: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SPILL_VARIABLE, str(spilling / "nowhere"))
-    with pytest.raises(UserError, match="DICGRL_SPILL="):
-        room((16, 3), np.int32)
+    for size in (16, 2):  # also while the graph is too small to need it
+        with pytest.raises(UserError, match="DICGRL_SPILL="):
+            room((size, 3), np.int32)
+
+
+def test_a_folder_that_is_not_there_is_no_damage_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = Learner(dim=4, epochs=1, device="cpu")
+    learner.learn([("a", "r", "b")])
+    learner.save(tmp_path / "run")
+    monkeypatch.setenv(SPILL_VARIABLE, str(tmp_path / "nowhere"))
+    with pytest.raises(UserError, match=r"^DICGRL_SPILL=.*no such folder"):
+        Learner.load(tmp_path / "run", device="cpu")
 
 
 def test_a_graph_in_files_is_the_graph_in_memory(

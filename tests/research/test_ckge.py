@@ -10,6 +10,7 @@ import pytest
 from dicgrl import write_stream
 from dicgrl.datasets import growth as known
 from dicgrl.datasets.locate import cache_folder
+from dicgrl.errors import UserError
 from dicgrl.recipes import load_recipe, published_numbers
 from dicgrl.research.cells import load_cell
 from dicgrl.research.ckge import Rivals, equal_rows, rival_rows
@@ -33,6 +34,13 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rivals:
     counts = {split: tuple(len(getattr(part, split)) for part in stream) for split in splits}
     monkeypatch.setitem(known.LKGE_DATASETS, "ENTITY", known.LKGEDataset("ENTITY", "", counts))
     return Rivals("ckge", "Rivals", "", ("ENTITY",))
+
+
+def test_a_recipe_that_no_row_would_follow_is_refused(tiny: Rivals, tmp_path: Path) -> None:
+    options = Options(seeds=1, recipe="paper", changes=SMALL)
+    with pytest.raises(UserError, match="leave --recipe out"):
+        reproduce([tiny], options, tmp_path / "out", device="cpu")
+    assert not (tmp_path / "out").exists()
 
 
 def test_every_row_is_measured_by_both_protocols(tiny: Rivals, tmp_path: Path) -> None:

@@ -66,6 +66,8 @@ def test_mistakes_are_one_line(
         (["table4", "--set", "pace=3"], "pace has no effect on a network"),
         ([*tiny, "--set", "strength=3"], "strength has no effect with strategy lower, upper"),
         ([*tiny, "--only", "nobody"], "no cell's name contains it"),
+        (["table3", "--protocol", "snapshot"], "learned part by part; none is here"),
+        (["table2", "--protocol", "snapshot"], "learned part by part; none is here"),
         ([*tiny, "--recipe", "paper"], "no recipe 'paper' for data of your own"),
     ):
         assert command(monkeypatch, *words) == 2

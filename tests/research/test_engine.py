@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dicgrl.errors import UserError
 from dicgrl.research.cells import Cell, cell_path, load_cell, run_cell
 from dicgrl.research.engine import run_cells
 from tests import children
@@ -222,6 +223,29 @@ def test_parts_of_an_interrupted_cell_are_not_learned_again(
     assert done is not None and straight is not None
     for part, same in zip(done.results["parts"], straight.results["parts"], strict=True):
         assert part["tests"] == same["tests"]
+
+
+def test_a_mistake_elsewhere_leaves_an_unfinished_run_as_it_is(
+    links: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What does not fit today may fit tomorrow, and what was learned is not learned again."""
+    from dicgrl import Learner
+
+    cell = Cell(links, "transe", "lower", changes=DIM)
+    begun: list[int] = []
+    learn = Learner.learn
+
+    def refused(self: Learner, part: object, **named: object) -> object:
+        begun.append(self.num_parts)
+        if self.num_parts == 2:
+            raise UserError("this needs more memory")
+        return learn(self, part, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Learner, "learn", refused)
+    for _ in range(2):
+        with pytest.raises(UserError, match="more memory"):
+            run_cell(tmp_path, cell, "cpu")
+    assert begun == [0, 1, 2, 2]
 
 
 def test_a_damaged_unfinished_run_is_begun_anew(links: str, tmp_path: Path) -> None:

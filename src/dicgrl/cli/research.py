@@ -39,7 +39,7 @@ def reproduce(
     ] = None,
     changes: Changes = None,
     only: Annotated[
-        str, typer.Option(help="Run only what has these words in its name, such as 'cora gat'.")
+        str, typer.Option(help="Run only what has this text in its name, such as 'cora gat'.")
     ] = "",
     protocol: Protocol = "seen",
     as_json: Json = False,

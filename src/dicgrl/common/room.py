@@ -36,6 +36,17 @@ def spills(size: int, folder: str | None = None) -> bool:
     return bool(os.environ.get(SPILL_VARIABLE) if folder is None else folder) and size >= _LEAST
 
 
+def check_folder() -> None:
+    """Refuse what `DICGRL_SPILL` names where that is no folder.
+
+    Raises:
+        UserError: It is none.
+    """
+    folder = os.environ.get(SPILL_VARIABLE)
+    if folder and not os.path.isdir(folder):
+        raise UserError(f"{SPILL_VARIABLE}={shown(folder)}: there is no such folder")
+
+
 def room(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Room for numbers, to be written to.
 
@@ -51,6 +62,7 @@ def room(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]
     kind = np.dtype(dtype)
     size = kind.itemsize * (shape if isinstance(shape, int) else math.prod(shape))
     if not spills(size):
+        check_folder()  # better now than when the graph has grown
         return np.empty(shape, kind)
     try:
         file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it is closed below

@@ -20,10 +20,12 @@ from dicgrl.datasets import load_stream, registered
 from dicgrl.errors import BusyError, UserError
 from dicgrl.graph import Stream
 from dicgrl.jobs.merged import run_merged
+from dicgrl.jobs.resume import resumed
 from dicgrl.jobs.stream import run_stream
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.research.case import study_case
 from dicgrl.research.forgetting import study_forgetting
+from dicgrl.store.run_folder import RunFolder
 from dicgrl.strategies import strategy_named
 
 FORMAT = "dicgrl-cell-2"
@@ -250,10 +252,21 @@ def _run_parts(stream: Stream, recipe: Recipe, cell: Cell, device: str, place: P
     except BusyError:  # a process that outlived its command; what it writes is not damaged
         raise
     except UserError:
-        if not unfinished:
+        if not unfinished or _goes_on(place, stream, recipe, cell):
             raise
         shutil.rmtree(place)  # what an interrupted run left is damaged or of other data
         return learn()
+
+
+def _goes_on(place: Path, stream: Stream, recipe: Recipe, cell: Cell) -> bool:
+    """Whether what an interrupted run left is sound, so that the mistake is another one."""
+    folder = RunFolder(place)
+    try:
+        if folder.check_new(resume=True):
+            resumed(folder, stream, recipe, cell.seed, "cpu")
+    except UserError:
+        return False
+    return True
 
 
 RunCell = Callable[[Path, Cell, str, int], None]

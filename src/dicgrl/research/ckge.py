@@ -14,6 +14,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from dicgrl.errors import UserError, shown
 from dicgrl.evaluation.metrics import SNAPSHOT
 from dicgrl.recipes import published_numbers
 from dicgrl.report.results_text import SHOWN
@@ -69,6 +70,11 @@ class Rivals(Target):
 
     @override
     def cells(self, options: Options) -> list[Cell]:
+        if options.recipe != Options().recipe:
+            raise UserError(
+                f"--recipe {shown(options.recipe)}: {self.name} has a group of rows by the recipe "
+                "published, and one by best; leave --recipe out"
+            )
         return [
             cell
             for _, recipe, rows in self._groups()

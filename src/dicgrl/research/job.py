@@ -51,6 +51,13 @@ def reproduce(
     cells = [cell for target in targets for cell in target.cells(options)]
     chosen = _chosen(cells, only)
     options.check(chosen)
+    if options.protocol != Options().protocol and not any(
+        cell.protocol == options.protocol for cell in chosen
+    ):
+        raise UserError(
+            f"--protocol {options.protocol} is about knowledge graphs that are learned part by "
+            "part; none is here"
+        )
     with locked(folder):
         outcome = run_cells(
             chosen, folder, device=device, jobs=jobs, minutes=minutes, watch=watch, run=run

@@ -134,7 +134,8 @@ def _reconstruction(
     # Of what no fact is about there is no angle, and no gradient of one.
     settled = model.scorer.settle_relation(torch.where(edges.mentioned, mean / edges.facts, 1.0))
     apart = (torch.where(edges.mentioned, settled, 0.0) - relations).square().sum(1)
-    return (distance * edges.entities).sum() + (apart * edges.known).sum()
+    # An inverse is a relation of its own there, and the mean is over them all.
+    return (distance * edges.entities).sum() + (apart * edges.known).sum() / (1 + model.inverses)
 
 
 class Evidence(Ingredient):
