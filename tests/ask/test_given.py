@@ -235,5 +235,5 @@ def test_a_column_that_is_only_called_date_is_left_out_as_of_a_file(tmp_path: Pa
         with pytest.warns(DataWarning, match="'soon' in the column of times is no time"):
             learner.learn(given)
         assert learner.score(FACTS)
-    with pytest.raises(UserError, match="'soon' is no time"):
+    with pytest.raises(UserError, match="'soon' is not a time"):
         taught(learner_of("links"), 1).learn([(*FACTS[0], "soon")])

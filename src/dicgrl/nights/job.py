@@ -16,6 +16,7 @@ from typing import Any
 from dicgrl.common.devices import device_name
 from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.part_report import PartReport
+from dicgrl.graph.frames import listed
 from dicgrl.intake import Facts, Intake
 from dicgrl.jobs.learn import about_stored, most_measured
 from dicgrl.jobs.results import results_of
@@ -123,7 +124,8 @@ def nightly(out: str | Path, facts: Facts, options: NightOptions = USUAL) -> Nig
     config = folder.config()
     check_keep(options.keep)
     at_most = most_measured(options.evaluate)
-    said = [options.fail_if] if isinstance(options.fail_if, str) else options.fail_if
+    given = options.fail_if
+    said = [given] if isinstance(given, str) else listed(given, "gates such as 'mrr-drop 5%'")
     gates = [Gate.of(text) for text in said]
     with folder.locked(options.wait):
         learner = Learner.load(out, device=options.device)

@@ -26,7 +26,7 @@ from dicgrl.errors import FailureError, UserError, shown
 from dicgrl.readers.bounds import BoundedStream, most_unpacked
 from dicgrl.readers.formats.adbc import PREFIX, Adbc
 from dicgrl.readers.formats.database import Database
-from dicgrl.readers.reading import Reading
+from dicgrl.readers.reading import Reading, as_reading
 from dicgrl.readers.sources import SourceFile
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -66,7 +66,7 @@ def remote_file(url: str, reading: Reading | None = None) -> SourceFile:
     Raises:
         UserError: The URL is of nothing that is read, or there is no query for it.
     """
-    reading = reading or Reading()
+    reading = as_reading(reading)
     scheme = url.partition(":")[0].lower()
     label = short_name(url)
     if scheme in ("http", "https"):

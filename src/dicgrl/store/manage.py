@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dicgrl.errors import UserError, shown
+from dicgrl.errors import UserError, shown, shown_value
 from dicgrl.store.database import as_text, parsed
 from dicgrl.store.records import StoredRun, chains_of, insert_names, insert_version
 from dicgrl.store.tensors import Delta, size_of, write_file
@@ -44,10 +44,10 @@ def tag(run: StoredRun, name: str, at: int | str | None) -> int:
     """
     tags = run.tags()
     number = chosen(at, run.versions(), run)
-    if not _TAG.fullmatch(name) or name.isdecimal():
+    if not isinstance(name, str) or not _TAG.fullmatch(name) or name.isdecimal():
         raise UserError(
-            f"{shown(name)}: a tag has letters, digits and any of . + @ : / - _, and is not a "
-            "number"
+            f"{shown_value(name)}: a tag has letters, digits and any of . + @ : / - _, and is not "
+            "a number"
         )
     if tags.get(name, number) != number:
         raise UserError(f"{shown(name)} is version {tags[name]}; --delete it first")
