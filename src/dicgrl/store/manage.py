@@ -54,6 +54,7 @@ def tag(run: StoredRun, name: str, at: int | str | None) -> int:
     check_kept(run, number)
     with run.database.transaction():
         run.database.insert("tags", name=name, version=number)
+        _count_tags(run)
     return number
 
 
@@ -69,8 +70,15 @@ def untag(run: StoredRun, name: str, keep: str) -> int:
         raise UserError(f"there is no tag {shown(name)}{known}")
     with run.database.transaction():
         run.database.connection.execute("DELETE FROM tags WHERE name = ?", (name,))
+        _count_tags(run)
         prune(run, keep)
     return tags[name]
+
+
+def _count_tags(run: StoredRun) -> None:
+    """Note how many tags there are, so that one which is lost is missed."""
+    (count,) = run.database.connection.execute("SELECT count(*) FROM tags").fetchone()
+    run.database.set_config({**run.config, "tags": count})
 
 
 def restore(run: StoredRun, at: int | str, message: str) -> int:
