@@ -70,6 +70,8 @@ class Asking(ABC):
         self.examined: Callable[[], Mapping[str, Any]] = dict
         #: The first part that `examine` did not look at yet; None for the newest one.
         self.unseen: int | None = None
+        #: The first change that it did not look at yet; None for the newest one.
+        self.unseen_change: int | None = None
         self._graph: Graph = trainer.graph
 
     def predict(

@@ -132,7 +132,7 @@ class LinkAsking(Asking):
 
     @override
     def examine(self) -> dict[str, Any]:
-        return examine_links(self.trainer, self.unseen)
+        return examine_links(self.trainer, self.unseen, self.unseen_change)
 
     @override
     def foresee(self) -> dict[str, Any]:
