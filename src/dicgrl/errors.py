@@ -157,13 +157,15 @@ def nearest(word: str, known: Collection[str], count: int = 3) -> list[str]:
     return [by_folded[name] for name in close]
 
 
-def unknown_name(kind: str, word: str, known: Collection[str]) -> UserError:
-    """The error for a name that does not exist: the nearest one and all that exist.
+def unknown_name(kind: str, word: object, known: Collection[str]) -> UserError:
+    """The error for a name that does not exist, or is no text: the nearest one, all that exist.
 
     Example:
         >>> print(unknown_name("dataset", "film", ["films", "cora"]))
         unknown dataset 'film'; did you mean 'films'? Known: cora, films
     """
+    if not isinstance(word, str):
+        return UserError(f"unknown {kind} {shown_value(word)}. Known: {', '.join(sorted(known))}")
     close = nearest(word, known, count=1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     return UserError(f"unknown {kind} {shown(word)}{hint} Known: {', '.join(sorted(known))}")

@@ -331,7 +331,7 @@ class Run:
         self, triple: tuple[str, str, str], *, k: int = 10, at: Version | None = None
     ) -> Explanation:
         """Explain why a triple is likely."""
-        if isinstance(triple, str) or len(triple) != 3:
+        if not isinstance(triple, tuple | list) or len(triple) != 3:
             raise UserError(f"{triple!r}: expected (head, relation, tail)")
         return self.learner(at).explain(*triple, k=k)
 

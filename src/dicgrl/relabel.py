@@ -10,6 +10,7 @@ from dicgrl.ask.names import Names
 from dicgrl.errors import UserError, shown, unknown_name
 from dicgrl.graph import Graph, Vocabulary
 from dicgrl.graph.change import MERGE, RENAME, Change
+from dicgrl.graph.frames import listed
 from dicgrl.graph.labels import as_label, check_labels
 
 Pair = Sequence[str | int]
@@ -95,8 +96,8 @@ def merging(graph: Graph, names: Names, pairs: Iterable[Pair], of: str | None = 
 
 def _pairs(pairs: Iterable[Pair]) -> list[tuple[str, str]]:
     found = []
-    for pair in pairs:
-        labels = tuple(map(as_label, pair))
+    for pair in listed(pairs, "pairs of labels"):
+        labels = tuple(map(as_label, pair)) if isinstance(pair, list | tuple) else ()
         if len(labels) != 2:
             raise UserError(f"expected pairs of labels, found {shown(str(pair))}")
         found.append((labels[0], labels[1]))
@@ -111,7 +112,7 @@ def _vocabulary(
     """The vocabulary that labels are of."""
     known = graph.vocabularies()
     if of is not None:
-        if of not in known:
+        if not isinstance(of, str) or of not in known:
             raise unknown_name("kind of label", of, known)
         return of, known[of]
     first = pairs[0][0]

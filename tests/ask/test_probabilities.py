@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from dicgrl import KnowledgeStream, Learner
+from dicgrl import KnowledgeGraph, KnowledgeStream, Learner
 from dicgrl.ask import probabilities
 from dicgrl.ask.probabilities import Masses, ask_about, facts_within
 from dicgrl.evaluation.calibration import Calibration
@@ -166,6 +166,29 @@ def test_small_parts_add_up_until_they_are_worth_a_look(long_lived: Learner) -> 
     first = looked.index(True)
     assert not looked[first + 1] and any(looked[first + 1 :])
     assert all(report.calibration["fit"] for report in long_lived.reports)  # that of the last look
+
+
+def test_facts_that_left_are_looked_at_like_facts_that_arrived(long_lived: Learner) -> None:
+    """Once many are gone, or few of them have added up."""
+    before = long_lived.reports[-1].calibration["fit"]
+    graph = trainer_of(long_lived).graph
+    known = [labels_of(graph, row) for row in graph.train]
+    single = [long_lived.forget([fact]) for fact in known[:12]]
+    looks = ["found" in report.calibration for report in single]
+    assert not looks[0] and any(looks)
+    assert not looks[looks.index(True) + 1]
+    report = long_lived.forget(known[12:24])
+    assert report.calibration["found"] and report.calibration["fit"] != before
+
+
+def labels_of(graph: KnowledgeGraph, row: np.ndarray) -> tuple[str, str, str]:
+    ((head,), (relation,), (tail,)) = (
+        labels.labels([number])
+        for labels, number in zip(
+            (graph.entities, graph.relations, graph.entities), row.tolist(), strict=True
+        )
+    )
+    return head, relation, tail
 
 
 def test_a_model_that_was_retrained_is_looked_at(long_lived: Learner) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from functools import partial
 from pathlib import Path
@@ -119,3 +120,19 @@ def test_verbose_tells_of_every_epoch_and_quiet_of_none(cli: Cli, run: str) -> N
     write("more.tsv", "e3\tlikes\te7")
     quiet = cli("learn", run, "more.tsv", "-q", *CPU)
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+
+
+def test_a_short_night_is_in_a_log_from_its_beginning_to_its_end(cli: Cli, run: str) -> None:
+    words = ("nightly", run, "tonight.tsv", *CPU)
+    first = cli(*words, "--log-level", "info", "--json")
+    assert first.code == 0 and json.loads(first.out)["kept"]
+    lines = first.err.splitlines()
+    assert all(re.match(r"20\d\d-\d\d-\d\d .* INFO run: ", line) for line in lines)
+    assert lines[0].endswith("run: a night begins with tonight.tsv, at version 3")
+    assert lines[1].endswith("run: 3 facts arrived")
+    assert re.search(r"run: night 1: kept as version 4, in [0-9.]+ s$", lines[-1])
+    again = cli(*words, "--log-level", "info").err.splitlines()
+    assert again[1].endswith("run: 3 facts arrived, 3 known already")
+    assert "night 2: nothing new: the run is version 4, as before" in again[-1]
+    for quiet in ((), ("--quiet",), ("--log-level", "warning")):
+        assert cli(*words, *quiet).err == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 import sqlite3
 import threading
 import urllib.parse
@@ -22,6 +23,7 @@ from tests.streams import labelled
 
 FACTS = [("Alien", "genre", "horror"), ("Aliens", "follows", "Alien"), ("Aliens", "genre", "war")]
 SELECT = "SELECT ?head ?relation ?tail WHERE { ?head ?relation ?tail }"
+ACCEPTED = "application/sparql-results+json, application/sparql-results+xml;q=0.9"
 IRIS = [tuple(f"http://x/{label}" for label in fact) for fact in FACTS]
 
 
@@ -116,15 +118,57 @@ def test_a_select_and_a_construct_give_facts(endpoint: Endpoint) -> None:
     assert read(endpoint, construct) == IRIS
     assert [how for how, _, _ in endpoint.asked] == ["GET"] * 3
     assert [query for _, query, _ in endpoint.asked] == [SELECT, SELECT, construct]
-    assert endpoint.asked[0][2] == "application/sparql-results+json"
-    assert endpoint.asked[2][2] == "application/n-triples"
+    assert endpoint.asked[0][2] == ACCEPTED
+    assert endpoint.asked[2][2].startswith("application/n-triples, text/turtle;q=0.9")
+
+
+@pytest.mark.parametrize("kind", ["application/sparql-results+xml", "application/xml", "text/xml"])
+def test_a_table_may_come_as_xml(endpoint: Endpoint, kind: str) -> None:
+    rows = "".join(
+        "<result>"
+        + "".join(
+            f'<binding name="{name}"><uri>{iri}</uri></binding>'
+            for name, iri in zip(("head", "relation", "tail"), fact, strict=True)
+        )
+        + "</result>"
+        for fact in IRIS
+    )
+    head = "".join(f'<variable name="{name}"/>' for name in ("head", "relation", "tail"))
+    space = 'xmlns="http://www.w3.org/2005/sparql-results#"'
+    body = f"<sparql {space}><head>{head}</head><results>{rows}</results></sparql>".encode()
+    endpoint.answer = (200, f"{kind}; charset=utf-8", body)
+    assert read(endpoint) == IRIS
+    endpoint.answer = (200, kind, body[:-40])
+    with pytest.raises((FailureError, DataError), match=r"^http://127\.0\.0\.1"):
+        read(endpoint)
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        ("text/turtle", "TURTLE"),
+        ("application/rdf+xml", "RDF_XML"),
+        ("application/n-quads", "N_QUADS"),
+        ("application/trig", "TRIG"),
+        ("application/ld+json", "JSON_LD"),
+    ],
+)
+def test_triples_may_come_in_any_format_of_rdf(endpoint: Endpoint, kind: str, form: str) -> None:
+    rdf = pytest.importorskip("pyoxigraph")
+    facts = [rdf.Triple(*map(rdf.NamedNode, fact)) for fact in IRIS]
+    body = rdf.serialize(facts, format=getattr(rdf.RdfFormat, form))
+    endpoint.answer = (200, kind, body)
+    construct = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
+    assert sorted(read(endpoint, construct)) == sorted(IRIS)
+    with pytest.raises(FailureError, match=f"sent '{re.escape(kind)}'; expected application/sp"):
+        read(endpoint)
 
 
 def test_a_long_query_is_posted_and_columns_are_named(endpoint: Endpoint) -> None:
     endpoint.answer = (200, "application/sparql-results+json", table())
     query = SELECT + " # " + "x" * 3000
     assert read(endpoint, query) == IRIS
-    assert endpoint.asked == [("POST", query, "application/sparql-results+json")]
+    assert endpoint.asked == [("POST", query, ACCEPTED)]
     turned = read(endpoint, columns="tail,relation,head")
     assert turned == [(t, r, h) for h, r, t in IRIS]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dicgrl import DataError, DataWarning, UserError, read_stream
+from dicgrl import DataError, DataWarning, Learner, UserError, read_stream
 from dicgrl.graph.times import told
 from dicgrl.readers import Reading, read_timed
 from tests.readers.small_graph import (
@@ -156,3 +156,31 @@ class TestTimesOfFacts:
             read_stream(tmp_path / "y.csv", reading=Reading(time_format="%d-%m-%Y"))
         with pytest.raises(UserError, match="time_format 'h': expected"):
             Reading(time_format="h")
+
+
+@pytest.mark.parametrize("far", ["300000-01-01", "-292300-12-31T10:00", "9" * 5000 + "-01-01"])
+class TestTimesThatCannotBeKept:
+    """Years whose microseconds are more than 64 bits hold: NumPy makes other years of them."""
+
+    def test_in_a_column(self, tmp_path: Path, far: str) -> None:
+        put(tmp_path / "x.csv", f"head,relation,tail,time\na,r,b,2001-01-01\nb,r,c,{far}\n")
+        said = r"x\.csv:3: time '.*: years from -290,000 to 290,000 can be kept$"
+        for read in (read_stream, read_timed):
+            with pytest.raises(DataError, match=said):
+                read(tmp_path / "x.csv")
+
+    def test_in_a_program(self, far: str) -> None:
+        learner = Learner("transe", "lower", dim=4, epochs=1, device="cpu")
+        with pytest.raises(UserError, match="is not a time"):
+            learner.learn([("a", "r", "b", "2001-01-01"), ("b", "r", "c", far)])
+        facts = [{"h": "a", "r": "r", "t": "b", "date": far}]
+        with pytest.raises(UserError, match="expected a date"):
+            learner.learn(facts, reading=Reading("h,r,t,date"))
+        with pytest.raises(UserError, match="is not a time"):
+            learner.learn(facts)
+
+
+def test_the_farthest_times_that_are_kept(tmp_path: Path) -> None:
+    put(tmp_path / "x.csv", "head,relation,tail,time\na,r,b,-290000-01-01\nb,r,c,290000-12-31\n")
+    kept = [told(time) for time in read_stream(tmp_path / "x.csv")[0].times.tolist()]
+    assert kept == ["-290000-01-01", "290000-12-31"]

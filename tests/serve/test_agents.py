@@ -15,6 +15,9 @@ from dicgrl.store.run_folder import RunFolder
 pytest.importorskip("mcp")
 
 
+FIELDS = ["label", "name", "score", "probability", "known"]
+
+
 async def called(run: Path, options: list[str], *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     """The names of the tools, then what each call gave: its content, or the text of an error."""
     from mcp import ClientSession, StdioServerParameters
@@ -55,7 +58,9 @@ def test_an_agent_asks_and_tells(run: Path) -> None:
     assert tools == {"ask", "explain", "similar", "find", "add_facts", "forget_facts"}
     assert len(best["answers"]) == 2 and best["version"] == 3
     assert "unknown entity 'nobody'; `find`" in unknown and str(run) not in unknown
-    assert len(alike["answers"]) == 3 and why["triple"] == ["e0", "plus 1", "e1"]
+    assert [list(one) for one in best["answers"]] == [FIELDS] * 2  # as of POST /predict
+    assert [list(one) for one in alike["answers"]] == [FIELDS[:3]] * 3  # as of POST /similar
+    assert why["triple"] == ["e0", "plus 1", "e1"]
     assert spelt["entities"][0]["label"] == "e1"
     assert added["queued"] == 1
     assert "e3" in [one["label"] for one in known["answers"] if one["known"]]
@@ -83,3 +88,24 @@ def test_an_agent_is_told_which_tools_write(run: Path) -> None:
 def test_an_agent_that_may_only_read(run: Path) -> None:
     (tools,) = asyncio.run(called(run, ["--read-only"]))
     assert tools == {"ask", "explain", "similar", "find"}
+
+
+def test_arguments_that_do_not_fit_are_said_in_a_line(run: Path) -> None:
+    _, none, many, odd, missing, facts, held_out = asyncio.run(
+        called(
+            run,
+            [],
+            ("ask", {"head": "e0", "relation": "plus 1", "k": 0}),
+            ("similar", {"label": "e0", "k": "many"}),
+            ("ask", {"head": ["e0"], "relation": "plus 1"}),
+            ("explain", {"head": "e0", "relation": "plus 1"}),
+            ("find", {"text": "e", "limit": 101}),
+            ("ask", {"head": "e0", "relation": "plus 1", "k": 1, "held_out": True}),
+        )
+    )
+    assert none == "k: Input should be greater than or equal to 1, not '0'"
+    assert many.startswith("k: Input should be a valid integer") and many.endswith(", not 'many'")
+    assert odd == "head: Input should be a valid string"
+    assert missing == "tail: Field required"
+    assert facts == "limit: Input should be less than or equal to 100, not '101'"
+    assert [list(one) for one in held_out["answers"]] == [[*FIELDS, "held_out"]]

@@ -82,6 +82,7 @@ def test_answers_are_those_of_the_learner(server: Server, run_to_copy: Path) -> 
     assert [one["label"] for one in told["answers"]] == [
         a.label for a in learner.similar("e0", k=3)
     ]
+    assert all(list(one) == ["label", "name", "score"] for one in told["answers"])
     told = server.post("/explain", triple=triples[0]).json()
     assert told["score"] == pytest.approx(learner.explain("e0", "plus 1", "e1").score)
     told = server.post("/evaluate", triples=triples).json()

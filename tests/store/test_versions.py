@@ -23,7 +23,7 @@ from dicgrl.store.tensors import Delta, changed_rows, combined, delta_of
 from dicgrl.store.writer import LONGEST_CHAIN
 from tests.learner.helpers import assert_same
 from tests.runs import read_json
-from tests.stores import edited, kept, same_bits, stored, tensors_of
+from tests.stores import change_config, edited, kept, same_bits, stored, tensors_of
 from tests.tiny import learner_of, ring, stream_of, taught
 
 
@@ -279,6 +279,32 @@ def test_a_damaged_tag_keeps_nobody_from_a_version_by_its_number(run: Path) -> N
         assert RunFolder(run).line(str(at))
     with pytest.raises(DataError, match="tags"):
         Learner.load(run, at="good", device="cpu")
+    RunFolder(run).compact("last")  # which model the tag keeps is not known: none goes
+    assert verified(run).restorable == [1, 2, 3]
+    assert RunFolder(run).restore(2) == 4
+    assert Learner.load(run, device="cpu").version == 4
+
+
+def test_a_tag_that_is_lost_is_missed(run: Path) -> None:
+    for name, number in (("one", 1), ("two", 2), ("three", 3)):
+        RunFolder(run).tag(name, number)
+    RunFolder(run).untag("three")
+    RunFolder(run).tag("two", 2)
+    RunFolder(run).restore(1)
+    assert verified(run).clean
+    with edited(run) as database:
+        database.connection.execute("DELETE FROM tags WHERE name = 'two'")
+    found = verified(run)
+    assert found.damage == ["tags: 1 where there were 2"]
+    assert found.restorable == [1, 2, 3, 4]
+
+
+def test_tags_of_a_run_that_did_not_count_them_are_no_damage(run: Path) -> None:
+    RunFolder(run).tag("one", 1)
+    change_config(run, lambda config: config.pop("tags"))
+    assert verified(run).clean
+    RunFolder(run).tag("two", 2)
+    assert verified(run).clean and RunFolder(run).config()["tags"] == 2
 
 
 def test_what_cannot_be_read_is_not_called_restorable(run: Path) -> None:

@@ -18,7 +18,7 @@ from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UnknownLabelError, UserError
 from dicgrl.graph import Graph, Vocabulary
 from dicgrl.graph.arrays import IntArray
-from dicgrl.graph.frames import only_column
+from dicgrl.graph.frames import listed, only_column
 from dicgrl.graph.labels import as_label
 from dicgrl.readers.sources import SourceFile
 from dicgrl.trainers import Trainer
@@ -70,6 +70,8 @@ class Asking(ABC):
         self.examined: Callable[[], Mapping[str, Any]] = dict
         #: The first part that `examine` did not look at yet; None for the newest one.
         self.unseen: int | None = None
+        #: The first change that it did not look at yet; None for the newest one.
+        self.unseen_change: int | None = None
         self._graph: Graph = trainer.graph
 
     def predict(
@@ -130,7 +132,8 @@ class Asking(ABC):
     ) -> Iterator[Answered]:
         """The same of questions in a list, or a data frame."""
         for question in only_column(questions, self.fields[0]):
-            texts = (question,) if isinstance(question, str | int) else tuple(question)
+            alone = isinstance(question, str | int)
+            texts = (question,) if alone else tuple(listed(question, "nodes"))
             try:
                 yield texts, self.answer(list(texts), k, new)
             except UnknownLabelError:
@@ -228,6 +231,8 @@ class Asking(ABC):
             ids: The rows of arrays that have labels; all unless given.
             **others: Other attributes of a `Takeout`.
         """
+        if (neighbours := others.get("neighbours")) is not None:
+            others["neighbours"] = whole_number("neighbours", neighbours, 0)
         return Takeout.of(self._graph, self.names, *self.arrays(), ids, **others)
 
     def export(

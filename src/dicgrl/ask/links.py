@@ -30,7 +30,7 @@ from dicgrl.evaluation import ranking_metrics
 from dicgrl.evaluation.calibration import Calibration
 from dicgrl.graph import KnowledgeGraph, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
-from dicgrl.graph.frames import frame_rows
+from dicgrl.graph.frames import frame_rows, listed
 from dicgrl.graph.labelled import Triples, as_labels
 from dicgrl.graph.labels import as_label, role_of
 from dicgrl.readers.sources import SourceFile
@@ -43,6 +43,8 @@ Question = Sequence[str | None]
 
 ASKED_TEXT = "?"  # stands for what a line of a file asks for
 _ANSWERS = 1 << 17  # that are there at a time
+
+_A_QUESTION = "a head, a relation and a tail, one of which is None"
 
 
 class LinkAsking(Asking):
@@ -130,7 +132,7 @@ class LinkAsking(Asking):
 
     @override
     def examine(self) -> dict[str, Any]:
-        return examine_links(self.trainer, self.unseen)
+        return examine_links(self.trainer, self.unseen, self.unseen_change)
 
     @override
     def foresee(self) -> dict[str, Any]:
@@ -189,7 +191,7 @@ class LinkAsking(Asking):
         self, questions: Any, k: int, new: bool, on_unknown: Callable[[], None] | None
     ) -> Iterator[Answered]:
         lines = [
-            tuple(ASKED_TEXT if text is None else as_label(text) for text in question)
+            tuple(ASKED_TEXT if x is None else as_label(x) for x in listed(question, _A_QUESTION))
             for question in as_questions(questions)
         ]
         yield from self._answer_lines("questions", 1, lines, k, new, on_unknown)
@@ -358,6 +360,7 @@ def as_questions(given: Iterable[Question]) -> list[Question]:
     """
     rows = frame_rows(given)
     if rows is given:
+        rows = listed(given, f"questions: {_A_QUESTION}")
         return [_of_dict(row) if isinstance(row, Mapping) else row for row in rows]
     return [tuple(None if _is_missing(text) else text for text in row) for row in rows]
 

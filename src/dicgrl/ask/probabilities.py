@@ -19,6 +19,7 @@ from dicgrl.evaluation.calibration import Asked, Calibration, said_of
 from dicgrl.evaluation.reliability import reliability
 from dicgrl.evaluation.sample import bounded_sizes, sample_of
 from dicgrl.graph.arrays import BoolArray, FloatArray, IntArray
+from dicgrl.graph.change import FORGET, REPLACE
 from dicgrl.models import KnowledgeModel
 from dicgrl.trainers import LinkTrainer
 from dicgrl.training.known import HEAD, RELATION, TAIL
@@ -29,25 +30,32 @@ _FACTS = 5000  # asked about, at most
 _LEAST = 50
 _WORK = {"cpu": 1 << 31, "cuda": 1 << 36}  # numbers that are looked at: about a second
 _SMALL = 50  # a part that brings less than one in so many facts has less time
+_LEAVING = (FORGET, REPLACE)  # changes by which facts leave
 _PASSES = 32  # what sorting out the scores of a candidate costs, in numbers of its vector
 _PAIRS = 1 << 24  # the same of relations
 _NEAR, _FAR = 64, 64  # candidates of a question that are kept: the best, and some of the others
 
 
-def most_facts(trainer: LinkTrainer, since: int | None = None) -> int:
-    """How many facts there is time to ask about; none after parts too small to be worth it.
+def most_facts(
+    trainer: LinkTrainer, since: int | None = None, since_change: int | None = None
+) -> int:
+    """How many facts there is time to ask about; none after changes too small to be worth it.
 
-    Parts that bring less than a fiftieth of what is known have the less time, the less they bring.
+    Where less than a fiftieth of what is known arrived or was taken back, there is the less time,
+    the less it is.
 
     Args:
         trainer: Holds the model and the graph.
         since: The first part that was not looked at before; the newest one unless given.
+        since_change: The first change that was not looked at before; the newest one unless given.
     """
     model = trainer.model
     each = 2 * model.num_entities * (_numbers(model) + _PASSES)
     new = trainer.count("train", trainer.newest if since is None else since)
     known = max(trainer.count("train"), 1)
-    share = min(_SMALL * new / known, 1.0)
+    changes = trainer.history[-1 if since_change is None else since_change :]
+    gone = sum(len(each.arrays.get("triples", ())) for each in changes if each.kind in _LEAVING)
+    share = min(_SMALL * (new + gone) / known, 1.0)
     fitting = int(share * _WORK.get(trainer.device.type, _WORK["cpu"])) // max(each, 1)
     if fitting < _LEAST:
         return _LEAST if share == 1 else 0
@@ -60,13 +68,16 @@ def _numbers(model: KnowledgeModel) -> int:
 
 
 def facts_within(
-    trainer: LinkTrainer, split: str, since: int | None = None
+    trainer: LinkTrainer,
+    split: str,
+    since: int | None = None,
+    since_change: int | None = None,
 ) -> tuple[IntArray, IntArray]:
     """Facts of a split that there is time to ask about, and the parts that they came with.
 
     The same ones for as long as there are as many (`evaluation.sample`).
     """
-    most = most_facts(trainer, since)
+    most = most_facts(trainer, since, since_change)
     if split == "test":  # whoever measures has the time
         most = max(most, _LEAST)
     if not most:
@@ -95,14 +106,16 @@ def ask_about(trainer: LinkTrainer, facts: IntArray, *, relations: bool = True) 
     return Asked.joined(pieces)
 
 
-def examine_links(trainer: LinkTrainer, since: int | None = None) -> dict[str, Any]:
+def examine_links(
+    trainer: LinkTrainer, since: int | None = None, since_change: int | None = None
+) -> dict[str, Any]:
     """Fit probabilities on validation facts, and count what is found; see `Asking.examine`.
 
     Without any, a sample of training facts shows whether anything was learned; how reliable
     answers to new questions are it does not show, so that nothing is fitted.
     """
     held_out = trainer.count("valid") > 0
-    facts, parts = facts_within(trainer, "valid" if held_out else "train", since)
+    facts, parts = facts_within(trainer, "valid" if held_out else "train", since, since_change)
     return _examined(trainer, facts, parts, "validation" if held_out else "training")
 
 

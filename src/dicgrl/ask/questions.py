@@ -13,7 +13,7 @@ from dicgrl.ask.explain import Explanation
 from dicgrl.ask.exports import DEFAULT
 from dicgrl.ask.given import Answers, ManyAnswers
 from dicgrl.ask.links import Question, as_questions
-from dicgrl.graph.frames import frame_rows, only_column
+from dicgrl.graph.frames import frame_rows, listed, only_column
 from dicgrl.graph.labelled import Triples
 
 
@@ -141,7 +141,7 @@ class Questions(ABC):
             ['genre', 'sequel']
         """
         asking = self.ask.for_links("a question for a relation")
-        pairs = list(frame_rows(pairs, 2))
+        pairs = listed(frame_rows(pairs, 2), "pairs of a head and a tail")
         found = asking.predict_relations(pairs, k=k, new=new)
         return _given(asking.fields, [(head, None, tail) for head, tail in pairs], found)
 

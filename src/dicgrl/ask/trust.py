@@ -10,7 +10,7 @@ from dicgrl.ask.asking import Asking
 from dicgrl.ask.doubts import doubts
 from dicgrl.errors import ModelWarning
 from dicgrl.evaluation.part_report import PartReport
-from dicgrl.graph.change import RETRAIN
+from dicgrl.graph.change import FORGET, RETRAIN
 
 
 def informed(asking: Asking, reports: Sequence[PartReport]) -> Asking:
@@ -22,7 +22,7 @@ def informed(asking: Asking, reports: Sequence[PartReport]) -> Asking:
     def examined_last() -> Mapping[str, Any]:
         newest = reports[-1]
         if not newest.calibration:
-            asking.unseen = 0
+            asking.unseen = asking.unseen_change = 0
             newest.calibration = examined(asking)
         return newest.calibration
 
@@ -43,10 +43,14 @@ def examine(
     """
     newest = reports[-1]
     earlier = reports[:-1]
-    looked = next((each for each in reversed(earlier) if each.calibration.get("found")), None)
+    places = [i for i, each in enumerate(earlier) if each.calibration.get("found")]
+    looked = earlier[places[-1]] if places else None
     retrained = newest.kind == RETRAIN
     # A model that learned everything anew is looked at, however little arrived last.
-    asking.unseen = 0 if retrained or looked is None else min(looked.part + 1, newest.part)
+    unseen = 0 if retrained or looked is None else looked.part + 1
+    # What was taken back counts by itself; after other changes the newest part is counted again.
+    asking.unseen = unseen if newest.kind == FORGET else min(unseen, newest.part)
+    asking.unseen_change = 0 if retrained or looked is None else places[-1] + 1
     before = earlier[-1].calibration if earlier else {}
     newest.calibration = examined(asking, before, foreseen)
     past = looked.calibration if looked else {}

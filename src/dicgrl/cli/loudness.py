@@ -13,7 +13,7 @@ import typer
 from typing_extensions import override
 
 from dicgrl.errors import UserError, unknown_name
-from dicgrl.report.progress_lines import LOG
+from dicgrl.report.progress_lines import LOG, NIGHTS
 
 LEVELS = ("debug", "info", "warning", "error")
 _STAMPED = "%(asctime)s %(levelname)s %(message)s"
@@ -70,6 +70,8 @@ def speak(*, quiet: bool = False, verbose: bool = False, log_level: str = "") ->
     LOG.handlers = [handler]
     LOG.propagate = False
     LOG.setLevel(level.upper())
+    # What is printed at the end says the same to those who asked for no log.
+    NIGHTS.setLevel(logging.NOTSET if verbose or log_level else logging.WARNING)
 
 
 def is_stamped() -> bool:

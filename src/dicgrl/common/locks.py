@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from dicgrl.errors import BusyError, UserError
+from dicgrl.errors import BusyError, UserError, shown_value
 
 LOCK = ".lock"  # in the folder, while somebody has it
 # Of a file system: SQLite has no other words for one that does not lock.
@@ -60,6 +60,8 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
             made = [place]
     if place.is_file():  # asked once: the folder may come and go
         raise UserError(f"{folder}: is a file; expected a folder")
+    if not isinstance(wait, int | float):
+        raise UserError(f"wait={shown_value(wait)}: expected a number of seconds")
     until = time.monotonic() + min(wait, _LONGEST)
     connection = _acquired(folder, place, until)
     _held[holder] = connection

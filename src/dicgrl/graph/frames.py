@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dicgrl.errors import UserError
+from dicgrl.errors import UserError, shown_value
 from dicgrl.graph.labels import named_columns, time_column
 
 _THREE = "three of them head, relation and tail"
@@ -73,11 +73,22 @@ def only_column(given: Any, name: str) -> list[Any]:
     """
     frame = Frame.of(given)
     if frame is None:
-        return list(given)
+        return listed(given, f"a list, or a data frame with a column {name}")
     if name not in frame.names and len(frame.names) != 1:
         columns = ", ".join(map(str, frame.names))
         raise UserError(f"a data frame with the columns {columns}: call one of them {name}")
     return frame.column(frame.names.index(name) if name in frame.names else 0)
+
+
+def listed(given: Any, expected: str) -> list[Any]:
+    """What somebody lists.
+
+    Raises:
+        UserError: It is no list, or anything else that gives one thing after the other.
+    """
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        return list(given)
+    raise UserError(f"{shown_value(given)}: expected {expected}")
 
 
 def frame_rows(given: Any, width: int = 3) -> Any:

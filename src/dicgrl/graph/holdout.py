@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dicgrl.errors import DataWarning, UserError
+from dicgrl.common.numbers import whole_number
+from dicgrl.errors import DataWarning, UserError, shown_value
 from dicgrl.graph.arrays import BoolArray, IntArray
 
 
@@ -39,7 +40,7 @@ class HoldOut(NamedTuple):
 
     def generator(self, part: int) -> np.random.Generator:
         """Divides a part; a longer stream divides its first parts as a shorter one does."""
-        return np.random.default_rng((self.seed, part))
+        return np.random.default_rng((whole_number("seed", self.seed, 0), part))
 
     def warn_if_unused(self, source: object, has: Sequence[tuple[bool, bool]]) -> None:
         """Warn of a share that is asked for and held out nowhere.
@@ -64,6 +65,9 @@ NOTHING = HoldOut()
 
 def check_shares(valid: float, test: float) -> None:
     """Refuse shares that leave nothing to learn from."""
+    for name, share in (("valid", valid), ("test", test)):
+        if not isinstance(share, int | float):
+            raise UserError(f"{name}={shown_value(share)}: expected a share, a number below 1")
     if not (0 <= valid < 1 and 0 <= test < 1 and valid + test < 1):
         raise UserError(
             f"valid={valid} and test={test}: shares are at least 0 and together below 1"

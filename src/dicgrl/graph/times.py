@@ -33,6 +33,8 @@ _OTHERS = [
     *(f"%Y-%m-%d{clock}" for clock in _CLOCKS if "%Z" in clock),
     *("%Y%m%dT%H%M%S", "%Y%m%dT%H%M%S%z", "%a %b %d %H:%M:%S %Y"),
 ]
+_FAR = 290_000  # years: beyond, microseconds since 1970 are more than 64 bits hold
+_LONG_YEAR = re.compile(r"[+-]?[0-9]{6,}(?=-)")
 _SAMPLE = 1000  # times that tell how most are written
 _NOTHING = ("", "NaT", "nan", "None", "<NA>")
 _ZONED = re.compile(r"([^T ]*[T ][0-9:.]+)([^0-9:.].*)")
@@ -167,6 +169,17 @@ def is_time(field: str) -> bool:
     return parse_times([field]) is not None
 
 
+def is_too_far(time: str) -> bool:
+    """Whether an ISO date is of a year that cannot be kept.
+
+    Example:
+        >>> is_too_far("300000-01-01"), is_too_far("290000-01-01"), is_too_far("2024-01-01")
+        (True, False, False)
+    """
+    year = _LONG_YEAR.match(time)
+    return year is not None and (len(year[0]) > 7 or abs(int(year[0])) > _FAR)
+
+
 def odd_time(times: Sequence[str], written: str = "") -> str:
     """The first time that is not of the kind that most are, or not written as it should be."""
     if written:
@@ -185,10 +198,16 @@ def odd_time(times: Sequence[str], written: str = "") -> str:
 
 
 def _utc(times: Sequence[str], kind: str) -> npt.NDArray[Any]:
-    """ISO dates without their time zones, moved to UTC; NumPy knows none."""
+    """ISO dates without their time zones, moved to UTC; NumPy knows none.
+
+    Raises:
+        ValueError: One is no date, or too far away to be kept.
+    """
     local = list(times)
     offsets = np.zeros(len(times), dtype="timedelta64[m]")
     for number, time in enumerate(times):
+        if is_too_far(time):  # NumPy would give another year
+            raise ValueError(f"{time}: too far away")
         if zoned := _ZONED.fullmatch(time):
             zone = _ZONE.fullmatch(zoned[2])
             if not zone:

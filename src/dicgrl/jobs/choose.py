@@ -8,6 +8,7 @@ from typing import Any
 from dicgrl.datasets import registered
 from dicgrl.errors import UserError
 from dicgrl.graph import Stream
+from dicgrl.graph.frames import listed
 from dicgrl.recipes import Recipe, load_recipe
 from dicgrl.settings import Form, Settings, check_use, strategies_using
 from dicgrl.strategies import strategy_named
@@ -38,10 +39,12 @@ def chosen_strategies(asked: Sequence[str] | None, *, merged: bool) -> list[str]
                 "there are none: leave out one of the two"
             )
         return []
-    names = list(dict.fromkeys([DEFAULT_STRATEGY] if asked is None else asked))
+    names = [DEFAULT_STRATEGY] if asked is None else listed(asked, "a strategy, or a list of some")
     for name in names:
         strategy_named(name)
-    return names
+    if not names:
+        raise UserError("no strategy is named: expected one, or some")
+    return list(dict.fromkeys(names))
 
 
 def chosen_recipe(

@@ -122,7 +122,7 @@ def most_measured(evaluate: str) -> int | None:
     Raises:
         UserError: It is none of `EVALUATE`.
     """
-    if evaluate not in EVALUATE:
+    if not isinstance(evaluate, str) or evaluate not in EVALUATE:
         raise unknown_name("evaluate", evaluate, EVALUATE)
     return EVALUATE[evaluate]
 

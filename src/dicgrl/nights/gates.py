@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dicgrl.errors import UserError, shown, unknown_name
+from dicgrl.errors import UserError, shown, shown_value, unknown_name
 
 SINCE = ("last", "training", "best")
 DOUBTS = "doubts"
@@ -67,6 +67,8 @@ class Gate:
             >>> Gate.of("mrr-drop 5%").amount, Gate.of("h@10 < 40%").name
             (0.05, 'hits@10')
         """
+        if not isinstance(text, str):
+            raise UserError(f"not a gate: {shown_value(text)}; expected one {_EXAMPLES}")
         if text.strip().lower() == DOUBTS:
             return cls(text, DOUBTS, "any")
         found = _FORM.fullmatch(text.strip().lower())

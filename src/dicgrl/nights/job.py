@@ -16,6 +16,7 @@ from typing import Any
 from dicgrl.common.devices import device_name
 from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.part_report import PartReport
+from dicgrl.graph.frames import listed
 from dicgrl.intake import Facts, Intake
 from dicgrl.jobs.learn import about_stored, most_measured
 from dicgrl.jobs.results import results_of
@@ -27,7 +28,11 @@ from dicgrl.nights.history import History
 from dicgrl.nights.holding import held_back
 from dicgrl.nights.retraining import Evidence, learned_before, metric_of, retraining
 from dicgrl.readers import Reading
+from dicgrl.readers.remote import short_name
 from dicgrl.report.night_page import night_page
+from dicgrl.report.night_text import verdict
+from dicgrl.report.progress_lines import NIGHTS
+from dicgrl.report.terminal import counted
 from dicgrl.store.nights import Night
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.version import now
@@ -123,21 +128,33 @@ def nightly(out: str | Path, facts: Facts, options: NightOptions = USUAL) -> Nig
     config = folder.config()
     check_keep(options.keep)
     at_most = most_measured(options.evaluate)
-    said = [options.fail_if] if isinstance(options.fail_if, str) else options.fail_if
+    given = options.fail_if
+    said = [given] if isinstance(given, str) else listed(given, "gates such as 'mrr-drop 5%'")
     gates = [Gate.of(text) for text in said]
     with folder.locked(options.wait):
         learner = Learner.load(out, device=options.device)
         learner.check_learned()
+        source = short_name(facts) if isinstance(facts, str | Path) else "facts"
+        NIGHTS.info("%s: a night begins with %s, at version %s", out, source, learner.version)
         for gate in gates:
             gate.check(metrics_of(learner), at_most is not None and bool(split_of(learner)))
         folder.clear_up()
         intake = learner.intake(facts, reading=options.reading)
         intake = held_back(intake, learner, options.test)
+        NIGHTS.info("%s: %s", out, _what_arrived(intake))
         work = _Work(folder, config, learner, intake, options, at_most, gates, facts)
         night, results = work.nothing() if work.is_idle else work.done()
         for each in folder.nights_without_page():
             folder.write_night_page(each["night"], night_page(folder.nights(), each["night"]))
+        took = time.perf_counter() - work.started
+        NIGHTS.info("%s: night %d: %s, in %.1f s", out, night["night"], verdict(night), took)
     return NightOutcome(night, folder.night_file(night["night"], "html"), results)
+
+
+def _what_arrived(intake: Intake) -> str:
+    left = {"known already": intake.known, "held out before": intake.held_out}
+    said = [f"{counted(intake.given, 'fact')} arrived"]
+    return ", ".join(said + [f"{count:,} {words}" for words, count in left.items() if count])
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 from dicgrl.errors import UserError, shown
 from dicgrl.graph.frames import Frame
 from dicgrl.graph.times import moments, odd_time, told
-from dicgrl.readers.reading import Reading, find_columns
+from dicgrl.readers.reading import Reading, as_reading, find_columns
 
 _OF_FILES = ("sep", "format", "query", "literals")
 _ROLES = {2: ("head", "tail"), 3: ("head", "relation", "tail")}
@@ -34,8 +34,8 @@ def as_read(given: Any, reading: Reading | None) -> Any:
         >>> as_read(facts, Reading(columns="who,how,what")).columns()
         [['Alien'], ['genre'], ['horror']]
     """
-    usual = Reading()
-    if reading is None or reading == usual:
+    usual, reading = Reading(), as_reading(reading)
+    if reading == usual:
         return given
     if others := [name for name in _OF_FILES if getattr(reading, name) != getattr(usual, name)]:
         raise UserError(f"reading: {others[0]} is about files; these facts are not in one")

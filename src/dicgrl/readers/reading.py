@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dicgrl.errors import DataError, DataWarning, UserError, shown, unknown_name
+from dicgrl.errors import DataError, DataWarning, UserError, shown, shown_value, unknown_name
 from dicgrl.graph.labels import TIME_WORDS, named_columns
 from dicgrl.graph.times import UNITS
 
@@ -98,11 +98,27 @@ class Reading:
         return bool(self.named) and set(self.named) <= set(ROLES)
 
 
-def as_lines(path: object, reading: Reading | None) -> Reading | None:
+def as_reading(given: Reading | None) -> Reading:
+    """What is said of files, the usual if nothing is.
+
+    Raises:
+        UserError: It is no `Reading`.
+
+    Example:
+        >>> as_reading("tsv")
+        Traceback (most recent call last):
+        dicgrl.errors.UserError: reading='tsv': expected a Reading, as in Reading(format='csv')
+    """
+    if given is None or isinstance(given, Reading):
+        return given or Reading()
+    said = shown_value(given)
+    raise UserError(f"reading={said}: expected a Reading, as in Reading(format='csv')")
+
+
+def as_lines(path: object, reading: Reading | None) -> Reading:
     """How facts at a path are read: standard input, `-`, as text unless a format is told."""
-    if str(path) != "-" or (reading and reading.format):
-        return reading
-    return replace(reading or Reading(), format="tsv")
+    reading = as_reading(reading)
+    return replace(reading, format="tsv") if str(path) == "-" and not reading.format else reading
 
 
 def find_columns(

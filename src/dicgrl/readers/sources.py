@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from dicgrl.errors import DataError, UserError, shown
 from dicgrl.readers.bounds import BoundedStream, most_unpacked
-from dicgrl.readers.reading import Reading
+from dicgrl.readers.reading import Reading, as_reading
 
 _DIGITS = 18  # of the number of a part
 _MEMBERS = 100_000  # of an archive
@@ -64,7 +64,7 @@ class SourceFile:
     @classmethod
     def on_disk(cls, path: Path, reading: Reading | None = None) -> SourceFile:
         """A file of the file system."""
-        return cls(str(path), lambda: path.open("rb"), reading or Reading(), path=path)
+        return cls(str(path), lambda: path.open("rb"), as_reading(reading), path=path)
 
     @property
     def name(self) -> str:
@@ -139,7 +139,7 @@ class DiskFolder(Folder):
     def __init__(self, path: Path, reading: Reading | None = None) -> None:
         self.path = path
         self.label = str(path)
-        self.reading = reading or Reading()
+        self.reading = as_reading(reading)
 
     @override
     def names(self) -> list[str]:
@@ -174,7 +174,7 @@ class ArchiveFolder(Folder):
         self, label: str, members: dict[str, bytes], reading: Reading | None = None
     ) -> None:
         self.label = label
-        self.reading = reading or Reading()
+        self.reading = as_reading(reading)
         self._members = members
 
     @classmethod
@@ -291,7 +291,7 @@ def open_file(path: Path, reading: Reading | None = None) -> SourceFile:
 def _held(label: str, stream: BinaryIO, reading: Reading | None) -> SourceFile:
     """What can be read only once, in memory."""
     content = BoundedStream(stream, label, most_unpacked()).read()
-    return SourceFile(label, partial(io.BytesIO, content), reading or Reading())
+    return SourceFile(label, partial(io.BytesIO, content), as_reading(reading))
 
 
 def open_folder(path: Path, reading: Reading | None = None) -> Folder:

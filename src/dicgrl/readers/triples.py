@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dicgrl.errors import DataError, DataWarning, shown
 from dicgrl.graph import Graph, KnowledgeStream, KnowledgeStreamBuilder
 from dicgrl.graph.arrays import IntArray
-from dicgrl.graph.times import moments, odd_time, parse_times, parse_written
+from dicgrl.graph.times import is_too_far, moments, odd_time, parse_times, parse_written
 from dicgrl.readers.formats import columnar, delimited, format_of, jsonlines, rdf, sql
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import Rows
@@ -65,7 +65,7 @@ def read_facts(
     times: list[str] = []
     rows = read_triples(file, builder, times, graph=graph)
     found = moments(times, written)
-    if found is None and (file.reading.named or written):
+    if found is None and (file.reading.named or written or any(map(is_too_far, times))):
         raise _bad_time(file, [time for time in times if time], written)
     if found is None:  # a column that is only called so
         odd = shown(odd_time([time for time in times if time], written))
@@ -110,9 +110,11 @@ def read_timed_triples(file: SourceFile, name: str) -> tuple[KnowledgeStream, np
 
 def _bad_time(file: SourceFile, times: list[str], written: str) -> DataError:
     """The error for the first time that is not of the kind that most are."""
-    value = odd_time(times, written)
+    value = next(filter(is_too_far, times), None) or odd_time(times, written)
     expected = (
-        f"expected it as in --time-format {written}"
+        "years from -290,000 to 290,000 can be kept"
+        if is_too_far(value)
+        else f"expected it as in --time-format {written}"
         if written
         else "the times must be numbers, or dates that are written in one way; or say "
         "--time-format, as in %d.%m.%Y or ms"

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 LOG = logging.getLogger("dicgrl")
+NIGHTS = logging.getLogger("dicgrl.nights")  # when one begins, what arrives, how it ends
 EVERY = 15.0  # seconds between two lines
 Tell = Callable[[str], None]
 

@@ -9,12 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ToolAnnotations
-from pydantic import Field
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import Field, ValidationError
+from typing_extensions import override
 
 from dicgrl.errors import UnknownLabelError, UserError
+from dicgrl.serve.answering import answer_told, similar_told
 from dicgrl.serve.facts import add_facts, forget_facts, labels_of
 from dicgrl.serve.options import ServeOptions
 from dicgrl.serve.problems import ProblemError, problem_of
@@ -43,7 +45,7 @@ def agent_server(serving: Serving) -> MCPServer:
     Args:
         serving: The run that is served.
     """
-    server: MCPServer = MCPServer("dicgrl", instructions=_HOW, log_level="WARNING")
+    server = _Server("dicgrl", instructions=_HOW, log_level="WARNING")
     told = _Telling(serving)
 
     @server.tool(annotations=_READS)
@@ -57,6 +59,9 @@ def agent_server(serving: Serving) -> MCPServer:
         among: Annotated[
             str | None, Field(description="seen, heads:RELATION or tails:RELATION.")
         ] = None,
+        held_out: Annotated[
+            bool, Field(description="Say whether answers are facts held out to measure with.")
+        ] = False,
     ) -> _Told:
         """Complete a fact: leave out one of head, relation and tail; of a network give the node."""
 
@@ -64,7 +69,7 @@ def agent_server(serving: Serving) -> MCPServer:
             named = {"head": head, "relation": relation, "tail": tail, "node": node}
             question = {name: text for name, text in named.items() if text is not None}
             found = snapshot.asking.predict(k=k, new=new, among=among, **question)
-            return {"answers": [asdict(one) for one in found]}
+            return {"answers": [answer_told(one, held_out) for one in found]}
 
         return await told.asked(work)
 
@@ -82,7 +87,7 @@ def agent_server(serving: Serving) -> MCPServer:
         """Entities, or nodes, whose vectors point in the same direction."""
         return await told.asked(
             lambda snapshot: {
-                "answers": [asdict(one) for one in snapshot.asking.similar(label, k=k)]
+                "answers": [similar_told(one) for one in snapshot.asking.similar(label, k=k)]
             }
         )
 
@@ -108,6 +113,25 @@ def agent_server(serving: Serving) -> MCPServer:
     return server
 
 
+class _Server(MCPServer[Any]):
+    """Says what is wrong with arguments as `dicgrl serve` says it of a request."""
+
+    @override
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            raise ToolError(_said(problem_of(error.__cause__))) from error.__cause__
+
+
+def _said(problem: ProblemError) -> str:
+    return f"{problem.field}: {problem.detail}" if problem.field else problem.detail
+
+
 class _Telling:
     """Lets a run be asked, and says what is wrong so that an agent can act on it."""
 
@@ -124,10 +148,9 @@ class _Telling:
             return await work()
         except (ProblemError, UserError, OSError) as error:
             problem = problem_of(error)
-            place = f"{problem.field}: " if problem.field else ""
             unknown = isinstance(error, UnknownLabelError)
             way_on = "; `find` gives labels that are spelt like it" if unknown else ""
-            raise ToolError(place + problem.detail + way_on) from None
+            raise ToolError(_said(problem) + way_on) from None
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
+from typing import Any
 
 import numpy as np
 
@@ -168,3 +169,21 @@ def answer_text(answer: Prediction, held_out: bool = False) -> str:
         f'{{"label":{label},"name":{name},"score":{answer.score!r},"probability":{told},'
         f'"known":{_TRUTH[answer.known]}{more}}}'
     )
+
+
+def answer_told(answer: Prediction, held_out: bool = False) -> dict[str, Any]:
+    """The same as values.
+
+    Example:
+        >>> import json
+        >>> one = Prediction("Q1", "Alien", 0.5, known=False)
+        >>> answer_told(one) == json.loads(answer_text(one))
+        True
+    """
+    names = ("label", "name", "score", "probability", "known", *(["held_out"] if held_out else []))
+    return {name: getattr(answer, name) for name in names}
+
+
+def similar_told(answer: Prediction) -> dict[str, Any]:
+    """What is similar: the score is a cosine, and nothing is likely or known about it."""
+    return {"label": answer.label, "name": answer.name, "score": answer.score}

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dicgrl.errors import UserError
-from dicgrl.serve.answering import Asked
+from dicgrl.serve.answering import Asked, similar_told
 from dicgrl.serve.bodies import (
     Evaluate,
     Explain,
@@ -38,6 +38,7 @@ _ANSWER = {
     "probability": 0.83,
     "known": True,
 }
+_ALIKE = {"label": "Q104814", "name": "Aliens", "score": 0.91}
 _log = logging.getLogger("dicgrl.serve")
 _PAIRS = 100_000  # answers of a request
 
@@ -78,7 +79,7 @@ def questions(serving: Serving) -> APIRouter:
 
         return await told(work)
 
-    @router.post("/similar", openapi_extra=asks(Similar, {"version": 5, "answers": [_ANSWER]}))
+    @router.post("/similar", openapi_extra=asks(Similar, {"version": 5, "answers": [_ALIKE]}))
     async def similar(request: Request) -> Response:
         """What has a vector that points in the same direction; the score is the cosine."""
         body = await body_of(request, Similar, options.most_bytes)
@@ -90,7 +91,7 @@ def questions(serving: Serving) -> APIRouter:
                 asking.names.find(str(body.label), _things(snapshot))
             with naming("component"):
                 found = asking.similar(str(body.label), k=body.k, component=body.component)
-            return {"answers": [asdict(one) for one in found]}
+            return {"answers": [similar_told(one) for one in found]}
 
         return await told(work)
 

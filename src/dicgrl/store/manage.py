@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dicgrl.errors import UserError, shown
+from dicgrl.errors import UserError, shown, shown_value
 from dicgrl.store.database import as_text, parsed
 from dicgrl.store.records import StoredRun, chains_of, insert_names, insert_version
 from dicgrl.store.tensors import Delta, size_of, write_file
@@ -44,16 +44,17 @@ def tag(run: StoredRun, name: str, at: int | str | None) -> int:
     """
     tags = run.tags()
     number = chosen(at, run.versions(), run)
-    if not _TAG.fullmatch(name) or name.isdecimal():
+    if not isinstance(name, str) or not _TAG.fullmatch(name) or name.isdecimal():
         raise UserError(
-            f"{shown(name)}: a tag has letters, digits and any of . + @ : / - _, and is not a "
-            "number"
+            f"{shown_value(name)}: a tag has letters, digits and any of . + @ : / - _, and is not "
+            "a number"
         )
     if tags.get(name, number) != number:
         raise UserError(f"{shown(name)} is version {tags[name]}; --delete it first")
     check_kept(run, number)
     with run.database.transaction():
         run.database.insert("tags", name=name, version=number)
+        _count_tags(run)
     return number
 
 
@@ -69,8 +70,15 @@ def untag(run: StoredRun, name: str, keep: str) -> int:
         raise UserError(f"there is no tag {shown(name)}{known}")
     with run.database.transaction():
         run.database.connection.execute("DELETE FROM tags WHERE name = ?", (name,))
+        _count_tags(run)
         prune(run, keep)
     return tags[name]
+
+
+def _count_tags(run: StoredRun) -> None:
+    """Note how many tags there are, so that one which is lost is missed."""
+    (count,) = run.database.connection.execute("SELECT count(*) FROM tags").fetchone()
+    run.database.set_config({**run.config, "tags": count})
 
 
 def restore(run: StoredRun, at: int | str, message: str) -> int:

@@ -97,6 +97,8 @@ class _Verification:
             # No version is read without readable names.
             self._check_models(files, whole if sound["names"] else set(), there)
             self._check_links(run.tags() if sound["tags"] else {})
+        if sound["tags"]:
+            found.tried("tags", self._check_tags)
 
     def _files_there(self, files: Sequence[TensorFile]) -> set[str]:
         """Names of the files that are whole; notes those that nobody needs."""
@@ -124,6 +126,12 @@ class _Verification:
                 self.found.damage.append(f"tag {name}: version {number} has no model")
         if newest and newest not in models:
             self.found.damage.append(f"version {newest}, the newest, has no model")
+
+    def _check_tags(self) -> None:
+        """Whether a tag is missing; runs of earlier versions did not count them."""
+        there, noted = len(self.run.tags()), self.run.config.get("tags", 0)
+        if there < noted:
+            raise ValueError(f"{there} where there were {noted}")
 
     def _check_pages(self) -> None:
         database = self.run.database

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor
 
+from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UserError, shown
 from dicgrl.store.content import Content
 
@@ -170,7 +171,7 @@ def chosen(at: int | str | None, versions: Sequence[Version], source: HasTags) -
         if at in tags:
             return tags[at]
     try:
-        number = int(at)
+        number = int(at) if isinstance(at, str) else whole_number("version", at, 0)
     except ValueError:
         known = f"; tags: {', '.join(sorted(tags))}" if tags else ""
         raise UserError(f"{shown(str(at))}: neither a version nor a tag{known}") from None

@@ -15,7 +15,7 @@ from typing import Any
 from torch import Tensor
 
 from dicgrl.common.atomic import make_folder
-from dicgrl.errors import UserError, unknown_name
+from dicgrl.errors import DataError, UserError, unknown_name
 from dicgrl.graph.change import Change
 from dicgrl.store.checkpoint import model_tensors
 from dicgrl.store.content import change_content
@@ -225,10 +225,17 @@ def prune(run: StoredRun, keep: str) -> None:
 
 
 def kept_versions(run: StoredRun, keep: str) -> set[int]:
-    """The versions with a model whose model stays: those of tags, and as many as asked for."""
+    """The versions with a model whose model stays: those of tags, and as many as asked for.
+
+    Where a tag is damaged, nobody knows which model it keeps: then all stay.
+    """
     models = run.models().keys()
     most = {"all": len(models), "last": 1}.get(keep) or int(keep)
-    return (set(sorted(models)[-most:]) | set(run.tags().values())) & models
+    try:
+        tagged = set(run.tags().values())
+    except DataError:
+        return set(models)
+    return (set(sorted(models)[-most:]) | tagged) & models
 
 
 def remove_garbage(folder: Path, files: Sequence[TensorFile]) -> None:

@@ -12,6 +12,7 @@ from dicgrl.ask.exports.takeout import Takeout
 from dicgrl.common.atomic import check_place, new_folder
 from dicgrl.common.registry import register
 from dicgrl.errors import UserError, unknown_name
+from dicgrl.graph.frames import listed
 
 DEFAULT = "arrays"
 
@@ -44,8 +45,11 @@ def chosen_formats(given: str | Sequence[str]) -> list[str]:
         >>> chosen_formats("parquet, npy")
         ['parquet', 'npy']
     """
-    names = given.split(",") if isinstance(given, str) else list(given)
-    names = list(dict.fromkeys(name.strip().lower() for name in names))
+    found = given.split(",") if isinstance(given, str) else listed(given, "names of formats")
+    for name in found:
+        if not isinstance(name, str):
+            raise unknown_name("format of vectors", name, VectorFormat.registry)
+    names = list(dict.fromkeys(name.strip().lower() for name in found))
     for name in names:
         if name not in VectorFormat.registry:
             raise unknown_name("format of vectors", name, VectorFormat.registry)

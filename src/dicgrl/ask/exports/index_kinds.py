@@ -241,6 +241,6 @@ def index_named(name: str) -> type[VectorIndex]:
     Raises:
         UserError: There is none.
     """
-    if name not in VectorIndex.registry:
+    if not isinstance(name, str) or name not in VectorIndex.registry:
         raise unknown_name("index", name, VectorIndex.registry)
     return VectorIndex.registry[name]

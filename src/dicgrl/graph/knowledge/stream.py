@@ -21,7 +21,7 @@ from dicgrl.graph.labelled import Triples, as_columns, has_names
 from dicgrl.graph.part import SPLITS
 from dicgrl.graph.periods import chosen_shares
 from dicgrl.graph.stream import Counts, Stream
-from dicgrl.graph.times import moments, odd_time
+from dicgrl.graph.times import is_too_far, moments, odd_time
 from dicgrl.graph.vocabulary import Vocabulary
 
 
@@ -187,7 +187,7 @@ def _moments(times: list[str], *, by_name: bool) -> IntArray:
     found = moments(times) if any(times) else np.empty(0, np.int64)
     if found is None:
         odd = shown(odd_time([time for time in times if time]))
-        if by_name:
+        if by_name and not any(map(is_too_far, times)):
             said = f"{odd} in the column of times is no time: none is kept; see Reading.time_format"
             warnings.warn(DataWarning("facts", said), stacklevel=4)
             return np.empty(0, np.int64)
