@@ -89,7 +89,7 @@ class TrainingSet:
         """Called after each epoch, before the model is validated."""
 
     def largest(self, found: float) -> float:
-        """The largest value found by any of the processes that learn together; here, the only one."""
+        """The largest value that any of the processes found; here there is only one process."""
         return found
 
 
