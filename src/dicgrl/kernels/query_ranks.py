@@ -109,7 +109,7 @@ def distances(queries: Tensor, candidates: Tensor, compare: Compare) -> Tensor:
 
 
 def _laid_out(queries: Tensor, candidates: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
-    """Queries in tiles [t, l, QUERIES] beginning at `first`, and candidates transposed, [d, padded].
+    """Queries in tiles [t, l, QUERIES] from `first` on, and candidates transposed, [d, padded].
 
     A thread holds all queries of a tile and a few neighbouring candidates. Both are laid out so
     that one dimension of a tile is contiguous and complete, so that the loop needs neither masks
