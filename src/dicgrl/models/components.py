@@ -52,7 +52,7 @@ class Components:
     def __post_init__(self) -> None:
         if not 1 <= self.top <= self.count:
             raise UserError(
-                f"top={self.top}: expected at least 1 and at most components={self.count}"
+                f"top={self.top} of components={self.count}: expected 1 to as many as components"
             )
         for name, allowed in (
             ("attention", ("relation", "nodes", "triple")),
