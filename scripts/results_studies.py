@@ -59,14 +59,15 @@ def aspect_words(rows: Sequence[Result]) -> str:
     forms = all_of(f"K = {count}" for count in dict.fromkeys(row["components"] for row in rows))
     ceiling = statistics.mean(row["measured"]["ceiling"]["mean"] for row in rows)
     return filled(f"""
-        For {forms}, learned routing takes the separation from {values("learned", "start")} to
-        {values("learned", "separation")}; the clusters agree with the aspects by a Rand index of
-        {values("learned", "rand")}, so that they are found in part only. With published routing, in
-        which only the normalisation loss trains the attention, the separation is
-        {values("published", "start")} at the start and {values("published", "separation")} at the
-        end: the random choice of the start stays. Test MRR is {values("learned", "mrr")} with
-        learned and {values("published", "mrr")} with published routing. A model that knows the
-        level of every entity has {ceiling:.2f}, since many entities answer a question equally
+        In part. For {forms}, learned routing raises the separation
+        from {values("learned", "start")} to {values("learned", "separation")}, but the clusters
+        agree with the aspects only with a Rand index of {values("learned", "rand")}. With published
+        routing, where only the normalisation loss trains the attention, nothing is found: the
+        separation is {values("published", "start")} at the start
+        and {values("published", "separation")} at the end, as the random choice of the start stays.
+        Test MRR is {values("learned", "mrr")} with learned and
+        {values("published", "mrr")} with published routing. Even a model that knew how the graph
+        was made would only reach {ceiling:.2f}, since many entities answer a question equally
         well.""")
 
 
@@ -75,16 +76,18 @@ def activation_section(rows: Sequence[Result]) -> str:
     text = f"""\
 ## {ACTIVATION_TITLE}
 
-The share of all old triples, in per cent, over the four later parts: neighbours of new triples that
-use a component which these use as well. Relations attend at random, as at the start; with 1 of 1
-all neighbours are activated. No budget, no fan: `python benchmarks/activation_share.py --json
+The share of all old triples that a part activates, in per cent, over the four later parts: those
+near its new triples that use a component which these use as well. Order 1 are the triples that
+share an entity with a new one, order 2 the next ones. Relations attend at random, as before
+training; with 1 of 1 components all neighbours are activated. There is no budget, and all
+neighbours are considered (`fan=0`): `python benchmarks/activation_share.py --json
 docs/results/{ACTIVATION}`."""
     words = filled("""
-        The paper's 4 of 8 components leave out nearly nothing: two random sets of 4 share a
-        component 98.6 times in 100, and what a part of 5 % touches has most of the graph for
-        neighbours. So the published method replays almost all of FB15k-237 and costs what
-        retraining costs; a budget, spent on what the part says most about, is what makes an update
-        cheap ([beyond.md](beyond.md)).""")
+        With the paper's 4 of 8 components next to nothing is left out: two random sets of 4 share a
+        component 98.6 times in 100, and most of the graph is near what a part of 5 % mentions. So
+        the published method replays almost all of FB15k-237 and costs as much as retraining. To
+        make an update cheap takes a budget, spent on the examples that the part says most about
+        ([beyond.md](beyond.md)).""")
     header = list(rows[0])
     return "\n\n".join([text, table(header, [list(row.values()) for row in rows]), words])
 
@@ -106,7 +109,7 @@ def trial_section(file: Result, path: Path) -> str:
     rows = _rows_of(file)
     most = max(len(trials) for trials in rows.values())
     short = [row for row in file["planned"] if len(rows.get(row, ())) < most]
-    late = f"Not finished yet: {'; '.join(short)}." if short else ""
+    late = f"These rows are not finished yet: {'; '.join(short)}." if short else ""
     header = ("row", "active", "trials", f"recipe: {shown}", f"best: {shown}", "its settings")
     cells = []
     for row, trials in rows.items():
@@ -118,15 +121,17 @@ def trial_section(file: Result, path: Path) -> str:
             (row, str(best["active"]), str(len(trials)), *numbers, changes or "the recipe's")
         )
     words = filled(f"""
-        What each row reached in its trials, on validation data of seed {file["seed"]} after the
-        last part: per cent. Each row has the recipe as it was then, the same at twice the rate from
-        the first part on, and one change of its own. Vectors have about the same active size, first
-        parts have the same epochs, the budget is the same, and the start from neighbours is open to
-        every row. A setting with an x is a multiple of the recipe's. `{file["command"]} --json
-        docs/results/{path.name}`; a file that is there is gone on with. {late} All trials:
-        [results/{path.name}](results/{path.name}).""")
+        Would the other strategies be better with other settings? Each row was tried with the recipe
+        of that time, with twice its learning rate from the first part on, and with one change of
+        its own. The table has the validation results of seed {file["seed"]} after the last part, in
+        per cent. All rows have about the same active size, the same epochs for the first part, the
+        same budget, and may start newcomers from their neighbours. A setting with an x is a
+        multiple of the recipe's. {late}""")
+    source = filled(f"""
+        `{file["command"]} --json docs/results/{path.name}` measures the rows, and continues a file
+        that exists. All trials: [results/{path.name}](results/{path.name}).""")
     title = f"## {TRIALS_TITLE}: {file['dataset']}, {file['model']}"
-    return "\n\n".join([title, words, table(header, cells)])
+    return "\n\n".join([title, words, source, table(header, cells)])
 
 
 def trial_claim(file: Result) -> tuple[str, str]:

@@ -16,7 +16,7 @@ import typer
 import dicgrl
 from dicgrl.cli import app
 from dicgrl.kernels import _FOUND
-from dicgrl.models import Scorer
+from dicgrl.models import BACKBONES, Scorer
 from dicgrl.settings import Settings
 from dicgrl.strategies import Strategy
 
@@ -87,6 +87,14 @@ def test_public_names_are_documented(name: str) -> None:
         inner = getattr(inner, "__func__", inner)  # class methods
         if inspect.isfunction(inner):  # an override may leave it to what it overrides
             assert (inspect.getdoc(getattr(thing, title)) or "").strip(), f"{name}.{title}"
+
+
+def test_the_learner_names_every_strategy_and_model_of_the_package() -> None:
+    text = inspect.getdoc(dicgrl.Learner) or ""
+    kinds = [*Strategy.registry.items(), *Scorer.registry.items()]  # other tests add some
+    names = [name for name, kind in kinds if kind.__module__.startswith("dicgrl.")]
+    assert "arrival" in names and "transe" in names
+    assert [n for n in (*names, *BACKBONES) if not re.search(rf"\b{n}\b", text)] == []
 
 
 def test_examples_are_found_at_all() -> None:

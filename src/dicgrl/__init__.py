@@ -1,5 +1,16 @@
 """Graph embeddings that keep learning while the graph grows.
 
+Where to begin:
+
+- `Learner` learns facts part by part, answers questions about them, saves itself and loads.
+- `Run` is a stored run, a folder with versions; it has a method for every command.
+- `run` learns a whole stream of parts with one or several strategies, as `dicgrl run` does.
+- `nightly` does a night's work on a run: test, learn, check, commit, report.
+- `load_stream` loads a known dataset, `read_stream` reads files of one's own.
+- `Settings` holds all settings of a model and a strategy, and checks them.
+
+Errors that a user can correct are `UserError`; all errors derive from `DicgrlError`.
+
 Example:
     >>> import dicgrl
     >>> stream = dicgrl.load_stream("films")
@@ -88,7 +99,7 @@ __all__ = [
 ]
 
 
-# PyTorch takes seconds to import: only those who learn wait for it.
+# Imported on first use, as PyTorch takes seconds to import.
 _LATER = {
     "DivergedError": "dicgrl.training",
     "Evaluation": "dicgrl.evaluation.continual",

@@ -1,4 +1,4 @@
-"""The learner: a model, a strategy and a growing graph; learn, evaluate, ask, save, load."""
+"""The learner: a growing graph with its model and strategy; learns, answers, evaluates, saves."""
 
 from __future__ import annotations
 
@@ -44,17 +44,18 @@ class Learner(Lifecycle, Saving):
 
     Args:
         model: transe, rotate, complex, distmult or convkb for knowledge graphs, gat or sage for
-            networks; that of the dataset unless given, and rotate where there is none.
-        strategy: How a new part is learned: frozen, lower, upper, warm, ewc, emr, gem, lkge, incde,
-            fastkge, dicgrl or fresh; fresh unless given.
-        dataset: Name of a known dataset, whose recipe is then taken as on the command line; the
-            default for data of one's own unless given.
+            networks. The default is rotate, or the model of `dataset`.
+        strategy: How later parts are learned: fresh (the default), frozen, lower, upper, warm, ewc,
+            emr, gem, lkge, incde, fastkge, arrival or dicgrl. docs/method.md describes them;
+            `dicgrl.strategies.Strategy.registry` lists them with those of plugins.
+        dataset: Name of a known dataset whose recipe is used, as on the command line. The default
+            settings are for data of one's own.
         seed: Seed of every random choice.
         device: auto, cpu or cuda.
-        names: Readable names of labels.
-        settings: Complete settings instead of `model`, `strategy` and changes.
-        **changes: Settings that differ from the defaults, such as dim=100; those that neither the
-            strategy nor the model uses are refused.
+        names: Readable names by label.
+        settings: Complete settings, instead of `model`, `strategy` and changes.
+        **changes: Settings that differ from the defaults, such as dim=100. A setting that neither
+            the model nor the strategy uses is refused.
 
     Example:
         >>> learner = Learner("transe", "lower", dim=8, epochs=50, lr=0.1, device="cpu")
@@ -80,7 +81,7 @@ class Learner(Lifecycle, Saving):
         **changes: Any,
     ) -> None:
         self.settings = chosen_settings(settings, model, strategy, dataset, changes)
-        # PyTorch's generator of the CPU drops what is beyond.
+        # PyTorch's generator on the CPU ignores higher bits.
         self.seed = whole_number("seed", seed, 0, (1 << 32) - 1)
         self._names = Names(names)
         self.identity = secrets.token_hex(8)
@@ -117,7 +118,7 @@ class Learner(Lifecycle, Saving):
 
     @property
     def num_parts(self) -> int:
-        """Parts learned so far."""
+        """Number of parts learned so far."""
         return self.trainer.num_parts
 
     @override
@@ -132,10 +133,10 @@ class Learner(Lifecycle, Saving):
 
         Args:
             facts: The facts, in any form that `learn` accepts.
-            reading: How files, frames or dicts are to be read, where they do not say it themselves.
+            reading: How to read files, frames or dicts that do not say it themselves.
 
         Raises:
-            UserError: It is neither a part, nor triples or facts, nor a file of one part.
+            UserError: It is neither a part, nor triples or facts, nor a file with one part.
         """
         self.check_usable()
         return take_in(self.task, self.trainer.graph, self.names, facts, reading)
@@ -154,26 +155,27 @@ class Learner(Lifecycle, Saving):
         """Learn new facts as the next part.
 
         Args:
-            facts: A part of a stream; or what arrived by its labels: triples as a list, an array, a
-                data frame of three columns or a file, new nodes and edges of a network as
-                `NetworkFacts` or files; or what `intake` made of either. Labels are text or whole
-                numbers. Entities, relations and classes may be new, and edges may name old nodes.
-            names: Readable names of what arrived, besides those in a `labels.tsv` beside the files.
-            reading: How files, frames or dicts are to be read, where they do not say it themselves.
-            probe: Measure the part's test set before it is learned, for the forward transfer.
-            probe_at_most: As `at_most` of `evaluate`; the part takes its share.
-            foretell: Test the model on the facts before it learns them, on at most as many as
-                `probe_at_most` says, and note how far old rows move: `foretold` and `moved` of the
-                report's details.
+            facts: One of: a part of a stream; triples as a list, an array, a data frame with three
+                columns or a file; new nodes and edges of a network as `NetworkFacts` or files; or
+                the result of `intake`. Labels are text or whole numbers. Entities, relations and
+                classes may be new, and edges may name old nodes.
+            names: Readable names by label, in addition to those in a `labels.tsv` next to the
+                files.
+            reading: How to read files, frames or dicts that do not say it themselves.
+            probe: Whether to measure the part's test set before it is learned, for the forward
+                transfer.
+            probe_at_most: Like `at_most` of `evaluate`; the part gets its share of it.
+            foretell: Whether to test the model on the facts before it learns them (at most
+                `probe_at_most` of them), and to measure how far old rows move. The results are
+                `foretold` and `moved` in the report's details.
             monitor: Called after every epoch.
 
-        Facts that are known already are left out; noted are a later date than was known, and where
-        repeats weigh in learning (`weighting`) that they arrived again. Where there is nothing else
-        and nothing to note, there is no new part and the report is empty. When learning fails (it
-        diverges, or is interrupted), the learner is of no further use: continue with the one that
-        was saved before.
+        Facts that are already known are left out. Of these, a later date is noted, and also that
+        they arrived again if repeats count in learning (`weighting`). If nothing is left to learn
+        or to note, there is no new part and the report is empty. If learning fails (it diverges or
+        is interrupted), this learner cannot be used any more: load the one that was saved before.
         """
-        if isinstance(facts, Intake):  # whoever made it has looked at it
+        if isinstance(facts, Intake):  # already checked by `intake`
             arrived = facts
             self.check_usable()
         else:
@@ -185,7 +187,7 @@ class Learner(Lifecycle, Saving):
         if arrived.is_empty:
             self.names.update(named)
             return PartReport(self.trainer.newest, 0.0, 0, positives={"new": 0, "old": 0})
-        if not self.num_parts and not len(arrived.part.train):  # it would waste a first part
+        if not self.num_parts and not len(arrived.part.train):  # nothing to start a model from
             raise UserError("the first part holds no training examples: there is nothing to learn")
         seen: dict[str, Any] = {}
         moved: Callable[[], dict[str, Any]] = dict
@@ -218,11 +220,11 @@ class Learner(Lifecycle, Saving):
         """Measure the model on the test sets of all parts so far.
 
         Args:
-            at_most: How many test triples to measure, a sample of every part's; 0 for all. The
-                sample is the same for every run. Nodes of a network are always measured all, as
-                that takes no longer.
-            protocol: seen, or snapshot: beside it, each test set of triples is ranked as if nothing
-                had arrived after its part, as published continual embeddings are measured.
+            at_most: How many test triples to measure, as a sample from all parts; 0 for all. The
+                sample is the same in every run. In a network all test nodes are measured, as that
+                takes no longer.
+            protocol: seen; or snapshot, which in addition ranks each test set of triples as if
+                nothing had arrived after its part, as in publications on continual embeddings.
         """
         self.check_learned()
         started = time.perf_counter()
@@ -232,7 +234,7 @@ class Learner(Lifecycle, Saving):
         if found and found[0].part == 0:
             if len(self.reports) == 1:
                 self.first_answers = found[0].answered
-            # A set from which facts were taken back asks other questions than at first.
+            # If facts of the set were taken back, its questions are not the same as at first.
             same = [test["count"] for test in self.tests[0][:1]] == [found[0].size]
             self.retention[-1] = found[0].retained(self.first_answers if same else None)
         if reliability := self.ask.measure_reliability():
@@ -241,9 +243,9 @@ class Learner(Lifecycle, Saving):
         return self.evaluation()
 
     def evaluation(self, parts: int | None = None) -> Evaluation:
-        """What `evaluate` found after so many changes; by default after all of them.
+        """What `evaluate` found after a number of changes; by default after all of them.
 
-        Where facts only arrived, each change is a part.
+        If no facts were taken back, each change is a part.
 
         Raises:
             UserError: There were fewer changes.
@@ -260,7 +262,7 @@ class Learner(Lifecycle, Saving):
         )
 
     def evaluations(self) -> list[Evaluation]:
-        """What `evaluate` found after each part, the first one first."""
+        """What `evaluate` found after each part, in order."""
         self.check_learned()
         metric = self.trainer.metric
         return list(evaluations(metric, self.tests, self.before, self.retention, self._newest))
@@ -332,25 +334,25 @@ class Learner(Lifecycle, Saving):
         if self._at_work not in (None, threading.get_ident()):
             raise UserError(
                 f"another thread is learning part {self.trainer.newest}; wait until it has "
-                "finished, or load a copy of the saved learner and ask that"
+                "finished, or load a copy of the saved learner and use that"
             )
         raise UserError(
-            f"part {self.trainer.newest} was not learned completely; load a learner that was "
+            f"part {self.trainer.newest} was not learned completely; load the learner that was "
             "saved before it"
         )
 
     def check_learned(self) -> None:
-        """Refuse a learner that cannot answer: it has learned nothing, or a part only halfway.
+        """Refuse a learner that has learned nothing yet, or has not finished learning a part.
 
         Raises:
-            UserError: It cannot.
+            UserError: It cannot answer.
         """
         self.check_usable()
         if not self.reports:
             raise UserError("nothing was learned yet: call learn first")
 
     def _probe(self, at_most: int) -> float | None:
-        """How much better than chance the newest test set is answered before it is learned."""
+        """The newest part's test metric before it is learned, minus that of chance."""
         trainer = self.trainer
         found = measure_tests(trainer, at_most, newest_only=True)
         return found[0].metrics[trainer.metric] - trainer.chance() if found else None

@@ -1,4 +1,4 @@
-"""How good a model is: ranks, metrics and what continual learning adds to them."""
+"""How good a model is: ranks, metrics, calibration and measures of continual learning."""
 
 from dicgrl.evaluation.accuracy import accuracy_metrics
 from dicgrl.evaluation.metrics import ranking_metrics

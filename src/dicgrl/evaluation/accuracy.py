@@ -1,4 +1,4 @@
-"""Accuracy of node classification, with the loss that early stopping looks at."""
+"""Accuracy of node classification, and the loss that early stopping uses."""
 
 from __future__ import annotations
 

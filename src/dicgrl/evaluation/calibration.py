@@ -1,17 +1,18 @@
-"""Scores as probabilities: how often is an answer like this right?
+"""Turn scores into probabilities: how often is an answer like this right?
 
-Two steps, each fitted for every relation and side with partial pooling (`evaluation.pooling`):
+Two steps, each fitted per relation and side with partial pooling (`evaluation.pooling`):
 
-1. Scores become shares of a question, p = softmax(scale x score) over its candidates (temperature
-   scaling, Guo et al. 2017): that an answer is far ahead of all others counts, not its bare score.
-2. What was said is compared with what came true: a logistic regression (Platt) of "is right" on the
-   log odds of p, the logarithm of the answer's rank and whether it is first. Where a relation's
-   first answers are mostly wrong (the entity itself, of a symmetric relation) this says so. Shares
-   are told by scales of the other half of the questions here, so that they are not overrated.
+1. Temperature scaling (Guo et al. 2017): scores become shares of a question,
+   p = softmax(scale x score) over its candidates. What counts is how far an answer is ahead of the
+   others, not its score.
+2. Platt scaling: a logistic regression of "is right" on the log odds of p, the logarithm of the
+   answer's rank and whether it is first. This corrects relations whose first answers are mostly
+   wrong, such as the entity itself for a symmetric relation. Here shares are computed with scales
+   that were fitted on the other half of the questions, so that they are not overrated.
 
-A part has a few hundred validation questions for dozens of relations: too few for a free curve of
-each (isotonic regression), enough for five numbers that are drawn to those of the side. The
-numbers are plain, ready for JSON.
+A part has a few hundred validation questions for dozens of relations. That is too few for a free
+curve per relation (isotonic regression), but enough for five numbers that are shrunk towards those
+of the side. The numbers are plain, ready for JSON.
 """
 
 from __future__ import annotations
@@ -26,30 +27,30 @@ from torch import Tensor
 from dicgrl.evaluation.pooling import fit_odds, fit_scales
 
 SIDES = 3  # what a question asks for: head, relation or tail, by its column
-_FEWEST = 5  # questions of a relation and side that has numbers of its own
+_FEWEST = 5  # fewest questions of a relation and side for numbers of its own
 _DIGITS = 6
 
-# How strongly a group is drawn to its pool; a group counts in questions, so that about five of them
-# weigh as much as the pool does.
+# How strongly groups are shrunk towards their pool. As a group counts by its questions, about five
+# of them weigh as much as the pool.
 _POOL, _SCALES = 1e-3, 4.0
 _ODDS = (2.0, 8.0, 8.0, 8.0)
-_BEGIN = (0.0, 1.0, 0.0, 0.0)  # the shares as they are
+_BEGIN = (0.0, 1.0, 0.0, 0.0)  # probabilities are the shares themselves
 _ODDS_BOUND = 20.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """Questions whose answer is known, and what a model says to them.
+    """Questions whose answer is known, with a model's scores.
 
     Attributes:
-        relation: Relation of each question, 0 where it is asked for, [q].
-        side: What each asks for, the column of a triple, [q].
+        relation: Relation of each question, 0 if it is asked for, [q].
+        side: What each asks for, as the column of a triple, [q].
         scores: Scores of candidates, the right one first, [q, m].
-        log_weight: How many candidates each of these stands for, as a logarithm; -inf for none.
-        best: The highest scores of all candidates, falling, [q, k]; -inf where there are no more.
+        log_weight: Logarithm of how many candidates each of these stands for; -inf for none.
+        best: The highest scores among all candidates, descending, [q, k]; padded with -inf.
         right: Which of these is the right one, [q, k].
-        rank: Rank of the right one; equals count half, [q].
-        candidates: How many candidates there are, [q].
+        rank: Rank of the right one, [q]; ties count half.
+        candidates: Number of candidates, [q].
     """
 
     relation: Tensor
@@ -66,29 +67,29 @@ class Asked:
 
     @classmethod
     def joined(cls, pieces: list[Asked]) -> Asked:
-        """All questions of several, which have as many columns each."""
+        """Concatenate questions, which must have the same number of columns."""
         return cls(*(torch.cat([getattr(p, name) for p in pieces]) for name in cls.__slots__))
 
     def at(self, chosen: Tensor) -> Asked:
-        """Some of the questions."""
+        """A subset of the questions."""
         return type(self)(*(getattr(self, name)[chosen] for name in type(self).__slots__))
 
     def log_shares(self) -> Tensor:
-        """Logarithm of the right answer's share, by one scale for each side, [q]."""
+        """Logarithm of the right answer's share, with one scale for each side, [q]."""
         logits = _sides(self)[self.side][:, None] * self.scores + self.log_weight
         return logits[:, 0] - logits.logsumexp(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """What turns the scores of answers into probabilities.
+    """The fitted numbers that turn the scores of answers into probabilities.
 
     Attributes:
-        scales: Of each side, [3].
+        scales: Scale of each side, [3].
         odds: Coefficients of each side, [3, 4].
-        groups: Numbers of relations and sides with values of their own, relation * 3 + side, [g].
-        group_scales: [g].
-        group_odds: [g, 4].
+        groups: Relations and sides with numbers of their own, as relation * 3 + side, [g].
+        group_scales: Their scales, [g].
+        group_odds: Their coefficients, [g, 4].
     """
 
     scales: Tensor
@@ -99,7 +100,7 @@ class Calibration:
 
     @classmethod
     def fitted(cls, asked: Asked) -> Calibration:
-        """Fit questions whose answers were not learned; at least one."""
+        """Fit on questions whose answers were not learned; at least one."""
         scales = _sides(asked)
         key = asked.relation * SIDES + asked.side
         known, number, count = torch.unique(key, return_inverse=True, return_counts=True)
@@ -115,20 +116,20 @@ class Calibration:
         return cls(scales, odds, known[kept], own[kept], own_odds[kept])
 
     def scale_of(self, relations: Tensor, side: int) -> Tensor:
-        """By what scores of questions are multiplied, [q]."""
+        """The factors of the scores of questions, [q]."""
         own, at = self._find(relations, side)
         return torch.where(own, _at(self.group_scales, at), self.scales[side])
 
     def probabilities(
         self, relations: Tensor, side: int, scores: Tensor, rank: Tensor, log_mass: Tensor
     ) -> Tensor:
-        """How likely answers are right, [q, k].
+        """Probabilities that answers are right, [q, k].
 
         Args:
             relations: Relations of the questions, [q].
             side: What they ask for.
-            scores: Of the answers, [q, k].
-            rank: Their ranks among what is not known, from 1, [q, k].
+            scores: Scores of the answers, [q, k].
+            rank: Their ranks among answers that are not known, from 1, [q, k].
             log_mass: log sum exp(scale x score) over the candidates of the question, [q, k].
         """
         shares = scores.double() * self.scale_of(relations, side)[:, None] - log_mass
@@ -149,7 +150,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Calibration:
-        """What `as_dict` gave."""
+        """Restore the result of `as_dict`."""
         width = len(_BEGIN)
         numbers = {
             name: torch.tensor(stored[name], dtype=torch.double)
@@ -162,7 +163,7 @@ class Calibration:
 def said_of(asked: Asked, calibration: Calibration) -> tuple[Tensor, Tensor]:
     """Probabilities of the best answers to questions, and which are right, [q, k] each.
 
-    Where there are fewer answers, the rest has probability 0.
+    Missing answers have probability 0.
     """
     said = torch.zeros_like(asked.best)
     rank = torch.arange(1.0, asked.best.shape[1] + 1).double().expand_as(asked.best)
@@ -178,9 +179,9 @@ def said_of(asked: Asked, calibration: Calibration) -> tuple[Tensor, Tensor]:
 
 
 def fit_temperature(scores: Tensor, labels: Tensor) -> float:
-    """By what to multiply class scores [n, C] so that their softmax is calibrated.
+    """Fit a factor of class scores [n, C] that calibrates their softmax.
 
-    One number; it is drawn to 1, which leaves the model's own probabilities, by a few nodes' worth.
+    The factor is shrunk towards 1, the model's own probabilities, by the weight of a few nodes.
 
     Example:
         >>> sure = torch.tensor([[4.0, 0.0]] * 80)
@@ -198,7 +199,7 @@ def fit_temperature(scores: Tensor, labels: Tensor) -> float:
 
 
 def _sides(asked: Asked) -> Tensor:
-    """The scale of each side, [3]; from a start at which scores are about one apart."""
+    """Fit the scale of each side, [3], beginning where scores are about one apart."""
     there = asked.scores[asked.log_weight > -torch.inf]
     spread = there.std().clamp(min=1e-6) if len(there) > 1 else torch.ones((), dtype=torch.double)
     begin = (1 / spread).repeat(SIDES)
@@ -206,10 +207,10 @@ def _sides(asked: Asked) -> Tensor:
 
 
 def _by_the_others(asked: Asked, number: Tensor, side: Tensor) -> Tensor:
-    """A scale for each question, fitted on the other half of them, [q].
+    """A scale for each question, fitted on the other half of the questions, [q].
 
-    On the questions that they were fitted on scales look better than they are, the more so the
-    fewer questions a group has; the second step would believe them.
+    On the questions that they were fitted on, scales look better than they are, especially in small
+    groups, and the second step would rely on that.
     """
     found = torch.empty(len(asked), dtype=torch.double)
     half = torch.arange(len(asked)) % 2 == 0
@@ -222,7 +223,7 @@ def _by_the_others(asked: Asked, number: Tensor, side: Tensor) -> Tensor:
 
 
 def _features(asked: Asked, scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What is known of each of the best answers [n, 4], whether it is right, and its question."""
+    """Features of each of the best answers [n, 4], whether it is right, and its question."""
     mass = (scale[:, None] * asked.scores + asked.log_weight).logsumexp(1, keepdim=True)
     rank = torch.arange(1.0, asked.best.shape[1] + 1).double().expand_as(asked.best)
     described = _described(scale[:, None] * asked.best - mass, rank)
@@ -231,7 +232,7 @@ def _features(asked: Asked, scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _described(log_share: Tensor, rank: Tensor) -> Tensor:
-    """1, log odds of a share, logarithm of the rank and whether it is the first: [q, k, 4]."""
+    """Features: 1, log odds of the share, logarithm of the rank, whether it is first, [q, k, 4]."""
     log_share = log_share.clamp(min=-_ODDS_BOUND, max=-1e-9)
     odds = log_share - torch.log(-torch.expm1(log_share))
     odds = odds.clamp(min=-_ODDS_BOUND, max=_ODDS_BOUND)
@@ -239,12 +240,12 @@ def _described(log_share: Tensor, rank: Tensor) -> Tensor:
 
 
 def _at(values: Tensor, at: Tensor) -> Tensor:
-    """Rows of values, which may be none at all."""
+    """Rows of values, which may be empty."""
     return values[at] if len(values) else values.new_zeros(len(at), *values.shape[1:])
 
 
 def _plain(values: Tensor) -> Any:
-    """Lists of numbers, with as many digits as matter."""
+    """Lists of numbers, rounded to the digits that matter."""
     if values.dim() > 1:
         return [_plain(row) for row in values]
     whole = values.dtype == torch.long

@@ -1,18 +1,18 @@
-"""What a learner knows after each part: per part, whole, average, forgetting, transfer, retention.
+"""Measures of continual learning: whole, average, forgetting, transfer and retention.
 
 R[i][j] is the metric on part j's test set after part i was learned. With T the newest part:
 
 - whole: the metric pooled over all test examples so far; average: the mean of R[T][j] over j.
 - forgetting: mean over j < T of max over i < T of R[i][j], minus R[T][j].
 - backward transfer: mean over j < T of R[T][j] - R[j][j].
-- forward transfer: mean over j > 0 of the metric on part j before it was learned (its new rows are
-  there, at their start), minus what a blind guess reaches.
-- retention: of what was answered in the first part's test set right after it was learned, the share
-  that still is.
+- forward transfer: mean over j > 0 of the metric on part j before it was learned (its new rows
+  exist, at their start), minus that of a random guess.
+- retention: of the first part's test questions that were answered right after it was learned, the
+  share that still is.
 
-Where a sample of a test set was measured, `sampled` says how large it was. A part's metric then
-stands for the whole test set in `whole`, and is compared only with that of the same sample, so that
-other questions are not taken for forgetting.
+If only a sample of a test set was measured, `sampled` is its size. In `whole` the metric of a
+sample counts for the whole test set. It is only compared with that of the same sample, so that a
+change of questions is not taken for forgetting.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from typing import Any
 
 from dicgrl.common.html import html_table
 
-Tested = dict[str, Any]  # part, count, sampled where not all were measured, and metrics
+Tested = dict[str, Any]  # part, count, sampled if not all were measured, and metrics
 _NO_METRICS = ("part", "count", "sampled")
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The state of a learner after a part.
+    """Results of a learner after a part.
 
     Attributes:
-        metric: What it is judged by, such as hits@10.
+        metric: The main metric, such as hits@10.
         tests: Metrics on every part's test set so far; parts without one are left out.
-        whole: Metrics pooled over all of them.
+        whole: Metrics pooled over all test examples.
         average: Means of the parts' metrics.
-        forgetting: How much of the best was lost; None before the second part.
-        backward_transfer: How learning changed what earlier parts reached.
-        forward_transfer: What parts reach above chance before they are learned, where known.
+        forgetting: How much was lost since the best result; None before the second part.
+        backward_transfer: How much later learning changed the results of earlier parts.
+        forward_transfer: Results of parts before they are learned, above chance, if measured.
         retention: Share of the first part's right answers that are still right.
     """
 
@@ -81,12 +81,12 @@ class Evaluation:
 
     @property
     def count(self) -> int:
-        """Test examples of all parts."""
+        """Number of test examples of all parts."""
         return sum(test["count"] for test in self.tests)
 
     @property
     def sampled(self) -> int | None:
-        """How many of them were measured; None for all."""
+        """How many of them were measured; None if all were."""
         if not any("sampled" in test for test in self.tests):
             return None
         return sum(_asked(test)[1] for test in self.tests)
@@ -99,15 +99,15 @@ def evaluation(
     retention: float | None = None,
     parts: Sequence[int] | None = None,
 ) -> Evaluation:
-    """Sum up the tests after each part.
+    """Summarise the tests after each part.
 
     Args:
-        metric: What a learner is judged by.
-        history: R: for each part so far, the tests after it; an empty list where none were made.
-        before: For each part, its metric before it was learned minus chance; None where unknown.
+        metric: The main metric.
+        history: R: for each part so far, the tests after it; an empty list if there were none.
+        before: For each part, its metric before it was learned minus chance; None if unknown.
         retention: Share of the first part's answers that are still right.
-        parts: Number of the newest part at each of these times, where facts were taken back as
-            well; else each was that of a part.
+        parts: Number of the newest part at each of these times. Only needed if facts were taken
+            back; otherwise there is one entry per part.
 
     Example:
         >>> rows = [[(0.5,)], [(0.3,), (0.9,)]]
@@ -129,14 +129,14 @@ def evaluations(
     retention: Sequence[float | None],
     parts: Sequence[int] | None = None,
 ) -> Iterator[Evaluation]:
-    """What `evaluation` says after each part; the tests are passed through once for all of them.
+    """The result of `evaluation` after each part, in a single pass over the tests.
 
     Args:
-        metric: What a learner is judged by.
-        history: As of `evaluation`.
-        before: As of `evaluation`.
-        retention: That after each part.
-        parts: As of `evaluation`.
+        metric: The main metric.
+        history: As in `evaluation`.
+        before: As in `evaluation`.
+        retention: The retention after each part.
+        parts: As in `evaluation`.
     """
     past = _Past(metric)
     for after, number in enumerate(_numbers(parts, history)):
@@ -149,12 +149,12 @@ def _numbers(parts: Sequence[int] | None, history: Sequence[Any]) -> Sequence[in
 
 
 _Set = tuple[int, int]
-"""The questions of a test: a part, and how many of its test set."""
+"""Identifies the questions of a test: the part, and how many of its test set were used."""
 
 
 @dataclass(slots=True)
 class _Past:
-    """What earlier tests found: the best of each part, and what it had right after it."""
+    """Earlier results: the best of each part, and that right after it was learned."""
 
     metric: str
     best: dict[_Set, float] = field(default_factory=dict)
@@ -170,7 +170,7 @@ class _Past:
     def compared(
         self, tests: Sequence[Tested], before: Sequence[float | None], retention: float | None
     ) -> Evaluation:
-        """The evaluation of the tests after the next part."""
+        """Evaluate the tests after the next part."""
         tests = list(tests)
         names = [name for name in (tests[0] if tests else {}) if name not in _NO_METRICS]
         total = sum(test["count"] for test in tests)

@@ -1,4 +1,4 @@
-"""Does routing mean something? Compares the components of relations with their true aspects."""
+"""Is routing meaningful? Compares the components of relations with their true aspects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def overlap(chosen: IntArray, count: int) -> FloatArray:
 
 
 def recovery(chosen: IntArray, count: int, aspect_of: IntArray) -> dict[str, float]:
-    """How well components tell relations of one aspect from those of another.
+    """How well components distinguish relations of one aspect from those of another.
 
     Returns:
         `separation`: chance that two relations of one aspect overlap more than two of different

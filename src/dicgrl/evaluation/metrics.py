@@ -8,8 +8,8 @@ from torch import Tensor
 from dicgrl.evaluation.ranks import Ranks
 
 HITS = (1, 3, 10)
-OTHERS = "_others"  # ends the names of metrics where the entity of a question may not answer
-SNAPSHOT = "_snapshot"  # ends those of the snapshot protocol (`dicgrl.trainers.snapshots`)
+OTHERS = "_others"  # suffix of metrics without the entity of the question as a candidate
+SNAPSHOT = "_snapshot"  # suffix of metrics by the snapshot protocol (`dicgrl.trainers.snapshots`)
 
 
 def ranking_metrics(ranks: Ranks, elsewhere: Tensor | None = None) -> dict[str, float]:
@@ -17,9 +17,9 @@ def ranking_metrics(ranks: Ranks, elsewhere: Tensor | None = None) -> dict[str, 
 
     Args:
         ranks: The ranks.
-        elsewhere: Which triples have a relation that leads to other entities only, [n]. Where it is
-            given, `mrr_others` and `hits@k_others` follow: what is reached where the entity of
-            such a question is no candidate.
+        elsewhere: Which triples have a relation that is not reflexive, [n]. If given, the result
+            also has `mrr_others` and `hits@k_others`, for which the entity of such a question is
+            not a candidate.
 
     Example:
         >>> zero = torch.zeros(2, 1, dtype=torch.long)
@@ -37,7 +37,7 @@ def ranking_metrics(ranks: Ranks, elsewhere: Tensor | None = None) -> dict[str, 
 
 
 def _shares(ranks: Tensor) -> dict[str, Tensor]:
-    """MRR and Hits@k; nothing waits for the device."""
+    """MRR and Hits@k, without waiting for the device."""
     ranks = ranks.double()
     hits = {f"hits@{k}": (ranks <= k).double().mean() for k in HITS}
     return {"mrr": ranks.reciprocal().mean()} | hits

@@ -1,4 +1,4 @@
-"""What learning a part took, and what was measured after it."""
+"""The report of a part: what it took to learn it, and what was measured afterwards."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from dicgrl.evaluation.continual import Evaluation
 
 @dataclass(slots=True)
 class PartReport:
-    """What learning a part took.
+    """What it took to learn a part.
 
     Attributes:
         part: Number of the part.
-        learn_seconds: Time of learning alone, validation left out.
-        new_examples: Training examples that the part brought.
-        replayed_examples: Old examples that were learned again.
-        candidates: Old triples or edges that were looked at.
-        activated: Those that share a component with the new ones.
-        epochs: Epochs trained, all stages together.
+        learn_seconds: Time of learning, without validation.
+        new_examples: Number of training examples of the part.
+        replayed_examples: Number of old examples that were learned again.
+        candidates: Number of old triples or edges that were considered for activation.
+        activated: How many of these share a component with new ones.
+        epochs: Number of epochs trained, in all stages together.
         evaluate_seconds: Time of the last evaluation after it; 0 before any.
         validation: The best validation value (MRR, or the negative loss); None without any.
-        best_epoch: The epoch whose weights were kept, of the last stage; 0 where none was trained.
-        positives: Examples x epochs that learning took, all stages together: of the new part
-            (`new`) and of earlier ones (`old`); empty in runs of versions that did not count them.
-        calibration: What was found on held-out examples after it (`Asking.examine`): what makes
-            probabilities of scores, and how reliable they are on test examples; empty in runs of
-            versions that did not look.
-        warnings: What is doubtful about the model after it, in words.
-        details: Further figures of the strategy, such as the drift of old rows or nodes.
+        best_epoch: The epoch of the last stage whose weights were kept; 0 if nothing was trained.
+        positives: Examples x epochs in all stages together, of the new part (`new`) and of earlier
+            parts (`old`); empty in runs of versions that did not count them.
+        calibration: Results on held-out examples (`Asking.examine`): the numbers that turn scores
+            into probabilities, and how reliable these are on test examples; empty in runs of
+            versions that did not measure this.
+        warnings: Doubts about the model after it, in words.
+        details: Further numbers of the strategy, such as the drift of old rows or nodes.
         kind: What was done: learn, or another kind of `dicgrl.graph.change.Change`.
     """
 
@@ -64,10 +64,10 @@ class PartReport:
         return html_table(f"{self.kind}: part {self.part}", ("", ""), shown)
 
     def results(self, found: Evaluation) -> dict[str, Any]:
-        """The entry of the part in `results.json`, with what was measured after it."""
+        """The entry of the part in `results.json`, with the results measured after it."""
         took = {each.name: getattr(self, each.name) for each in fields(self)}
         details = took.pop("details")
-        if self.kind == "learn":  # as results have always been
+        if self.kind == "learn":  # the same format as before there were corrections
             del took["kind"]
         return {
             **took,
@@ -82,9 +82,9 @@ class PartReport:
         }
 
     def _reliability(self) -> dict[str, Any] | None:
-        """How reliable probabilities are, without the numbers that make them; None: not measured.
+        """How reliable probabilities are; None if not measured.
 
-        `basis` says what they were fitted on, how many of them `fitted`; the rest is of
+        `basis` says what they were fitted on, and `fitted` on how many examples; the rest is from
         `dicgrl.evaluation.reliability`.
         """
         looked = self.calibration

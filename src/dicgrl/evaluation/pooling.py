@@ -1,8 +1,9 @@
-"""Fits with partial pooling: a group with much data speaks for itself, one with little does not.
+"""Fits with partial pooling: the less data a group has, the more it is shrunk towards its pool.
 
 The parameters of a group are those of its pool plus a deviation with a normal prior (a ridge), so
-that a group without data has just those of the pool. Newton's method for all groups at once; a
-group's step is halved for as long as it would make that group worse, so each fit only improves.
+that a group without data has exactly those of the pool. All groups are fitted at once by Newton's
+method. A group's step is halved as long as it would make the group worse, so that fits only
+improve.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from torch import Tensor
 
 _STEPS = 30
 _HALVINGS = 12
-_TOLERANCE = 1e-6  # of a log likelihood
+_TOLERANCE = 1e-6  # tolerance of a log likelihood
 
 Judge = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
-"""Of parameters [g, d]: the objective [g], its gradient [g, d] and its Hessian [g, d, d]."""
+"""Maps parameters [g, d] to the objective [g], its gradient [g, d] and its Hessian [g, d, d]."""
 
 
 def descend(start: Tensor, judge: Judge) -> Tensor:
-    """Minimise an objective of each group by Newton's method.
+    """Minimise the objective of each group by Newton's method.
 
     Args:
         start: Parameters to begin with, [g, d].
@@ -39,7 +40,7 @@ def descend(start: Tensor, judge: Judge) -> Tensor:
         for _ in range(_HALVINGS):
             tried = at - length * step
             now = judge(tried)
-            better = now[0] <= value + _TOLERANCE  # not where it is not a number
+            better = now[0] <= value + _TOLERANCE  # false for NaN
             if better.all():
                 break
             length = torch.where(better[:, None], length, length / 2)
@@ -53,16 +54,16 @@ def descend(start: Tensor, judge: Judge) -> Tensor:
 def fit_scales(
     scores: Tensor, log_weight: Tensor, group: Tensor, pool: Tensor, ridge: float
 ) -> Tensor:
-    """By what to multiply scores so that their softmax says how likely each candidate is, [g].
+    """Fit factors of scores so that their softmax is the probability of each candidate, [g].
 
     The logarithm of the scale of each group is fitted by maximum likelihood.
 
     Args:
-        scores: Of the candidates of questions, [q, m], the right one first.
-        log_weight: How many candidates each stands for, as a logarithm, [q, m]; -inf for none.
+        scores: Scores of the candidates of questions, [q, m], the right one first.
+        log_weight: Logarithm of how many candidates each stands for, [q, m]; -inf for none.
         group: Group of each question, [q].
-        pool: Scales that groups are drawn to, [g].
-        ridge: How strongly, per squared deviation of the logarithm.
+        pool: Scales that groups are shrunk towards, [g].
+        ridge: Strength of shrinkage, per squared deviation of the logarithm.
     """
     there = log_weight > -torch.inf
     scores = torch.where(there, scores, 0.0)
@@ -76,7 +77,7 @@ def fit_scales(
         spread = (share * (scores - mean[:, None]).square()).sum(1)
         lost = logits.logsumexp(1) - logits[:, 0]
         slope = scale[:, 0] * (mean - scores[:, 0])
-        # Where the logarithm curves the other way, the Fisher information stands in.
+        # Where the likelihood is not concave, use the Fisher information.
         bend = scale[:, 0].square() * spread + slope.clamp(min=0)
         values = _sums(torch.stack([lost, slope, bend], 1), group, len(at))
         away = at - before
@@ -93,11 +94,11 @@ def fit_odds(features: Tensor, right: Tensor, group: Tensor, pool: Tensor, ridge
     """Logistic regressions, one for each group, [g, d].
 
     Args:
-        features: Of each answer, [n, d].
+        features: Features of each answer, [n, d].
         right: Whether it is right, [n].
         group: Its group, [n].
-        pool: Coefficients that groups are drawn to, [g, d].
-        ridge: How strongly, per squared deviation of each coefficient, [d].
+        pool: Coefficients that groups are shrunk towards, [g, d].
+        ridge: Strength of shrinkage, per squared deviation of each coefficient, [d].
     """
     true = right.to(features.dtype)
 

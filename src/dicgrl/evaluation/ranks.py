@@ -1,17 +1,17 @@
 """Filtered ranks of the true answers among all candidate entities, on both sides.
 
 For a test triple, every candidate takes the place of the tail (then of the head) and the true
-answer is ranked among them by score. Candidates that make another known true triple are left out
-(the filtered setting). With g candidates scored higher and e others scored the same:
+answer is ranked among them by score. Candidates that form another known true triple are left out
+(the filtered setting). With g candidates that score higher and e others that score the same:
 
-- optimistic rank:  1 + g, the true answer before its equals;
-- pessimistic rank: 1 + g + e, behind its equals;
-- realistic rank:   their mean, what random tie-breaking gives on average.
+- optimistic rank:  1 + g, the true answer before its ties;
+- pessimistic rank: 1 + g + e, the true answer after its ties;
+- realistic rank:   their mean, the expected rank with random tie-breaking.
 
 A scorer that gives every candidate the same score thus gets the middle rank, not the first.
 
-The entity that a question is about competes like any other, as everywhere in the literature. How
-it fares is kept beside the counts, so that `Ranks.among_others` can leave it out.
+The entity that a question is about competes like any other, as everywhere in the literature. How it
+compares is stored with the counts, so that `Ranks.among_others` can leave it out.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
 
 MEMORY_BOUND = 1 << 30  # bytes for scores at a time, whatever the number of entities
 
-# How the entity of a question fares as an answer: it does not compete, is scored lower than the
-# true answer, the same or higher, or is the true answer itself.
+# How the entity of a question does as an answer: it does not compete, it scores lower than the true
+# answer, the same or higher, or it is the true answer itself.
 OWN_ABSENT, OWN_LOWER, OWN_EQUAL, OWN_HIGHER, OWN_TRUE = range(5)
 
 
@@ -39,11 +39,11 @@ class Ranks:
     """Ranks of true answers; head side first, then tail side.
 
     Attributes:
-        higher: Candidates scored higher, filtered, [2, n].
-        equal: Other candidates scored the same, filtered, [2, n].
-        candidates: Number of candidates left after filtering, the true answer included, [2, n].
-        own: How the entity of the question fares (`OWN_LOWER` and so on), [2, n]; None where that
-            was not looked at.
+        higher: Number of candidates that score higher, filtered, [2, n].
+        equal: Number of other candidates that score the same, filtered, [2, n].
+        candidates: Number of candidates after filtering, including the true answer, [2, n].
+        own: How the entity of the question does (`OWN_LOWER` and so on), [2, n]; None if not
+            computed.
     """
 
     higher: Tensor
@@ -58,7 +58,7 @@ class Ranks:
 
     @property
     def pessimistic(self) -> Tensor:
-        """The true answer behind all with the same score, [2, n]."""
+        """The true answer after all with the same score, [2, n]."""
         return 1.0 + self.higher + self.equal
 
     @property
@@ -67,21 +67,18 @@ class Ranks:
         return 1.0 + self.higher + self.equal / 2
 
     def of(self, side: int, chosen: Tensor) -> Ranks:
-        """Those of one side, 0 for heads, and of some triples alone."""
+        """Ranks of one side (0 for heads), for some triples."""
         return Ranks(*(values[side : side + 1, chosen] for values in self._every()))
 
     def split(self, sizes: list[int]) -> list[Ranks]:
-        """Those of so many triples each, one after the other."""
+        """Split the ranks by numbers of consecutive triples."""
         pieces = (torch.split(values, sizes, dim=1) for values in self._every())
         return [Ranks(*values) for values in zip(*pieces, strict=True)]
 
     def among_others(self, where: Tensor) -> Ranks:
-        """The same where the entity of a question is no candidate.
+        """The ranks if the entity of a question is not a candidate.
 
-        Should it be the true answer nonetheless, that is the last: nobody would be given it.
-
-        Args:
-            where: The triples for whose questions that holds, [n].
+        If it is the true answer nonetheless, this ranks last, as it would never be returned.
         """
         assert self.own is not None
         own = torch.where(where, self.own, OWN_ABSENT)  # [2, n]
@@ -101,9 +98,9 @@ class Ranker:
 
     Args:
         known: Known true triples of every split so far, [m, 3].
-        num_relations: Relations so far.
+        num_relations: Number of relations so far.
         memory_bound: Bytes that scores may take at a time.
-        retired: Entities that are no candidates, rising; no known triple mentions one.
+        retired: Entities that are not candidates, sorted; no known triple mentions one.
     """
 
     def __init__(
@@ -126,7 +123,7 @@ class Ranker:
     def rank(self, model: KnowledgeModel, triples: Tensor, candidates: range) -> Ranks:
         """Rank the true head and tail of triples [n, 3] among a range of entities.
 
-        The true answers need not be among the candidates; they are ranked as if they were.
+        True answers that are not among the candidates are ranked as if they were.
         """
         with evaluating(model):
             sides = [self._rank_side(model, triples, side, candidates) for side in ("head", "tail")]
@@ -149,7 +146,7 @@ class Ranker:
         fits = len(candidates) <= width and bool(among.all())
         for rows in row_blocks(triples, height, model.one_relation_per_block):
             block, answer, asked = triples[rows], answers[rows], triples[rows, given]
-            if fits:  # one block holds all candidates and the true answer: score it once
+            if fits:  # a block holds all candidates including the true answer: score only once
                 blocks = {candidates.start: self._scores(model, block, side, candidates)}
                 at = (answer - candidates.start)[:, None]
                 truth = blocks[candidates.start].gather(1, at)[:, 0]
@@ -164,7 +161,7 @@ class Ranker:
                 scores = blocks.pop(start, None)
                 if scores is None:
                     scores = self._scores(model, block, side, range(start, stop))
-                # Not `>`: a score that is not a number must not make the true answer look good.
+                # Not `>`: a NaN must not make the true answer look good.
                 above = (scores <= truth[:, None]).logical_not_()
                 same = scores == truth[:, None]
                 # Neither known answers nor the true one compete.
@@ -187,7 +184,7 @@ class Ranker:
         return higher, equal, left, self._own(triples, side, candidates, own_fares)
 
     def _own(self, triples: Tensor, side: Side, candidates: range, fares: Tensor) -> Tensor:
-        """How the entities of questions fare, given that of those which compete, [n]."""
+        """How the entities of questions do, given how those that compete do, [n]."""
         given = HEAD if side == "tail" else TAIL
         own = triples[:, given]
         competes = (own >= candidates.start) & (own < candidates.stop)
@@ -197,7 +194,7 @@ class Ranker:
         return torch.where(competes, fares, OWN_ABSENT).masked_fill_(is_true, OWN_TRUE)
 
     def _loop_keys(self, triples: Tensor, given: int) -> Tensor:
-        """A number for each triple's relation between the given entity and itself."""
+        """Keys of the triples' relations between the given entity and itself."""
         return triples[:, given] * self._num_relations + triples[:, RELATION]
 
     def _count_fast(
@@ -208,15 +205,15 @@ class Ranker:
         side: Side,
         candidates: range,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What `_rank_side` gives, counted by the scorer's fast path; waits for no device."""
+        """Like `_rank_side`, by the scorer's fast path, without waiting for the device."""
         outcome = torch.zeros(4, len(triples), dtype=torch.long, device=triples.device)
         if len(triples) and len(candidates):
             given = HEAD if side == "tail" else TAIL
             order = torch.arange(len(triples), device=triples.device)
-            if model.attention is not None:  # neighbours then have the same components
+            if model.attention is not None:  # so that neighbours have the same components
                 order = triples[:, RELATION].argsort()
             height = max(8 * self.memory_bound // (path.pair_bits * (len(candidates) + 31)), 1)
-            width = max(self.memory_bound // (4 * model.length), 1)  # a copy of so many candidates
+            width = max(self.memory_bound // (4 * model.length), 1)  # candidates to copy at a time
             some = [
                 range(start, min(start + width, run.stop))
                 for run in self._runs(candidates)
@@ -241,7 +238,7 @@ class Ranker:
         return torch.isin(entities, self._retired)
 
     def _runs(self, candidates: range) -> list[range]:
-        """The candidates without those that are retired, in ranges."""
+        """Ranges of the candidates that are not retired."""
         inside = (self._retired >= candidates.start) & (self._retired < candidates.stop)
         gone = self._retired[inside].tolist()
         pairs = zip(
@@ -270,9 +267,9 @@ class Ranker:
     def _true_scores(
         self, model: KnowledgeModel, block: Tensor, side: Side, answer: Tensor, width: int
     ) -> Tensor:
-        """Scores of the true answers, made by the same operation as those of the candidates.
+        """Scores of the true answers, computed by the same operation as those of the candidates.
 
-        Another way to compute the same score could round differently and break or make a tie.
+        Another operation could round differently, and break or create ties.
         """
         truth = torch.empty(len(block), device=block.device, dtype=model.entities.learned)
         order = answer.argsort()
@@ -290,16 +287,16 @@ class Ranker:
 
     def _block(self, model: KnowledgeModel, candidates: int) -> tuple[int, int]:
         """How many candidates and how many triples fit under the memory bound."""
-        # Besides the scores: two masks of a byte per pair.
+        # Besides the scores, two masks with a byte per pair.
         pairs = max(self.memory_bound // (model.pair_bytes() + 6), 1)
         width = max(min(candidates, pairs), 1)
-        if model.precision != "float32":  # of so many candidates there is a copy
+        if model.precision != "float32":  # candidates are copied
             width = min(width, max(self.memory_bound // (4 * model.length), 1))
         return width, max(pairs // width, 1)
 
 
 def row_blocks(triples: Tensor, height: int, one_relation: bool) -> Iterator[Tensor]:
-    """Positions of triples in blocks of at most `height`, each of one relation where asked."""
+    """Positions of triples in blocks of at most `height`, with one relation each if requested."""
     order = torch.arange(len(triples), device=triples.device)
     sizes = [len(triples)]
     if one_relation and len(triples):

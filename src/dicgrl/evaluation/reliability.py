@@ -1,10 +1,9 @@
 """How far probabilities can be trusted: calibration error, Brier score and reliability bins.
 
-Answers are put in order of their probability and cut into bins of equal size. In a bin the mean
-probability should be the share of answers that are right; the expected calibration error (Naeini
-et al. 2015) is the mean distance of the two. Bins of equal size are about equally certain, so that
-no bin of three answers decides. Even perfect probabilities have some distance by chance: what is
-to be expected of them is told beside it.
+Answers are sorted by probability and cut into bins of equal size. In each bin the mean probability
+should equal the share of answers that are right; the expected calibration error (Naeini et al.
+2015) is the mean distance of the two. With bins of equal size, no bin of three answers decides.
+Even perfect probabilities have some distance by chance, which is reported as well.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ import torch
 from torch import Tensor
 
 BINS = 10
-_FEWEST = 20  # answers in a bin, where there are more than so many
+_FEWEST = 20  # fewest answers in a bin, if there are more than that
 
 
 def reliability(probabilities: Tensor, right: Tensor, bins: int = BINS) -> dict[str, Any]:
-    """Compare probabilities [n] with what was right [n], ready for JSON.
+    """Compare probabilities [n] with what was right [n]; the result is ready for JSON.
 
     Args:
-        probabilities: Of answers.
+        probabilities: Probabilities of answers.
         right: Whether each is right.
-        bins: How many bins, at most.
+        bins: Number of bins, at most.
 
     Returns:
-        `count`; `ece`, and `ece_by_chance`, that of probabilities which are just right; `brier`,
-        the mean squared error, and `brier_of_mean`, that of always saying how many are right;
-        `bins`, for each how many there are, what was said and how many were right.
+        `count`; `ece`, and `ece_by_chance`, which perfect probabilities would have; `brier`, the
+        mean squared error, and `brier_of_mean`, that of always saying the share that is right;
+        `bins`, each with its count, mean probability and share of right answers.
 
     Example:
         >>> said = torch.tensor([0.2] * 10 + [0.8] * 10)
@@ -66,7 +65,7 @@ def reliability(probabilities: Tensor, right: Tensor, bins: int = BINS) -> dict[
 
 
 def _bounds(said: Tensor, bins: int) -> list[tuple[int, int]]:
-    """Where bins of sorted probabilities begin and end; equal ones are never told apart."""
+    """Bounds of bins of sorted probabilities; equal ones are never separated."""
     cuts = [round(len(said) * number / bins) for number in range(1, bins)]
     ends = torch.searchsorted(said, said[cuts], right=True).tolist() if cuts else []
     edges = [0, *sorted({*ends} - {len(said)}), len(said)]

@@ -1,4 +1,4 @@
-"""Samples of test sets: the same for every run, and for as long as there are as many examples."""
+"""Samples of test sets, which are the same in every run as long as the sets do not change."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dicgrl.graph.arrays import IntArray
 
 
 def sample_sizes(sizes: Sequence[int], at_most: int) -> list[int]:
-    """How many examples of each test set a sample of all of them takes.
+    """How many examples of each test set to sample.
 
-    All take the same share, one by a power of two: it changes seldom while parts arrive, so that
-    what was measured after one can be compared with what was measured after the next. None that
-    has examples is left out, even where there are more sets than `at_most`.
+    All have the same share, which is one over a power of two. It rarely changes while parts arrive,
+    so that results after one part can be compared with those after the next. No set with examples
+    is left out, even if there are more sets than `at_most`.
 
     Args:
-        sizes: Examples of each test set.
-        at_most: Examples in all; 0 for no bound.
+        sizes: Number of examples in each test set.
+        at_most: Number of examples in total; 0 for no bound.
 
     Example:
         >>> sample_sizes([10_000, 600, 0, 1], at_most=2000)
@@ -34,14 +34,13 @@ def sample_sizes(sizes: Sequence[int], at_most: int) -> list[int]:
 
 
 def bounded_sizes(sizes: Sequence[int], at_most: int) -> list[int]:
-    """As `sample_sizes`, for who need not look at every set: no more than is allowed and one.
+    """Like `sample_sizes`, but may leave out sets, so that the total is at most `at_most` + 1.
 
-    Where there are more sets than `at_most`, one by a power of two of them is asked about, and the
-    newest.
+    If there are more sets than `at_most`, one over a power of two of them are used, and the newest.
 
     Args:
-        sizes: Examples of each set.
-        at_most: Examples in all, at least 1.
+        sizes: Number of examples in each set.
+        at_most: Number of examples in total, at least 1.
 
     Example:
         >>> bounded_sizes([10_000, 600, 0, 1], at_most=2000)
@@ -59,14 +58,14 @@ def bounded_sizes(sizes: Sequence[int], at_most: int) -> list[int]:
 
 
 def sample_of(part: int, size: int, count: int) -> IntArray:
-    """Positions, in order, of the examples of a part's test set that a sample of it takes.
+    """Positions, sorted, of a sample of a part's test set.
 
-    They do not depend on the run; a smaller sample is part of a larger one.
+    They do not depend on the run. A smaller sample is part of a larger one.
 
     Args:
         part: Number of the part.
-        size: Examples of its test set.
-        count: Examples of the sample.
+        size: Number of examples in its test set.
+        count: Number of examples in the sample.
     """
     if not count:
         return np.empty(0, np.int64)

@@ -1,7 +1,7 @@
 """Triton kernels for the GPU, each with its PyTorch reference beside it.
 
-Everything works without them: a model asks `available` and otherwise runs its PyTorch path, which
-is also what CPUs run and what the kernels are tested against.
+Everything works without them: if `available` says no, a model runs its PyTorch path, which is also
+what CPUs run and what the kernels are tested against.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 _FOUND = importlib.util.find_spec("triton") is not None
-_ANYWHERE = False  # for tests that run none of them; TRITON_INTERPRET would change Triton itself
+_ANYWHERE = False  # set by tests that launch no kernel; TRITON_INTERPRET would change Triton itself
 
 
 def available(*tensors: Tensor) -> bool:

@@ -1,10 +1,10 @@
-"""Adam on the touched rows of a table: gradient in, row and state out, gradient cleared.
+"""Adam on the touched rows of a table: reads the gradient, updates row and state, clears it.
 
-A row may be listed many times. Every place in the list writes its number to the row's entry of
-`claims`, one of them stays, and that one moves the row. Where the list is longer than the table,
-all rows are visited instead and those without a claim are left. Of a table whose gradients are
-sparse the claims were made when rows were touched, and a gradient lies at the place that its row
-kept. The reference is `RowAdam` in PyTorch.
+A row may be listed several times. Each place in the list writes its number to the row's entry in
+`claims`; one of them wins, and this one updates the row. If the list is longer than the table, all
+rows are visited instead, and those without a claim are skipped. In a table with sparse gradients
+the claims were made when rows were touched, and a gradient is at the place that its row kept. The
+reference is `RowAdam` in PyTorch.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ def adam(
     """Move the touched rows in place and set their gradients to zero.
 
     Args:
-        rows: [n, width], float32, or bfloat16 that is rounded by chance.
-        gradient: [n, width], or of each place in `touched` where sparse.
+        rows: [n, width], float32, or bfloat16 with stochastic rounding.
+        gradient: [n, width]; if sparse, one row for each place in `touched`.
         state: Both moments, [n, width], or the mean of a row's squared gradients, [n, 1], or the
             sums of all squared gradients, [n, width]; then the steps of each row, [n, 1].
-        pace: Learning rate of each row as a multiple of `rate`, 0 for none, [n, 1]; None for 1.
-        claims: Zeros, [n], int32, or where sparse for each row its place in `touched` and 1; left
-            as zeros where the next step reads them.
-        touched: Rows with a gradient, with repeats, [m].
+        pace: Learning rate of each row as a multiple of `rate`, 0 if frozen, [n, 1]; None for 1.
+        claims: Zeros, [n], int32; if sparse, the place of each row in `touched` plus 1. Set back to
+            zero where the next step reads them.
+        touched: Rows with a gradient, possibly repeated, [m].
         rate: Learning rate, one number on the device.
         betas: Decay of the moments.
         eps: Added to the denominator.
         weight_decay: Pull towards zero.
-        sparse: Whether gradients lie at places.
-        total: Whether the state is the sums of all squared gradients.
+        sparse: Whether gradients are stored by place.
+        total: Whether the state is the sums of squared gradients.
     """
     touched = touched.contiguous()
     listed = sparse or len(touched) < len(rows)
@@ -126,7 +126,7 @@ def _adam(  # type: ignore[no-untyped-def]
     x = tl.load(rows + at, mask=both, other=0.0).to(tl.float32)
     number = tl.load(steps + row, mask=mine, other=0.0) + 1.0
     g += weight_decay * x
-    # In double precision: in single the difference to 1 would lose half its digits at the start.
+    # Double precision: in single, 1 - beta ** steps would lose half its digits in the first steps.
     wide = number.to(tl.float64)
     bias2 = (1.0 - tl.exp(wide * log2)).to(tl.float32)
     if TOTAL:

@@ -1,4 +1,4 @@
-"""A batch of triples and their negatives, as a fast path or its kernel is given it."""
+"""A batch of triples and their negatives, as fast paths and kernels receive it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Compare = Literal["l1", "l2", "dot", "modulus"]
 
 
 class Pace(NamedTuple):
-    """How fast rows may change, 0 for not at all; gradients of such rows are not needed.
+    """How fast rows may change. 0 means frozen; gradients of such rows are not needed.
 
     Attributes:
         entities: [N * K, 1].
         relations: [R, 1] or [R * K, 1].
-        attention: [R, 1]; None where it does not learn from the scores.
+        attention: [R, 1]; None if it does not learn from the scores.
     """
 
     entities: Tensor
@@ -28,7 +28,7 @@ class Pace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Where the vectors of b triples and their negatives lie.
+    """Says where the vectors of b triples and their negatives are.
 
     The negatives of a triple use the same components as the triple.
 
@@ -36,14 +36,14 @@ class Batch:
         entities: Rows of all entities, [N * K, size].
         relations: Rows of all relations, [R, w] for relations of w numbers, or [R * K, w / n].
         triples: Head, relation, tail, [b, 3].
-        others: Replacements, the heads first, [b, m]; [b / share, m], rounded up, where shared.
+        others: Replacements, heads first, [b, m]; if shared, [b / share, m], rounded up.
         heads: How many of them replace the head.
         chosen: Components of each triple, [b, n]; None for plain vectors.
         count: K; 1 for plain vectors.
-        divided: Whether relations have components too.
-        pace: How fast rows may change; None where all may.
-        share: How many triples, one after the other, have the same replacements; more than one only
-            where plain, and where the fast path says that it can.
+        divided: Whether relations have components, too.
+        pace: How fast rows may change; None if all may.
+        share: How many consecutive triples have the same replacements; more than one only for plain
+            vectors, and only if the fast path supports it.
     """
 
     entities: Tensor
@@ -58,14 +58,14 @@ class Batch:
     share: int = 1
 
     def entity_rows(self, ids: Tensor) -> Tensor:
-        """Rows of entities [b] or [b, m]: [..., n], or the ids themselves where plain."""
+        """Rows of entities [b] or [b, m]: [..., n], or the ids themselves if plain."""
         if self.chosen is None:
             return ids
         chosen = self.chosen if ids.dim() == 1 else self.chosen[:, None]
         return ids[..., None] * self.count + chosen
 
     def relation_rows(self) -> Tensor:
-        """Rows of the triples' relations, [b, n], or [b] where relations are not divided."""
+        """Rows of the triples' relations, [b, n], or [b] if relations are not divided."""
         ids = self.triples[:, 1]
         return self.entity_rows(ids) if self.divided else ids
 

@@ -2,11 +2,11 @@
 
 score(p) = sum_i sum_m W[i, m] relu(k0[m] h[p, i] + k1[m] r[p, i] + k2[m] t[p, i] + b[m])
 
-Per pair, dim x filters inner terms of about five operations are made and consumed in registers;
-what moves through memory is the three vectors in and one number out. The backward pass runs the
-same loop twice: once per pair for the gradients of the vectors, once for a tile of filters and
-dimensions, pair after pair, for those of the parameters, where they learn. The reference is
-`ConvKB.score` in PyTorch.
+For each pair, dim x filters inner terms of about five operations are computed and consumed in
+registers; only the three vectors are read, and one number is written. The backward pass runs the
+same loop twice: once per pair for the gradients of the vectors, and, if the parameters learn, once
+per tile of filters and dimensions, pair after pair, for theirs. The reference is `ConvKB.score` in
+PyTorch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch import Tensor
 
 _PAIRS, _DIMS = 16, 64  # tile of pairs x dimensions that a program holds
 _FILTERS = 8  # x _DIMS: tile of the parameter gradients, which walks over pairs
-_CHUNK = 1024  # so many of them
+_CHUNK = 1024  # pairs per program
 
 
 def conv_score(

@@ -1,7 +1,7 @@
 """A loss and its gradient in one pass over the scores.
 
 A program takes a block of triples with all their negatives, and writes each triple's share of the
-loss and the gradients of its scores; the backward pass only scales them. The references are the
+loss and the gradients of its scores; the backward pass only scales these. The references are the
 losses in `dicgrl.training.losses`.
 """
 
@@ -31,11 +31,11 @@ def loss(
 
     Args:
         kind: One of `KINDS`.
-        margin: Of the loss; the softmax has none.
-        temperature: Of the self-adversarial one.
+        margin: Margin of the loss; the softmax has none.
+        temperature: Temperature of the self-adversarial loss.
         positive: [b].
-        negative: [b, m]; for the softmax, the first half are other heads.
-        mask: Negatives that exist, [b, m]; None for all.
+        negative: [b, m]; for the softmax, the first half have other heads.
+        mask: Which negatives exist, [b, m]; None for all.
         weight: [b].
     """
     options = (KINDS.index(kind), margin, temperature)
@@ -82,7 +82,7 @@ class _Loss(torch.autograd.Function):
 @triton.jit
 def _softplus(x):  # type: ignore[no-untyped-def]
     small = tl.exp(-tl.abs(x))
-    # log(1 + e) loses the digits of a small e.
+    # log(1 + e) would lose the digits of a small e.
     rest = tl.where(small < 1e-3, small - 0.5 * small * small, tl.log(1.0 + small))
     return tl.maximum(x, 0.0) + rest
 
@@ -125,7 +125,7 @@ def _loss(  # type: ignore[no-untyped-def]
         d_p = tl.where(gap > 0.0, -1.0, 0.0) / (1.0 + count)
         d_n = tl.where(exists, -d_p[:, None] / number[:, None], 0.0)
     elif KIND == 3:
-        # Those of the two sides apart: each has a highest score and a sum of its own.
+        # The two sides are separate: each has its own highest score and sum.
         head = (column < count // 2)[None, :]
         n = tl.where(exists, n, -float("inf"))
         head_top = tl.maximum(p, tl.max(tl.where(head, n, -float("inf")), 1))

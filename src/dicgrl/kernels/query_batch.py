@@ -1,15 +1,15 @@
-"""Queries against the triples' own ends and their negatives: scores, and gradients into the table.
+"""Compare queries with the triples' own ends and their negatives: scores, and gradients of rows.
 
-A decoder whose score compares a query, made of one end and the relation, with the other end makes
-its queries in PyTorch, [b, l] for each side, and takes their gradients from here. What would be
-[b, m, l] exists in registers only. A program takes one triple and one side, as in
-`dicgrl.kernels.transe_batch`: it gathers a tile of negatives x dimensions, and only scores leave
-it. The backward pass gathers the tile again, adds the negatives' gradients to the table's buffer by
-atomic additions, and sums up that of the query. The reference is the decoder's `score` on gathered
-vectors in PyTorch.
+A query decoder compares a query, made of one end and the relation, with the other end. It makes its
+queries in PyTorch, [b, l] for each side, and gets their gradients from here. What would be
+[b, m, l] only exists in registers. A program takes one triple and one side, as in
+`dicgrl.kernels.transe_batch`: it gathers a tile of negatives x dimensions, and only writes scores.
+The backward pass gathers the tile again, adds the negatives' gradients to the table's buffer by
+atomic additions, and sums up the gradient of the query. The reference is the decoder's `score` on
+gathered vectors in PyTorch.
 
-Where only some rows may change, the backward pass leaves a negative out if neither its rows nor the
-query may.
+If only some rows may change, the backward pass skips a negative if neither its rows nor the query
+may.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dicgrl.kernels.batch import Batch, Compare
 from dicgrl.kernels.rows import asked_of, columns_of, movable
 
 _TILE = 2048  # negatives x dimensions that a program holds
-# As for TransE, whose programs move the same rows.
+# The same as for TransE, whose programs move the same rows.
 _FORWARD_WARPS = {False: 1, True: 2}  # whether vectors are routed -> warps of a program
 _BACKWARD_WARPS = {False: 2, True: 4}
 
@@ -33,8 +33,8 @@ def scores(batch: Batch, queries: Tensor, compare: Compare) -> tuple[Tensor, Ten
 
     Args:
         batch: The triples and their negatives.
-        queries: What heads are compared with, and what tails are, [2, b, l].
-        compare: How.
+        queries: The queries that heads, and that tails, are compared with, [2, b, l].
+        compare: How to compare.
     """
     positive = queries.new_empty(len(batch.triples))
     negative = queries.new_empty(batch.others.shape)
@@ -54,9 +54,9 @@ def scatter(
     d_entities: Tensor,
     gated: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """Add the gradients of the negatives, and of the tails by their own score, to the buffer.
+    """Add the gradients of the negatives, and of the tails from the triples' scores, to the buffer.
 
-    What the queries are made of has its gradient from theirs: that is left to the decoder.
+    The decoder turns the gradients of queries into those of their ends and relations.
 
     Args:
         batch: As in the forward pass.
@@ -64,12 +64,12 @@ def scatter(
         compare: Likewise.
         upstream: Gradients of the scores, [b] and [b, m].
         d_entities: Gradients of the entities' rows, added to.
-        gated: Whether the components' gates want a gradient.
+        gated: Whether the components' gates need a gradient.
 
     Returns:
-        Gradients of the queries, [2, b, l], which are 0 where nothing that a query is made of may
-        change; and of the gates by the vectors that are compared with the queries, [b, n], None
-        where they want none.
+        Gradients of the queries, [2, b, l], which are 0 if nothing that a query is made of may
+        change; and gradients of the gates through the vectors that queries are compared with,
+        [b, n], None if not needed.
     """
     parts = 1 if batch.chosen is None else batch.chosen.shape[1]
     d_queries = torch.empty_like(queries)
@@ -127,7 +127,7 @@ def _score(q, x, ROWS: tl.constexpr, DIMS: tl.constexpr, COMPARE: tl.constexpr):
 def _slopes(  # type: ignore[no-untyped-def]
     q, x, upstream, ROWS: tl.constexpr, DIMS: tl.constexpr, COMPARE: tl.constexpr
 ):
-    """Gradients of vectors [ROWS, DIMS] and of the query by each of them; 0 at a distance of 0."""
+    """Gradients of vectors [ROWS, DIMS], and of the query for each of them; 0 at distance 0."""
     if COMPARE == "dot":
         d_x = upstream[:, None] * q[None, :]
         d_q = upstream[:, None] * x
@@ -196,7 +196,7 @@ def _backward(  # type: ignore[no-untyped-def]
     q = tl.load(queries + q_at, mask=real, other=0.0)
     asked = True  # whether what the query is made of may change
     if RESTRICTED:
-        end = tl.load(triples + triple * 3 + 2 * (1 - side))  # the one that stays
+        end = tl.load(triples + triple * 3 + 2 * (1 - side))  # the one that is not replaced
         relation = tl.load(triples + triple * 3 + 1)
         asked = asked_of(
             pace, relation_pace, attention_pace, chosen, triple, end, relation,

@@ -1,17 +1,17 @@
-"""Ranks without scores: distances of queries to all candidates are compared where they are made.
+"""Ranks without storing scores: distances of queries to all candidates are compared in registers.
 
-A program holds a tile of queries x candidates and walks over the dimensions; of the distances only
-two counts per query leave it (`count`), unless they are asked for themselves (`distances`). One
-launch serves all relations: a tile of queries has one relation,
-whose chosen components say which rows of the transposed candidates to read. Answers that are known
-are bits of a mask (`dicgrl.kernels.ranking`).
+A program holds a tile of queries x candidates and walks over the dimensions. It only writes two
+counts per query (`count`), or the distances themselves if they are asked for (`distances`). One
+launch serves all relations: a tile of queries has one relation, whose chosen components say which
+rows of the transposed candidates to read. Known answers are bits of a mask
+(`dicgrl.kernels.ranking`).
 
-Ties must be exact, so the distance of the true answer, which `_truth` computes beforehand, is made
-by the same operations in the same order as those of the candidates: one dimension after the other,
-with explicit fused multiply-adds where there is a product. For the norm 2 squares are compared, and
-the distance of a dot product is its negative. A matrix product by tensor cores would be faster, but
-does not promise that a pair is rounded alike wherever it stands in a tile. The reference is
-`Ranker` in PyTorch.
+Ties must be exact. So the distance of the true answer, which `_truth` computes beforehand, uses the
+same operations in the same order as those of the candidates: one dimension after the other, with
+explicit fused multiply-adds for products. For the norm 2 squares are compared, and the distance of
+a dot product is its negative. A matrix product on tensor cores would be faster, but does not
+guarantee that a pair is rounded in the same way wherever it is in a tile. The reference is `Ranker`
+in PyTorch.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def truth(
     """Distances of the true answers, [q]; squared for the norm 2.
 
     Args:
-        queries: What the answers' vectors are compared with, [q, l].
+        queries: The queries that the answers are compared with, [q, l].
         entities: Vectors of all entities, [N, d].
         answers: Entities, [q].
-        chosen: Components of an entity that a query looks at, [q, n]; None for all of it.
+        chosen: Components of an entity that a query uses, [q, n]; None for all.
         size: Length of a component.
-        compare: What a distance is.
+        compare: Which distance to use.
     """
     found = torch.empty(len(queries), device=queries.device, dtype=queries.dtype)
     _truth[(triton.cdiv(len(queries), _ROWS),)](
@@ -68,19 +68,19 @@ def count(
     equal: Tensor,
     compare: Compare,
 ) -> None:
-    """Add the numbers of candidates that are nearer than the true answer, and as near.
+    """Count the candidates that are nearer than the true answer, and those that are as near.
 
     Args:
-        queries: [q, l], those of one relation side by side.
-        candidates: Their vectors, [c, d].
+        queries: [q, l], sorted by relation.
+        candidates: Vectors of the candidates, [c, d].
         threshold: Distances of the true answers, [q].
         bits: Candidates that do not compete, [q, words].
-        chosen: Components that a query looks at, [q, n], alike within a tile; None for all.
+        chosen: Components that a query uses, [q, n], the same within a tile; None for all.
         size: Length of a component.
         tiles: First query of each tile and the one after its last.
-        higher: Counts, [q], int32, added to.
-        equal: Likewise.
-        compare: What a distance is.
+        higher: Counts of nearer candidates, [q], int32, added to.
+        equal: Counts of equally near candidates, likewise.
+        compare: Which distance to use.
     """
     tiled, lines = _laid_out(queries, candidates, tiles[0])
     _count[(len(tiles[0]), lines.shape[1] // CANDIDATES)](
@@ -109,11 +109,11 @@ def distances(queries: Tensor, candidates: Tensor, compare: Compare) -> Tensor:
 
 
 def _laid_out(queries: Tensor, candidates: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
-    """Queries in tiles [t, l, QUERIES] that begin at `first`, and candidates in lines [d, padded].
+    """Queries in tiles [t, l, QUERIES] from `first` on, and candidates transposed, [d, padded].
 
-    A thread holds all queries of a tile and a few candidates side by side. Both are laid out so
-    that one dimension of a tile is contiguous and complete: the loop has neither masks nor
-    pointers of its own for each query.
+    A thread holds all queries of a tile and a few neighbouring candidates. Both are laid out so
+    that one dimension of a tile is contiguous and complete, so that the loop needs neither masks
+    nor a pointer per query.
     """
     padded = triton.cdiv(len(candidates), CANDIDATES) * CANDIDATES
     lines = torch.zeros(candidates.shape[1], padded, device=queries.device, dtype=queries.dtype)
@@ -123,12 +123,12 @@ def _laid_out(queries: Tensor, candidates: Tensor, first: Tensor) -> tuple[Tenso
 
 
 def _unroll(size: int, compare: Compare) -> int:
-    """Dimensions that a pass of the loop takes; a complex number has two."""
+    """Number of dimensions per iteration of the loop; a complex number has two."""
     steps = (4, 10, 6, 2) if compare == "modulus" else (4, 5, 3, 2, 1)
     return next(step for step in steps if size % step == 0)
 
 
-# These two alone decide how a distance is rounded.
+# Only these two functions decide how a distance is rounded.
 @triton.jit
 def _added(total, q, c, COMPARE: tl.constexpr):  # type: ignore[no-untyped-def]
     """A distance with one more dimension."""
@@ -225,7 +225,7 @@ def _count(  # type: ignore[no-untyped-def]
     competes = inside[:, None] & (column < candidate_count)[None, :]
     word = tl.load(bits + row[:, None] * words + (column // 32)[None, :], mask=competes, other=0)
     competes = competes & (((word >> (column % 32)[None, :]) & 1) == 0)
-    # Not `<`: a distance that is not a number must not make the true answer look good.
+    # Not `<`: a NaN must not make the true answer look good.
     above = ((total >= limit) == 0) & competes
     same = (total == limit) & competes
     tl.atomic_add(higher + row, tl.sum(above.to(tl.int32), 1), mask=inside, sem="relaxed")

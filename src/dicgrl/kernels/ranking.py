@@ -16,13 +16,13 @@ _ANSWERS = 128  # known answers that a program of `_mask` marks at a time
 def mask(
     first: Tensor, last: Tensor, known: Tensor, answers: Tensor, candidates: range
 ) -> tuple[Tensor, Tensor]:
-    """Bits of the candidates that do not compete, [q, words], and how many known ones they are.
+    """Bits of the candidates that do not compete, [q, words], and how many of them are known.
 
     Args:
         first: Where the known answers of each query begin, [q].
         last: Where they end, [q].
         known: Known answers of all questions.
-        answers: The true answer of each query, [q]; it is marked and not counted.
+        answers: The true answer of each query, [q]; it is marked but not counted.
         candidates: The entities of bits 0, 1, ...
     """
     words = triton.cdiv(len(candidates), 32)
@@ -38,12 +38,12 @@ def mask(
 def tiles(relations: Tensor, num_relations: int, height: int) -> tuple[Tensor, Tensor]:
     """First query of each tile and the one after its last.
 
-    How many tiles the relations need is not known without waiting for the device, but at most
-    one more for each relation: those that are too many are empty.
+    The exact number of tiles would only be known after waiting for the device. It is at most one
+    more per relation, so some of the tiles may be empty.
 
     Args:
-        relations: Relation of each query, [q], ascending where tiles have only one.
-        num_relations: How many relations there are; 0 where a tile may have several.
+        relations: Relation of each query, [q], sorted if a tile has only one relation.
+        num_relations: Number of relations; 0 if a tile may have several.
         height: Queries of a tile.
     """
     count = len(relations)

@@ -1,4 +1,4 @@
-"""Which rows a triple's vectors are made of, and whether they may change, inside kernels.
+"""Helpers inside kernels: which rows a triple's vectors are made of, and which may change.
 
 With n of K components, `chosen` says which rows of an entity make its vector; they are the same for
 all entities of a triple.
@@ -14,12 +14,12 @@ import triton.language as tl
 def columns_of(  # type: ignore[no-untyped-def]
     chosen, triple, dims, size: tl.constexpr, parts: tl.constexpr, ROUTED: tl.constexpr
 ):
-    """Where the coordinates of a triple's vectors lie within an entity's rows."""
+    """Positions of the coordinates of a triple's vectors within an entity's rows."""
     columns = dims
     if ROUTED:
         part = tl.minimum(dims // size, parts - 1)
         columns = tl.load(chosen + triple * parts + part) * size + dims % size
-        if size % 4 == 0:  # four coordinates lie where one access reaches them
+        if size % 4 == 0:  # four coordinates are aligned, and are read by one access
             columns = tl.max_contiguous(tl.multiple_of(columns, 4), 4)
         elif size % 2 == 0:
             columns = tl.max_contiguous(tl.multiple_of(columns, 2), 2)
@@ -42,7 +42,7 @@ def movable(  # type: ignore[no-untyped-def]
     pace, chosen, triple, ids, there,
     parts: tl.constexpr, count: tl.constexpr, ROUTED: tl.constexpr,
 ):  # fmt: skip
-    """Which entities (or divided relations) have a row among the chosen ones that may change."""
+    """Which entities (or divided relations) have a chosen row that may change."""
     fastest = tl.load(
         pace + row_of(chosen, triple, ids, 0, parts, count, ROUTED), mask=there, other=0.0
     )
@@ -58,7 +58,7 @@ def asked_of(  # type: ignore[no-untyped-def]
     parts: tl.constexpr, count: tl.constexpr,
     ROUTED: tl.constexpr, DIVIDED: tl.constexpr, GATED: tl.constexpr,
 ):  # fmt: skip
-    """Whether what negatives are compared with may change: the end that stays, or the relation."""
+    """Whether what negatives are compared with may change: the other end, or the relation."""
     asked = movable(pace, chosen, triple, end, True, parts, count, ROUTED)
     if DIVIDED:
         asked |= movable(relation_pace, chosen, triple, relation, True, parts, count, ROUTED)

@@ -1,8 +1,8 @@
-"""Negatives in one launch: two binary searches per draw instead of some thirty array operations.
+"""Draw negatives in one launch: two binary searches per draw, not some thirty array operations.
 
-For each triple the known answers of its question are searched for, then each random number is
-mapped to an entity that is not among them, as `dicgrl.training.sampling` explains. The same random
-numbers give the same entities as the PyTorch path there.
+For each triple the known answers of its question are looked up, then each random number is mapped
+to an entity that is not among them, as `dicgrl.training.sampling` explains. The same random numbers
+give the same entities as its PyTorch path.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def draw(
         raw: Random numbers, not negative, [n, count].
         questions: Sorted keys of the questions with an answer, [g].
         start: Where their answers begin, [g + 1].
-        answers: Counted from the first entity, ascending within a question.
-        longest: Most answers that a question has.
+        answers: Answers relative to the first entity, sorted within a question.
+        longest: Largest number of answers of a question.
         given: Column of the entity that is part of the question.
         num_relations: Base of the keys.
-        entities: What may be drawn.
+        entities: The range of entities to draw from.
     """
     count, width = raw.shape
     drawn = torch.empty_like(raw)
@@ -73,7 +73,7 @@ def _draw(  # type: ignore[no-untyped-def]
     low = tl.zeros([ROWS], dtype=tl.int64)
     high = low + question_count
     left = question_steps
-    while left > 0:  # the first question that is not below the key
+    while left > 0:  # binary search for the first question that is not below the key
         left -= 1
         middle = (low + high) // 2
         searching = low < high

@@ -1,14 +1,14 @@
-"""TransE on a batch of triples and their negatives: scores, and gradients into the tables.
+"""TransE on a batch of triples and their negatives: scores, and gradients of the tables' rows.
 
 A program takes one triple and one side: the head side has the negatives with another head, the tail
-side those with another tail and the triple itself. It gathers a tile of negatives x dimensions,
-and only the scores leave it. The backward pass gathers the tile again, which costs less than
-keeping it, and adds the gradients into the tables' buffers by atomic additions. The reference is
-`TransE.score` on gathered vectors in PyTorch.
+side those with another tail and the triple itself. It gathers a tile of negatives x dimensions, and
+only writes scores. The backward pass gathers the tile again, which costs less than storing it, and
+adds the gradients to the tables' buffers by atomic additions. The reference is `TransE.score` on
+gathered vectors in PyTorch.
 
 With n of K components, `chosen` says which rows of an entity make its vector; they are the same for
-all entities of a triple. Where only some rows may change, the backward pass leaves a negative out
-if neither its rows nor what it is compared with may.
+all entities of a triple. If only some rows may change, the backward pass skips a negative if
+neither its rows nor what it is compared with may.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dicgrl.kernels.batch import Batch
 from dicgrl.kernels.rows import asked_of, columns_of, movable
 
 _TILE = 2048  # negatives x dimensions that a program holds
-# Components may not be aligned, so that more and smaller accesses are in flight.
+# Components may be unaligned, which means more and smaller accesses.
 _FORWARD_WARPS = {False: 1, True: 2}  # whether vectors are routed -> warps of a program
 _BACKWARD_WARPS = {False: 2, True: 4}
 
@@ -60,11 +60,11 @@ def scatter(
         d_positive: Gradients of the scores, [b].
         d_negative: Likewise, [b, m].
         d_entities: Gradients of the entities' rows, added to.
-        d_relations: Likewise of the relations; None where none of them may change.
-        gated: Whether the components' gates want a gradient.
+        d_relations: Likewise of the relations; None if none of them may change.
+        gated: Whether the components' gates need a gradient.
 
     Returns:
-        Gradient of the gates, [b, n]; None where they want none.
+        Gradient of the gates, [b, n]; None if not needed.
     """
     parts = 1 if batch.chosen is None else batch.chosen.shape[1]
     d_gate = torch.empty(2, len(batch.triples), parts, device=negative.device) if gated else None
@@ -186,14 +186,14 @@ def _backward(  # type: ignore[no-untyped-def]
     at_relation = relation * stride + columns if DIVIDED else relation * (size * parts) + dims
     asked = True  # whether what the negatives are compared with may change
     if RESTRICTED:
-        end = tl.load(triples + triple * 3 + 2 * (1 - side))  # the one that stays
+        end = tl.load(triples + triple * 3 + 2 * (1 - side))  # the one that is not replaced
         asked = asked_of(
             pace, relation_pace, attention_pace, chosen, triple, end, relation,
             parts, count, ROUTED, DIVIDED, GATED,
         )  # fmt: skip
     r = tl.load(relations + at_relation, mask=real, other=0.0)
     t = tl.load(entities + at_tail, mask=real, other=0.0)
-    summed = tl.zeros([DIMS], dtype=tl.float32)  # gradient of r, and of the end that stays
+    summed = tl.zeros([DIMS], dtype=tl.float32)  # gradient of r, and of the end not replaced
     gate = tl.zeros([DIMS], dtype=tl.float32)
     if side == 0:
         for first in range(0, heads, NEGATIVES):

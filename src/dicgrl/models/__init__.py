@@ -1,4 +1,4 @@
-"""Embedding models: what a vector is, how triples are scored. A model knows nothing of parts."""
+"""Embedding models: tables of vectors, and scores of triples. They know nothing about parts."""
 
 from dicgrl.models.complex import ComplEx
 from dicgrl.models.components import Components, Route

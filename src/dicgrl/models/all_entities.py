@@ -1,8 +1,8 @@
 """Compare the questions of a batch with all entities: one query each, entities read in place.
 
-A product with a part of a vector is a product with all of it where the query is zero elsewhere. So
-queries of a divided ComplEx or DistMult are as long as a whole vector, and one matrix product
-serves relations of all components. A distance has no such form.
+A product with some components of a vector equals a product with the whole vector if the query is
+zero elsewhere. So queries of a divided ComplEx or DistMult are as long as a whole vector, and one
+matrix product serves relations with any components. A distance has no such form.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Asked(NamedTuple):
     """Questions for the tails of triples, then for their heads; differentiable.
 
     Attributes:
-        queries: What all entities are compared with, [2 b, d].
-        scores: Those of the answers that the triples give, [2 b].
-        likeness: How entities are compared.
+        queries: The queries that all entities are compared with, [2 b, d].
+        scores: Scores of the right answers, [2 b].
+        likeness: How entities are compared with queries.
     """
 
     queries: Tensor
@@ -37,32 +37,32 @@ def check_all_entities(model: KnowledgeModel) -> None:
     """Refuse a model whose questions cannot be compared with all entities at once.
 
     Raises:
-        UserError: It cannot, and what can instead.
+        UserError: It cannot; the message says what can.
     """
     if (made := model.scorer.queries()) is None:
         scaled = " with normalise=true" if model.normalise else ""
         raise UserError(
-            f"negatives=0 compares queries with all entities, and {model.name}{scaled} makes none; "
-            "complex, distmult, transe and rotate do, or give a number of negatives"
+            f"negatives=0 compares queries with all entities, and {model.name}{scaled} has no "
+            "queries; complex, distmult, transe and rotate do, or give a number of negatives"
         )
     if model.components is None:
         return
     if model.attention is None:
         raise UserError(
-            "negatives=0 needs attention=relation: otherwise each pair has components of its own"
+            "negatives=0 needs attention=relation: otherwise each pair uses different components"
         )
     if not isinstance(made.likeness, Dot):
         raise UserError(
-            f"negatives=0 compares whole vectors, and {model.name} measures distances of some "
-            "components: it needs components=0, or complex or distmult"
+            f"negatives=0 compares whole vectors, but a disentangled {model.name} measures "
+            "distances in some components: use components=0, or complex or distmult"
         )
 
 
 def ask_all(model: KnowledgeModel, triples: Tensor, route: Route | None) -> Asked:
-    """Both questions of triples [b, 3].
+    """The two questions of triples [b, 3].
 
     Args:
-        model: One that `check_all_entities` lets pass.
+        model: A model that `check_all_entities` accepts.
         triples: The triples.
         route: The components that they use.
     """
@@ -88,12 +88,12 @@ def entities_between(model: KnowledgeModel, entities: range) -> Tensor:
 
 
 def _whole(model: KnowledgeModel, queries: Tensor, route: Route | None) -> Tensor:
-    """Queries [2 b, l] where an entity's components lie, [2 b, d]."""
+    """Expand queries [2 b, l] to the places of their components in a whole vector, [2 b, d]."""
     if route is None:
         return queries
     chosen = torch.cat([route.chosen, route.chosen])
     parts = queries.view(*chosen.shape, model.size)
-    if route.gate is not None:  # that of the candidate
+    if route.gate is not None:  # the candidate's gate
         parts = parts * torch.cat([route.gate, route.gate])[..., None]
     wide = parts.new_zeros(len(parts), model.count, model.size)
     return wide.scatter(1, chosen[..., None].expand_as(parts), parts).flatten(1)

@@ -1,12 +1,12 @@
 """Routed message passing in blocks of nodes: memory depends on the nodes, not on the edges.
 
-An edge carries the message of every component of its source and a mask of those that it chose.
-That is more to multiply than the chosen ones alone, but whole rows are read and written, which is
-faster on every processor unless n is much smaller than K.
+An edge carries the messages of all components of its source and a mask of those that it uses. This
+takes more multiplications than the used ones alone, but whole rows are read and written, which is
+faster unless n is much smaller than K.
 
-The nodes that hear are worked off block by block; of a block only the mask of its edges is kept,
-and the backward pass computes the rest a second time. A network of one block is an ordinary
-differentiable computation, of which nothing is computed twice.
+Target nodes are processed block by block. Only the mask of a block's edges is kept, and the
+backward pass computes the rest a second time. A network that fits into one block is an ordinary
+differentiable computation, and nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from dicgrl.models.edges import Block
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """What the b nodes of a block hear along their e edges.
+    """The messages that the b nodes of a block receive along their e edges.
 
     Attributes:
         own: What these nodes themselves send: [b, K, ...] for each table that a layer sends.
         sent: What their neighbours send: [e, K, ...] for each of those tables.
-        target: Which of the nodes hears each edge, [e].
-        chosen: Whether the edge takes part in each component, [e, K].
-        gate: Ones that carry the task's gradient to the attention, [e, K]; None if it is not to
-            learn.
-        generator: Source of what is dropped; None for PyTorch's own.
+        target: The node that receives each edge, [e].
+        chosen: Whether the edge uses each component, [e, K].
+        gate: Ones that carry the task's gradient to the attention, [e, K]; None if the task does
+            not train it.
+        generator: Source of randomness for dropout; None for PyTorch's own.
     """
 
     own: Sequence[Tensor]
@@ -45,9 +45,9 @@ class Messages:
     generator: torch.Generator | None
 
     def sum(self, own: Tensor, messages: Tensor, weight: Tensor) -> Tensor:
-        """Add messages [e, K, size], times weights [e, K], to those who hear them, [b, K, size].
+        """Add messages [e, K, size], times weights [e, K], to their target nodes, [b, K, size].
 
-        The weights are 0 where an edge does not take part.
+        The weights are 0 in components that an edge does not use.
         """
         if self.gate is not None:
             weight = weight * self.gate
@@ -56,14 +56,14 @@ class Messages:
 
 
 def edge_logits(block: Block, own: Tensor, other: Tensor) -> Tensor:
-    """W2 [u^k; v^k] of a block's edges, whose ReLU are the attention logits of equation 4, [e, K].
+    """W2 [u^k; v^k] of a block's edges, [e, K]; their ReLU are the attention logits of equation 4.
 
-    The top n are chosen by them as they are: ReLU keeps their order, and makes many of them equal.
+    The top n are chosen before the ReLU, which keeps the order but makes many of them equal.
 
     Args:
         block: The block, of b nodes and e edges.
-        own: What its nodes add as targets, [b, K].
-        other: What the sources of its edges add, [e, K].
+        own: The terms of its nodes as targets, [b, K].
+        other: The terms of the sources of its edges, [e, K].
     """
     return own.index_select(0, block.target) + other
 
@@ -73,9 +73,9 @@ class MessagePass:
     """One pass of messages along routed edges.
 
     Attributes:
-        hear: Makes of what is heard the new components of a block's nodes, [b, K, size].
+        hear: Turns messages into new components of a block's nodes, [b, K, size].
         components: How edges are routed.
-        blocks: All nodes with the edges that they hear.
+        blocks: All nodes with their incoming edges.
         random: Whether `hear` draws random numbers.
     """
 
@@ -88,13 +88,13 @@ class MessagePass:
         """Pass messages.
 
         Args:
-            own: What a node adds to the attention of an edge as its target, [N, K].
-            other: What it adds as the source of an edge, [N, K].
-            sent: Tables of what is sent, [N, K, ...] each.
+            own: Term of a node in the attention of an edge as its target, [N, K].
+            other: Term of a node as the source of an edge, [N, K].
+            sent: Tables to send, [N, K, ...] each.
 
         Returns:
-            New components [N, K, size], and the sum over edges of what the weights of the chosen
-            components lack to 1 (L_norm, equation 8).
+            New components [N, K, size], and the sum over edges of 1 minus the weights of the
+            chosen components (L_norm, equation 8).
         """
         if len(self.blocks) > 1:
             new, missing = _Blockwise.apply(self, own, other, *sent)  # type: ignore[no-untyped-call]
@@ -104,10 +104,10 @@ class MessagePass:
         return self.compute(block, self.choose(block, read), None, *read)
 
     def read(self, block: Block, tables: Sequence[Tensor]) -> list[Tensor]:
-        """What a block needs of its own nodes and of the sources of its edges, and nothing else.
+        """Read what a block needs of its own nodes and of the sources of its edges.
 
-        Of the attention, its nodes [b, K] and its sources [e, K]; of the sent tables, its nodes;
-        of the sent tables, its sources.
+        In order: attention terms of its nodes [b, K] and of its sources [e, K]; the sent tables at
+        its nodes; the sent tables at its sources.
         """
         own, other, *sent = tables
         here = slice(block.first, block.stop)
@@ -129,7 +129,7 @@ class MessagePass:
         other: Tensor,
         *sent: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """A block's new components and lack, from what it has read."""
+        """A block's new components and its share of L_norm, from what `read` returned."""
         logits = edge_logits(block, own, other).relu()
         log_alpha = logits - logits.logsumexp(1, keepdim=True)
         missing = len(chosen) - (log_alpha.exp() * chosen.to(logits.dtype)).sum()
@@ -142,16 +142,16 @@ class MessagePass:
 
 
 class _Blockwise(torch.autograd.Function):
-    """Blocks one after the other, each a second time in the backward pass.
+    """Processes blocks one after the other, and each again in the backward pass.
 
-    Gradients are added to the rows that a block has read, so that they cost what the block costs;
-    PyTorch's own would fill whole tables for every block.
+    Gradients are only added to the rows that a block has read; PyTorch would fill whole tables for
+    every block.
     """
 
     @staticmethod
     def forward(ctx: Any, messages: MessagePass, *tables: Tensor) -> tuple[Tensor, Tensor]:
-        # Drawn from PyTorch's own generator: its seed decides what is dropped. Drawn on the device,
-        # whose wait keeps the step from being recorded: a record would repeat the same seeds.
+        # From PyTorch's generator, whose seed decides what is dropped. Drawing on the device waits
+        # for it, which prevents recording the step: a record would repeat the same seeds.
         device = tables[0].device
         seed = int(torch.randint(1 << 62, (), device=device)) if messages.random else None
         new, missing, masks = [], [], []
@@ -198,7 +198,7 @@ class _Blockwise(torch.autograd.Function):
 def _slopes(
     results: Sequence[Tensor], leaves: Sequence[Tensor], slopes: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    """Gradients at leaves; None at those that need none or are not used."""
+    """Gradients of leaves; None for those that need none or are not used."""
     pairs = [pair for pair in zip(results, slopes, strict=True) if pair[0].requires_grad]
     needed = [leaf for leaf in leaves if leaf.requires_grad]
     outputs, weights = [result for result, _ in pairs], [slope for _, slope in pairs]
@@ -207,5 +207,5 @@ def _slopes(
 
 
 def _generator(device: torch.device, seed: int | None, number: int) -> torch.Generator | None:
-    """The generator of one block, the same in both passes."""
+    """The generator of a block, which is the same in both passes."""
     return None if seed is None else torch.Generator(device).manual_seed(seed + number)

@@ -13,7 +13,7 @@ from dicgrl.models.queries.product import ridge
 
 
 class ComplEx(ProductScorer, name="complex"):
-    """DistMult of complex numbers: a relation may tell its head from its tail.
+    """DistMult with complex numbers, so that a relation can be directed.
 
     Args:
         dim: Length of the vectors, two for each complex number.

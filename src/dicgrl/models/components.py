@@ -1,24 +1,24 @@
 """K components, attention over them and top-n routing (the paper's disentangle module).
 
-One piece of code for every model. A vector is K components of equal size; a triple or edge attends
-to them with weights alpha and uses the n components with the highest weight.
+All models share this code. A vector is K components of equal size; a triple or edge attends to them
+with weights alpha and uses the n components with the highest weights.
 
 - `attention`: where alpha comes from. `relation`: a trainable K-vector per relation (equation 1).
   `nodes`: ReLU(W2 [u^k; v^k]) (equation 4, alpha-1 of appendix A). `triple`: ReLU(W2 [u^k; r; v^k])
-  (alpha-2). The last two read the vectors without moving them, so that a component outside the top
-  n never gets a gradient.
-- `routing`: what trains alpha. `published`: the top n are gathered as they are and only the
-  normalisation loss trains alpha, which sharpens the random choice of the start. `learned`: each
-  gathered component is multiplied by alpha / stopgradient(alpha), which is 1 and leaves every score
-  as it is, but hands alpha the gradient of the task. A relation then has a vector for each of its
-  K components, of which it uses the same n as the nodes, so that a change of the choice does not
-  shift what was learned; in `published` it is one vector of length l = d n / K, as in the paper.
+  (alpha-2). The last two read the vectors without sending them a gradient, so that a component
+  outside the top n never gets one.
+- `routing`: what trains alpha. `published`: the top n are gathered as they are, and only the
+  normalisation loss trains alpha, which sharpens the random initial choice. `learned`: each
+  gathered component is multiplied by alpha / stopgradient(alpha), which is 1 and does not change a
+  score, but gives alpha the gradient of the task. A relation then has a vector for each of its K
+  components, of which it uses the same n as the nodes, so that a different choice does not shift
+  what was learned. With `published` it has one vector of length l = d n / K, as in the paper.
 
-d is the whole length of a vector, l the active one: what a triple uses of it.
+d is the whole length of a vector, and l its active length, which a triple uses.
 
-The chosen components are concatenated in component order, which is stable while alpha moves;
-`order="weight"` concatenates them by falling weight, as the authors' code does. Where a ReLU makes
-weights equal, which happens for a fifth of Cora's edges, the n are chosen by what it was given.
+The chosen components are concatenated in the order of their numbers, which is stable while alpha
+changes; `order="weight"` sorts them by decreasing weight, as the authors' code does. If a ReLU
+makes weights equal, which happens for a fifth of Cora's edges, the choice is made by its input.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Components:
     def __post_init__(self) -> None:
         if not 1 <= self.top <= self.count:
             raise UserError(
-                f"top={self.top} of components={self.count}: top is at least 1 and at most that"
+                f"top={self.top} of components={self.count}: expected 1 to as many as components"
             )
         for name, allowed in (
             ("attention", ("relation", "nodes", "triple")),
@@ -71,9 +71,9 @@ class Components:
         return self.routing == "learned"
 
     def size(self, active: int) -> int:
-        """Length of a component, `top` of which have at least as many numbers as asked for.
+        """Length of a component, so that `top` of them have at least `active` numbers.
 
-        Where they cannot have just as many, it is a multiple of four, which kernels like.
+        If they cannot have exactly as many, it is a multiple of four, which is faster in kernels.
 
         Example:
             >>> Components(8, 4).size(200), Components(4, 3).size(200)
@@ -85,13 +85,13 @@ class Components:
     def choose(self, logits: Tensor) -> Tensor:
         """Numbers of the top n of K components for logits [..., K], the highest first, [..., n].
 
-        Of equal ones the first: what is chosen depends on no device and no sorting.
+        Ties go to the lower number, so that the choice does not depend on device or algorithm.
 
         Example:
             >>> Components(4, 2).choose(torch.tensor([0.0, 0.3, 0.0, 0.0]))
             tensor([1, 0])
         """
-        # `topk` leaves it open which of equal ones it takes.
+        # `topk` does not specify which of several equal values it takes.
         return logits.sort(dim=-1, descending=True, stable=True).indices[..., : self.top]
 
     def route(self, logits: Tensor, before: Tensor | None = None) -> Route:
@@ -99,7 +99,7 @@ class Components:
 
         Args:
             logits: The logits.
-            before: What they were before a ReLU made some of them equal, to tell these apart.
+            before: The logits before a ReLU, which may have made some of them equal.
         """
         log_alpha = logits.log_softmax(-1)
         chosen = self.choose(logits.detach() if before is None else before.detach())
@@ -122,12 +122,13 @@ class Components:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The components that something uses.
+    """The components that triples or edges use.
 
     Attributes:
         chosen: Their numbers, [..., n].
         alpha: Their attention weights, [..., n].
-        gate: Ones that carry the task's gradient to alpha, [..., n]; None if it is not to learn.
+        gate: Ones that carry the task's gradient to alpha, [..., n]; None if the task does not
+            train it.
     """
 
     chosen: Tensor
@@ -141,11 +142,11 @@ class Route:
         return parts.flatten(-2)
 
     def unsqueeze(self, dim: int) -> Route:
-        """The same for one more axis before that of the components."""
+        """The same route with one more axis before that of the components."""
         assert dim >= 0
         gate = None if self.gate is None else self.gate.unsqueeze(dim)
         return Route(self.chosen.unsqueeze(dim), self.alpha.unsqueeze(dim), gate)
 
     def concentration_loss(self) -> Tensor:
-        """What is missing to 1 in the weights of the chosen components (L_norm, equation 8)."""
+        """1 minus the sum of the chosen components' weights (L_norm, equation 8)."""
         return 1 - self.alpha.sum(-1)

@@ -15,8 +15,8 @@ from dicgrl.kernels import available
 from dicgrl.models.fast import Side
 from dicgrl.models.scorer import Scorer, ScorerSettings
 
-# Filters at the start: weights of h, r, t; then those of their output in each kind of coordinate:
-# translation, distance kept both ways, reflection.
+# Initial filters: weights of h, r and t, then of their output in each kind of coordinate:
+# translation, symmetric distance, reflection.
 _START = (
     (1.0, 1.0, -1.0, -1.0, 0.0, 0.0),
     (-1.0, -1.0, 1.0, -1.0, -2.0, 0.0),
@@ -27,18 +27,18 @@ _START = (
     (1.0, -1.0, 1.0, 0.0, 0.0, -1.0),
     (-1.0, 1.0, -1.0, 0.0, 0.0, -1.0),
 )
-_KINDS = (0, 1, 0, 2)  # of the coordinates in turn: every second one is a translation
-_NOISE = 0.03  # tells filters of one pattern apart
+_KINDS = (0, 1, 0, 2)  # kinds of the coordinates in turn: every second one is a translation
+_NOISE = 0.03  # so that filters of the same pattern differ
 
 
 class ConvKB(Scorer, name="convkb"):
-    """Filters of shape 1 x 3 slide over the rows of [h; r; t]; a linear layer weighs what they see.
+    """Filters of shape 1 x 3 slide over the rows of [h; r; t]; a linear layer combines the outputs.
 
     Args:
         dim: Length of the vectors.
         filters: Number of filters, M in the paper.
         dropout: Share of the filters' outputs that is dropped in training.
-        filters_start: What the filters start as: distance or random.
+        filters_start: How filters are initialised: distance or random.
     """
 
     @dataclass(frozen=True)
@@ -71,18 +71,18 @@ class ConvKB(Scorer, name="convkb"):
 
     @override
     def initialise(self, generator: torch.Generator) -> None:
-        """The start is a distance that the filters can then reshape, plus some noise.
+        """Initialise the filters as distances, plus some noise, which training can then reshape.
 
-        Half of the coordinates start as TransE, -|h + r - t|, which knows directions; but a
-        translation alone cannot say that a relation is symmetric and that nothing is related to
-        itself. A quarter starts as -||h - t| - |r||, a distance kept both ways: for r > 0 it is
+        Half of the coordinates start as TransE, -|h + r - t|, which can express directions. But a
+        translation alone cannot express that a relation is symmetric and that nothing is related
+        to itself. So a quarter starts as the symmetric distance -||h - t| - |r||: for r > 0 it is
         -r + |x| - 2 relu(x - r) - 2 relu(-x - r) with x = h - t. The last quarter starts as the
-        reflection -|h + t - r|, which leads there and back. With fewer filters than that takes, all
-        are translations. The kind goes with the place in the vectors that are scored: where the
-        length of components is no multiple of four, a component's coordinates are of other kinds
-        for relations that have it in another place.
+        reflection -|h + t - r|, which is symmetric, too. If there are too few filters, all are
+        translations. The kind depends on the position in the vectors that are scored. So if the
+        length of components is not a multiple of four, the kinds of a component's coordinates
+        differ between relations that have it in different positions.
 
-        With `filters_start="random"` it is Glorot's, as of any layer.
+        With `filters_start="random"` it is Glorot's initialisation.
         """
         dim, filters = self.weight.shape
         if self.filters_start == "random":
@@ -95,7 +95,7 @@ class ConvKB(Scorer, name="convkb"):
         pattern = torch.tensor(_START if whole else _START[:2])
         turn = torch.arange(filters) % len(pattern)
         kind = torch.tensor(_KINDS if whole else _KINDS[:1]).repeat(dim)[:dim]
-        share = 1 / torch.bincount(turn)[turn]  # filters of one pattern do its work together
+        share = 1 / torch.bincount(turn)[turn]  # filters of the same pattern share its weight
         with torch.no_grad():
             noise = torch.empty_like(self.kernel).normal_(0, _NOISE, generator=generator)
             self.kernel.copy_(pattern[turn, :3].T + noise)
@@ -109,7 +109,7 @@ class ConvKB(Scorer, name="convkb"):
             from dicgrl.kernels.convkb import conv_score  # needs Triton
 
             return conv_score(head, relation, tail, self.kernel, self.bias, self.weight)
-        # One order of summation for all shapes: another one would round differently and break ties.
+        # The same order of summation for all shapes, as different rounding would break ties.
         total = self.bias + relation[..., None] * self.kernel[1]  # [..., dim, M]
         total = total + head[..., None] * self.kernel[0] + tail[..., None] * self.kernel[2]
         seen = F.dropout(total.relu(), self.dropout, drops)
@@ -117,7 +117,7 @@ class ConvKB(Scorer, name="convkb"):
 
     @override
     def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
-        """As in TransE, whose distance its filters start from."""
+        """As in TransE, since the filters start as its distance."""
         return given + relation if side == "tail" else given - relation
 
     @override
@@ -126,7 +126,7 @@ class ConvKB(Scorer, name="convkb"):
 
     @override
     def pair_bytes(self) -> int:
-        """The kernel keeps nothing but the score."""
+        """The kernel stores nothing but the score."""
         if available(self.weight):
             return 4
         return 4 * 3 * self.dim * self.kernel.shape[1]

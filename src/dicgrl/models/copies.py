@@ -12,16 +12,16 @@ from dicgrl.models.table import Table
 class RowCopies:
     """Copies of the rows of a table that may change, taken before they do.
 
-    Call `cover` whenever more rows may move: until then they could not have changed.
+    Call `cover` whenever further rows are allowed to change.
 
     Args:
         table: The table.
-        state: Copy the optimiser's state as well, for `restore`.
+        state: Whether to copy the optimiser's state as well, for `restore`.
 
     Attributes:
-        copies: Ids of rows, and what they and their state were.
-        complete: Whether all rows that may change were copied: of a large table of which all may,
-            none is where there is no memory for it.
+        copies: Ids of rows, with copies of the rows and their state.
+        complete: Whether all rows that may change were copied. If all rows of a large table may
+            change and there is no memory for a copy, none are.
     """
 
     def __init__(self, table: Table, *, state: bool = True) -> None:
@@ -33,7 +33,7 @@ class RowCopies:
         self.complete = True
 
     def cover(self) -> None:
-        """Copy the rows that may change now and were not copied before."""
+        """Copy the rows that may change and have not been copied yet."""
         table = self.table
         if table.movable is self._movable:
             return
@@ -45,7 +45,7 @@ class RowCopies:
                 self.copies = []
                 return
             ids = torch.arange(len(table), device=self._none.device)
-            if not self.copies:  # all of them, which is quicker than one by one
+            if not self.copies:  # copying everything is faster than by ids
                 self.copies.append((ids, table.read(None, state=self._state)))
                 return
         if self.copies:
@@ -53,18 +53,18 @@ class RowCopies:
         self.copies.append((ids, table.read(ids, state=self._state)))
 
     def _has_room(self) -> bool:
-        """Whether a copy of all rows leaves as much memory free as it takes."""
+        """Whether at least as much memory as a copy of all rows takes would remain free."""
         if not self.table.sparse:
             return True
         free = free_memory(self._none.device)
         return free is None or 2 * self.table.bytes_of(state=self._state) < free
 
     def retake(self) -> None:
-        """Forget the copies and copy the rows that may change as they are now."""
+        """Replace the copies by the current values of the rows that may change."""
         self._movable, self.copies = self._none, []
         self.cover()
 
     def restore(self) -> None:
-        """Put every copied row back."""
+        """Restore every copied row."""
         for ids, values in self.copies:
             self.table.write(ids, values)

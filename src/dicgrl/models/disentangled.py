@@ -1,14 +1,14 @@
 """Message passing in K components: the paper's disentangled layer (equations 4 and 5).
 
 An edge (v -> u) attends to the components with alpha^k = softmax_k ReLU(W2 [u^k; v^k]) and takes
-part only in its top n: component k of u hears component k of those neighbours whose edge chose k.
-Time follows E K for E edges; there is no dense adjacency and no loop over components.
+part only in its top n: component k of u receives component k of the neighbours whose edge chose k.
+Time is proportional to E K for E edges; there is no dense adjacency and no loop over components.
 
-A node is its own neighbour in every component, whatever the routing: otherwise a component that no
+A node is its own neighbour in every component, whatever the routing; otherwise a component that no
 edge chooses would be empty.
 
-A large network is worked off in blocks of nodes (`models/blockwise.py`), as large as
-`ComponentLayer.block_bytes` allows; memory then follows N K, and a byte for each of E K choices.
+A large network is processed in blocks of nodes (`models/blockwise.py`), as large as
+`ComponentLayer.block_bytes` allows. Memory is then proportional to N K, plus E K bytes of choices.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ class EdgeRouter(nn.Module):
             self.weight.normal_(generator=generator)
 
     def forward(self, parts: Tensor) -> tuple[Tensor, Tensor]:
-        """W2 [u^k; v^k] as a sum: what a node adds as target and as source, [N, K] each."""
-        # Attention reads the vectors and does not move them (see `Components`).
+        """W2 [u^k; v^k] as a sum: the terms of a node as target and as source, [N, K] each."""
+        # Attention reads the vectors without sending them a gradient (see `Components`).
         own, other = (parts.detach() @ self.weight.T).unbind(-1)
         return own.contiguous(), other.contiguous()
 
     @torch.no_grad()
     def choose(self, parts: Tensor, edges: PreparedEdges, most: int = 1 << 18) -> Tensor:
-        """Numbers of the components that each edge chooses, rising, [E, n], in order of `edges`.
+        """Numbers of the components that each edge chooses, sorted, [E, n], in order of `edges`.
 
         Args:
             parts: Components of all nodes, [N, K, size].
             edges: The edges.
-            most: Edges looked at in one go.
+            most: Number of edges to process at a time.
         """
         own, other = self(parts)
         masks = [
@@ -69,12 +69,12 @@ class EdgeRouter(nn.Module):
 
 
 class ComponentLayer(nn.Module, ABC):
-    """A layer of message passing in components: what is sent, what is made of it.
+    """A layer of message passing in components: what is sent, and what becomes of it.
 
     Attributes:
-        block_bytes: Bytes that the messages of one block may take, by the kind of device; about ten
+        block_bytes: Bytes that the messages of one block may take, by kind of device; about ten
             tensors of that size exist at a time. A CPU is fastest with blocks of about the size of
-            its cache, a GPU with few and large ones. A node that hears more is a block of its own.
+            its cache, a GPU with few large ones. A node that receives more is a block of its own.
     """
 
     block_bytes: ClassVar = {"cpu": 24 << 20, "cuda": 1 << 30}
@@ -85,15 +85,15 @@ class ComponentLayer(nn.Module, ABC):
 
     @abstractmethod
     def send(self, parts: Tensor) -> tuple[Tensor, ...]:
-        """What components [N, K, inside] send: tables [N, K, ...], the messages first."""
+        """Tables that components [N, K, inside] send, [N, K, ...] each, messages first."""
 
     @abstractmethod
     def hear(self, heard: Messages) -> Tensor:
-        """What the nodes of a block make of it, [b, K, size]; reads no parameter, only `heard`."""
+        """Aggregate messages for the nodes of a block, [b, K, size]; must not use parameters."""
 
     @abstractmethod
     def finish(self, parts: Tensor, heard: Tensor) -> Tensor:
-        """New components [N, K, outside] from old ones and what they heard, [N, K, size]."""
+        """New components [N, K, outside] from old ones and the aggregated messages [N, K, size]."""
 
     def forward(
         self, parts: Tensor, edges: PreparedEdges, router: EdgeRouter
@@ -109,7 +109,7 @@ class ComponentLayer(nn.Module, ABC):
             New components [N, K, outside], and L_norm (equation 8) as a mean over edges.
         """
         sent = self.send(parts)
-        width = sent[0][:1].numel() * parts.element_size()  # of the messages of one edge
+        width = sent[0][:1].numel() * parts.element_size()  # bytes of the messages of one edge
         limit = self.block_bytes.get(parts.device.type, self.block_bytes["cpu"])
         blocks = edges.blocks(max(limit // max(width, 1), 1))
         messages = MessagePass(self.hear, router.components, blocks, self.training)
@@ -148,7 +148,7 @@ class ComponentGAT(ComponentLayer):
         """Sums of messages, weighted by a softmax over the neighbours and the node itself."""
         (own, own_logit), (sent, logit), target = heard.own, heard.sent, heard.target
         logit = logit.masked_fill(~heard.chosen, -torch.inf)
-        # The highest logit goes off all that share a softmax: no exponential overflows.
+        # Subtract the highest logit of each softmax, so that no exponential overflows.
         index = target[:, None].expand_as(logit)
         peak = own_logit.detach().scatter_reduce(0, index, logit.detach(), "amax")
         own_share = (own_logit - peak).exp()
@@ -159,7 +159,7 @@ class ComponentGAT(ComponentLayer):
         return heard.sum(own * own_share[..., None], sent, share)
 
     def finish(self, parts: Tensor, heard: Tensor) -> Tensor:  # noqa: ARG002
-        """What was heard, through an ELU."""
+        """The aggregated messages, through an ELU."""
         return F.elu(heard)
 
     def _drop(self, share: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -176,7 +176,7 @@ class ComponentSAGE(ComponentLayer):
         count: Number of components, K.
         inside: Length of an incoming component.
         outside: Length of an outgoing component.
-        dropout: Not used by this layer's sums; features are dropped between layers.
+        dropout: Not used in this layer; features are dropped between layers.
     """
 
     def __init__(self, count: int, inside: int, outside: int, dropout: float) -> None:  # noqa: ARG002

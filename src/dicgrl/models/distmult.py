@@ -12,9 +12,9 @@ from dicgrl.models.queries.product import ridge
 
 
 class DistMult(ProductScorer, name="distmult"):
-    """A relation weighs the coordinates in which its head and tail agree.
+    """A relation weights the coordinates in which its head and tail agree.
 
-    It cannot tell a head from a tail: every relation is symmetric.
+    It cannot distinguish head and tail, so every relation is symmetric.
 
     Args:
         dim: Length of the vectors.

@@ -1,7 +1,7 @@
-"""Edges made ready for message passing, once per graph.
+"""Edges prepared for message passing, once per graph.
 
-Sorted by the node that hears them, the edges of some nodes are one slice. So a layer can work on a
-block of nodes at a time, reads and writes what lies close together, and filters nothing in a step.
+Edges are sorted by target, so that the edges of consecutive nodes are one slice. A layer can then
+process a block of nodes at a time, with local reads and writes, and need not filter in a step.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some nodes that follow one another, with all edges that they hear.
+    """A range of nodes with all their incoming edges.
 
     Attributes:
-        first: The first of the nodes.
-        stop: One behind the last of them.
-        source: Where each message comes from, [e].
-        target: Who hears it, counted from `first`, [e], rising.
+        first: The first node.
+        stop: One after the last node.
+        source: Source of each edge, [e].
+        target: Target of each edge, relative to `first`, sorted, [e].
     """
 
     first: int
@@ -31,10 +31,10 @@ class Block:
 
 
 class PreparedEdges:
-    """Edges of a network in the order of their targets; self loops stand apart.
+    """Edges of a network sorted by target, with self loops kept separately.
 
     Args:
-        edge_index: Source and target of each edge, [2, E]; self loops may be among them.
+        edge_index: Source and target of each edge, [2, E]; may contain self loops.
         num_nodes: Number of nodes, N.
 
     Attributes:
@@ -55,14 +55,14 @@ class PreparedEdges:
 
     @cached_property
     def _sorted(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Sources, targets and places; a plain model takes the edges as they are."""
+        """Sources, targets and positions; computed lazily, as a plain model does not need them."""
         source, target = self.index[:, self.index[0] != self.index[1]]
         target, order = target.sort(stable=True)
         return source[order], target, order
 
     @property
     def source(self) -> Tensor:
-        """Sources of the edges that are no self loops, by rising target."""
+        """Sources of the edges that are not self loops, sorted by target."""
         return self._sorted[0]
 
     @property
@@ -72,29 +72,29 @@ class PreparedEdges:
 
     @property
     def order(self) -> Tensor:
-        """Where each of them stood among the given edges without self loops."""
+        """Their positions among the given edges without self loops."""
         return self._sorted[2]
 
     def __len__(self) -> int:
-        """Edges that are no self loops."""
+        """Number of edges that are not self loops."""
         return len(self.source)
 
     def blocks(self, most: int) -> list[Block]:
-        """All nodes in blocks of at most `most` edges, or of one node that hears more.
+        """All nodes in blocks of at most `most` edges, or of one node that has more.
 
-        A node's own edges stay together, since its neighbours share one softmax.
+        The edges of a node stay together, since its neighbours share one softmax.
         """
         if most not in self._blocks:
             self._blocks[most] = self._cut(most)
         return self._blocks[most]
 
     def _cut(self, most: int) -> list[Block]:
-        if len(self) <= most:  # the usual case: nothing is asked of the device
+        if len(self) <= most:  # the usual case, without reading from the device
             return [Block(0, self.num_nodes, self.source, self.target)]
         end = torch.bincount(self.target, minlength=self.num_nodes).cumsum(0).cpu()
         blocks, first, begin = [], 0, 0
         while first < self.num_nodes:
-            # The last node whose edges still fit; nodes without edges cost nothing.
+            # The last node whose edges still fit; nodes without edges are free.
             stop = max(int(torch.searchsorted(end, begin + most, right=True)), first + 1)
             own = slice(begin, int(end[stop - 1]))
             blocks.append(Block(first, stop, self.source[own], self.target[own] - first))
@@ -103,7 +103,7 @@ class PreparedEdges:
 
 
 def prepared(edges: Tensor | PreparedEdges, num_nodes: int) -> PreparedEdges:
-    """Edges [2, E] made ready; those that are ready stay as they are."""
+    """Prepare edges [2, E], unless they are prepared already."""
     if isinstance(edges, PreparedEdges):
         return edges
     return PreparedEdges(edges, num_nodes)

@@ -1,9 +1,9 @@
 """Fast paths that a scorer may have: a training batch with its gradient, and counts for ranks.
 
-A scorer that has one returns it from `Scorer.fast_batch` or `Scorer.fast_counts`. A fast path knows
-the formula and nothing else: which rows a triple uses, autograd, rows that must not change, filters
-and memory are taken care of here, by `KnowledgeModel` and by `Ranker`. It may be a kernel, PyTorch,
-or both; `dicgrl.models.transe` shows all of it.
+A scorer returns them from `Scorer.fast_batch` and `Scorer.fast_counts`. A fast path only knows the
+formula. Which rows a triple uses, autograd, frozen rows, filters and memory are handled here, by
+`KnowledgeModel` and by `Ranker`. A fast path may be a kernel, PyTorch code, or both;
+`dicgrl.models.transe` is a complete example.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Side = Literal["head", "tail"]
 
 
 class Queries(NamedTuple):
-    """How a scorer compares entities with what a question asks for.
+    """How a scorer compares entities with a question.
 
     Attributes:
-        query: What the answers are compared with, [..., l], of the ends that are known, of the
-            relations and of the side that is asked for; differentiable.
-        likeness: How well an entity fits it.
+        query: Function of the known ends, the relations and the side that is asked for, which
+            returns the vectors that answers are compared with, [..., l]; differentiable.
+        likeness: How well an entity fits a query.
     """
 
     query: Callable[[Tensor, Tensor, Side], Tensor]
@@ -39,13 +39,13 @@ class Queries(NamedTuple):
 
 
 class FastBatch(ABC):
-    """Scores triples and their negatives, and adds the gradients straight to the tables.
+    """Scores triples and their negatives, and adds the gradients directly to the tables.
 
     Attributes:
-        handles_components: Whether it can work with vectors that are divided into components; if
-            not, they take the generic path.
-        leaves_out: Whether on a CPU it adds no gradient to rows of negatives that must not change:
-            then nobody has to clear these.
+        handles_components: Whether it works with divided vectors; if not, they take the generic
+            path.
+        leaves_out: Whether, on a CPU, it adds no gradient to rows of negatives that must not
+            change, so that these need not be cleared.
     """
 
     handles_components: ClassVar[bool] = True
@@ -54,11 +54,11 @@ class FastBatch(ABC):
     @property
     @abstractmethod
     def negative_bytes(self) -> int | None:
-        """Bytes that one negative needs at a time; None for what the generic path needs."""
+        """Bytes of memory per negative; None for as many as the generic path."""
 
     @property
     def shares(self) -> bool:
-        """Whether plain triples that share their negatives cost it less than others."""
+        """Whether it is faster if plain triples share their negatives."""
         return False
 
     @abstractmethod
@@ -76,21 +76,20 @@ class FastBatch(ABC):
     ) -> Tensor | None:
         """Add the gradients of all vectors to those of the tables' rows.
 
-        Rows that must not change (`batch.pace`) may be left out or not: nobody reads their
-        gradient.
+        Rows that must not change (`batch.pace`) may be left out, as their gradient is not used.
 
         Args:
             batch: As in the forward pass.
             scores: What `scores` returned.
             upstream: Gradients of these scores, [b] and [b, m].
-            into: Gradients of the rows of entities, and of relations, added to; None where no
+            into: Gradients of the rows of entities, and of relations, added to; None if no
                 relation may change.
-            gated: Whether the components' gates want a gradient.
+            gated: Whether the components' gates need a gradient.
 
         Returns:
-            Gradient of the gates, [b, n]; None where they want none. A gate is a 1 that every
-            vector's component is multiplied by before it is scored: its gradient is the sum of
-            vector times gradient over the component, of head, tail, replacements and, where
+            Gradient of the gates, [b, n]; None if not needed. A gate is a 1 that the component of
+            every vector is multiplied by before scoring. Its gradient is the sum, over the
+            component, of vector times gradient, for head, tail, replacements and, if
             `batch.divided`, the relation.
         """
 
@@ -110,8 +109,8 @@ def fast_scores(
         batch: The batch; its pace is filled in.
         entities: The table of its entities.
         relations: The table of its relations.
-        attention: The table that the gates are made from; None for plain vectors.
-        gate: The components' gates, [b, n]; None where they do not learn.
+        attention: The table that the gates depend on; None for plain vectors.
+        gate: The components' gates, [b, n]; None if they do not learn.
     """
     if torch.is_grad_enabled():
         tables = [entities, relations]
@@ -128,7 +127,7 @@ def fast_scores(
 
 
 def _pace(*tables: Table) -> Pace | None:
-    """How fast rows may change, where each of the tables lets only some of them."""
+    """How fast rows may change; None unless each of the tables is restricted."""
     restricted = [table for table in tables if table.movable is not None]
     paces = [pace for pace in (table.pace() for table in restricted) if pace is not None]
     return Pace(*paces) if len(paces) == len(tables) else None
@@ -136,23 +135,23 @@ def _pace(*tables: Table) -> Pace | None:
 
 @dataclass(frozen=True, slots=True)
 class _Staged(Batch):
-    """A batch whose entities were copied from a large table, to the places that it names.
+    """A batch whose entities were copied from a large table, and are referred to by their place.
 
     Attributes:
-        ids: The entities at these places, [2 b + m b]: heads, tails, others.
+        ids: The entity at each place, [2 b + m b]: heads, tails, others.
     """
 
     ids: Tensor = field(kw_only=True)
 
     def at(self, places: Tensor) -> Self:
-        """The same with its entities at other places, in the order of `ids`."""
+        """The same batch with its entities at other places, in the order of `ids`."""
         b = len(self.triples)
         ends, others = places[: 2 * b].view(2, b), places[2 * b :].view(self.others.shape)
         triples = torch.stack([ends[0], self.triples[:, 1], ends[1]], 1)
         return replace(self, triples=triples, others=others)
 
     def of(self, table: Table, ids: Tensor) -> Self:
-        """The same with copies of other rows, and with their paces."""
+        """The same batch with copies of other rows, and with their paces."""
         pace = table.pace(ids) if self.pace is not None else None
         return replace(
             self,
@@ -162,7 +161,7 @@ class _Staged(Batch):
 
 
 def _staged(batch: Batch, table: Table) -> _Staged:
-    """A plain batch, each mention of an entity at a place of its own."""
+    """A plain batch in which each mention of an entity has its own place."""
     heads, _, tails = batch.triples.unbind(1)
     ids = torch.cat([heads, tails, batch.others.reshape(-1)])
     named = {item.name: getattr(batch, item.name) for item in fields(batch)}
@@ -171,7 +170,7 @@ def _staged(batch: Batch, table: Table) -> _Staged:
 
 
 def _claimed(batch: _Staged, table: Table) -> _Staged:
-    """The same batch where the gradients of the table's rows lie."""
+    """The same batch with the places of the gradients of the table's rows."""
     fresh = table.touched() is None
     places = table.claim(batch.ids)
     ids = table.touched()
@@ -208,7 +207,7 @@ class _Scores(torch.autograd.Function):
         d_gate = ctx.path.add_gradients(
             batch, ctx.saved_tensors, (d_positive, d_negative), into, ctx.gated
         )
-        if not isinstance(batch, _Staged):  # its rows were touched when they got their places
+        if not isinstance(batch, _Staged):  # staged rows were touched when they got their places
             entities.touch(_rows_with_gradient(batch, ctx.path))
         if into[1] is not None:
             relations.touch(batch.relation_rows().reshape(-1))
@@ -216,7 +215,7 @@ class _Scores(torch.autograd.Function):
 
 
 def _rows_with_gradient(batch: Batch, path: FastBatch) -> Tensor:
-    """Rows of entities that a backward pass has added to, with repeats."""
+    """Rows of entities that a backward pass has added to, possibly repeated."""
     heads, _, tails = batch.triples.unbind(1)
     ends = batch.entity_rows(torch.stack([heads, tails], 1)).reshape(-1)
     others = batch.entity_rows(batch.others).reshape(-1)
@@ -230,18 +229,18 @@ class Questions:
     """Questions for the heads or for the tails of q triples, whose answers are to be ranked.
 
     Attributes:
-        side: What is asked for.
+        side: The end that is asked for.
         given: Vectors of the entities at the other end, [q, l].
         relations: Vectors of the relations, [q, w].
         answers: The true answers, [q].
         known: All known answers: where those of each question begin, [q], where they end, [q], and
-            the entities of all questions, [k]. The true one may be among them.
+            the entities of all questions, [k]. May include the true answer.
         entities: Vectors of all entities, [N, d], as they are stored.
-        chosen: Components of an entity that a question looks at, [q, n]; None for all of it.
-        size: Length of a component; d where plain.
-        relation_ids: The relations themselves, [q]; with components they are ascending, so that
-            questions with the same components are side by side.
-        num_relations: How many relations there are.
+        chosen: Components of an entity that a question uses, [q, n]; None for all.
+        size: Length of a component; d if plain.
+        relation_ids: The relations themselves, [q]. With components they are sorted, so that
+            questions with the same components are consecutive.
+        num_relations: Number of relations.
     """
 
     side: Side
@@ -256,19 +255,19 @@ class Questions:
     num_relations: int
 
     def vectors(self, entities: slice | Tensor) -> Tensor:
-        """Vectors of some entities, of the type that the others have."""
+        """Vectors of some entities, converted to the type of the other vectors."""
         return self.entities[entities].to(self.given.dtype)
 
 
 class FastCounts(ABC):
-    """Counts the candidates that beat the true answers, without handing out any score.
+    """Counts the candidates that beat the true answers, without returning scores.
 
     Attributes:
-        handles_components: Whether it can work with vectors that are divided into components; if
-            not, they take the generic path.
-        pair_bits: Bits of memory that a question and a candidate need.
-        reads_short: Whether it reads entities by `Questions.vectors`, which may be stored in 16
-            bits; if not, such models take the generic path.
+        handles_components: Whether it works with divided vectors; if not, they take the generic
+            path.
+        pair_bits: Bits of memory per pair of question and candidate.
+        reads_short: Whether it reads entities through `Questions.vectors`, as they may be stored in
+            16 bits; if not, such models take the generic path.
     """
 
     handles_components: ClassVar[bool] = True
@@ -279,24 +278,24 @@ class FastCounts(ABC):
     def count(
         self, questions: Questions, candidates: Sequence[range]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Candidates scored higher, scored the same, and left out because they are known, [q] each.
+        """Count candidates that score higher, the same, or are left out as known, [q] each.
 
-        Neither the true answer nor a known one competes, and the true answer is in no count. It is
-        to be scored by the same operations as the candidates: a tie must be a tie. A candidate
-        whose score is not a number counts as higher.
+        Neither the true answer nor known ones compete, and the true answer is not counted. It must
+        be scored by the same operations as the candidates, so that ties are exact. A candidate
+        whose score is NaN counts as higher.
 
         Args:
             questions: The questions.
-            candidates: The candidates, as many entities at a time as memory allows a copy of.
+            candidates: A block of candidates, small enough that a copy of their vectors fits.
         """
 
     @abstractmethod
     def scores(self, questions: Questions, entities: Tensor) -> Tensor:
-        """Scores of m entities for each question, [m, q], by the operations that `count` trusts.
+        """Scores of m entities for each question, [m, q], by the same operations as in `count`.
 
-        Any rising function of the score will do, and entities of equal scores must have equal ones.
+        Any increasing function of the score will do, as long as equal scores stay equal.
 
         Args:
             questions: The questions.
-            entities: Some for each, [m, q].
+            entities: m entities for each question, [m, q].
         """

@@ -1,4 +1,4 @@
-"""Feature vectors of which most numbers are zero, such as bags of words."""
+"""Feature vectors that are mostly zero, such as bags of words."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from torch.nn import functional as F
 
 
 class SparseRows:
-    """The numbers of a matrix that are not zero, row by row.
+    """The non-zero numbers of a matrix, row by row.
 
-    To drop numbers and to multiply costs what is kept; for bags of words that is a hundredth of
-    the whole matrix, which would take most of a training step.
+    The cost of dropout and multiplication depends on the number of non-zero values. For bags of
+    words that is a hundredth of the whole matrix, which would take most of a training step.
 
     Args:
         rows: A matrix, [N, F].
@@ -41,7 +41,7 @@ class SparseRows:
         return len(self.values) / max(self.shape.numel(), 1)
 
     def linear(self, weight: Tensor, bias: Tensor, dropout: float = 0.0) -> Tensor:
-        """Rows times weight [o, F], plus bias [o]; a share of the numbers is dropped first."""
+        """Rows times weight [o, F], plus bias [o], after dropout."""
         values = F.dropout(self.values, dropout)
         return bias + F.embedding_bag(
             self.column, weight.T.contiguous(), self.start, mode="sum", per_sample_weights=values

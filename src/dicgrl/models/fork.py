@@ -8,13 +8,13 @@ from dicgrl.models.table import Table
 
 
 def fork_table(table: Table, rows: int = 0) -> Table:
-    """The same rows, to be extended on their own and not to be trained.
+    """A copy of a table that can be extended independently, but not trained.
 
-    While the fork is used, the table must rest: room for more is shared.
+    While the fork is in use, the table must not be changed, as they share memory.
 
     Args:
         table: The table.
-        rows: How many will be appended; the table has room for them afterwards, so that the next
+        rows: How many rows will be appended. The table then has room for them, so that the next
             fork need not copy anything.
 
     Example:
@@ -28,6 +28,6 @@ def fork_table(table: Table, rows: int = 0) -> Table:
     table.reserve(rows)
     made = Table(table.width, table.rows.device, table.rows.dtype)
     buffer = table._buffers["rows"]
-    nothing = torch.zeros((), device=buffer.device).expand(buffer.shape)  # it has no memory
+    nothing = torch.zeros((), device=buffer.device).expand(buffer.shape)  # takes no memory
     made._length, made._buffers = table._length, {"rows": buffer, "gradient": nothing}
     return made

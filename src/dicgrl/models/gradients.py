@@ -1,10 +1,10 @@
-"""Gradients of the rows that a step touched, each in a place of its own; other rows have none.
+"""Compact gradients: only the rows that a step has touched have one.
 
-A buffer of gradients as large as a table costs as much memory as the table, and its parts are far
-from each other. A step touches some ten thousand rows whatever the table's size, and so many places
-are enough: they stay in a cache. A row gets its place without a sort and without waiting for the
-device: every mention of it writes its own place into one number per row (`claims`), one of them
-stays, and all read that one back.
+A gradient buffer as large as the table takes as much memory as the table, and its rows are far
+apart. A step touches some ten thousand rows whatever the size of the table, so a buffer with as
+many places is enough, and fits in a cache. Rows get their places without sorting and without
+waiting for the device: every mention of a row writes its own place into one number per row
+(`claims`), one of them wins, and all read it back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 
 
 class TouchedGradients:
-    """Places for the gradients of a step, all zero when nothing is claimed.
+    """Places for the gradients of a step; all zero while nothing is claimed.
 
     Args:
         width: Length of a row.
@@ -36,15 +36,15 @@ class TouchedGradients:
 
     @property
     def rows(self) -> Tensor:
-        """Gradients by place, [taken, width]; of places that no row kept, zero."""
+        """Gradients by place, [taken, width]; zero for places that no row uses."""
         return self._rows[: self.taken]
 
     def claim(self, ids: Tensor, claims: Tensor) -> Tensor:
-        """Places of rows [m], with repeats: those that they have, or new ones.
+        """Places of rows [m], which may be repeated: existing places, or new ones.
 
         Args:
             ids: The rows.
-            claims: For each row of the table its place and 1, or 0; int32.
+            claims: For each row of the table its place plus 1, or 0; int32.
         """
         first, self.taken = self.taken, self.taken + len(ids)
         if self.taken > len(self._rows):
@@ -57,28 +57,28 @@ class TouchedGradients:
         return claims.index_select(0, ids).long().sub_(1)
 
     def clear(self) -> None:
-        """Set all gradients to zero and take their places back."""
+        """Set all gradients to zero and release their places."""
         self.rows.zero_()
         self.taken = 0
 
     def forget(self) -> None:
-        """Take the places back; the gradients were set to zero already."""
+        """Release the places; the gradients have been set to zero already."""
         self.taken = 0
 
     def _reserve(self, places: int) -> None:
         larger = self._rows.new_zeros(places, self._rows.shape[1])
         larger[: len(self._rows)] = self._rows
-        if self._rows.is_cuda:  # a recorded step goes on with the one that it knows
+        if self._rows.is_cuda:  # a recorded step keeps using its buffer
             self._outgrown.append(self._rows)
         self._rows = larger
 
 
 class Gather(torch.autograd.Function):
-    """Rows of a table, whose gradients the table gathers."""
+    """Reads rows of a table, and adds their gradients to the table's."""
 
     @staticmethod
     def forward(ctx: Any, _anchor: Tensor, table: Any, ids: Tensor) -> Tensor:
-        """Rows of a `Table`, [*ids.shape, width], in the type that they are learned in."""
+        """Rows of a `Table`, [*ids.shape, width], in the type used for training."""
         ctx.table = table
         ctx.save_for_backward(ids)
         rows: Tensor = table.rows[ids].to(table.learned)
@@ -93,11 +93,11 @@ class Gather(torch.autograd.Function):
 
 
 class Run(torch.autograd.Function):
-    """Rows of a table side by side, read where they are; their gradients are added as they come."""
+    """Reads a range of rows of a table without a copy, and adds their gradients to the table's."""
 
     @staticmethod
     def forward(ctx: Any, _anchor: Tensor, table: Any, first: int, last: int) -> Tensor:
-        """Rows [first, last) of a `Table`, in the type that they are learned in."""
+        """Rows [first, last) of a `Table`, in the type used for training."""
         ctx.table, ctx.first = table, first
         rows: Tensor = table.rows[first:last].to(table.learned)
         return rows

@@ -1,4 +1,4 @@
-"""A knowledge-graph embedding: tables of entities and relations, a scorer, and its routing."""
+"""A knowledge graph embedding: tables of entities and relations, a scorer, and its routing."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ _TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 class KnowledgeModel(nn.Module):
-    """Scores triples of entities and relations that may grow in number.
+    """Scores triples; the number of entities and relations may grow.
 
-    The entity table has a row for every component of every entity (K = 1 when plain), so that
-    gradients, the optimiser's state and its updates exist per component: what a triple does not
-    use cannot move.
+    The entity table has a row for every component of every entity (K = 1 if plain). Gradients,
+    optimiser state and updates therefore exist per component, and components that no triple uses
+    cannot move.
 
     Args:
         name: The scoring function, such as `transe`.
-        length: Length of an entity's whole vector, the paper's d. What a triple uses of it, the
-            setting `dim`, is `active`.
+        length: Length of an entity's whole vector, the paper's d. A triple uses `active` numbers of
+            it, which is the setting `dim`.
         components: How vectors are divided; None for a plain model.
         options: Further arguments of the scoring function.
-        seed: Seed of all start values.
-        device: Where the model lives.
-        normalise: Whether vectors have length 1 where they are scored.
-        inverses: Whether relations have vectors of their own for questions about heads; of plain
-            models only.
-        precision: Type of the entities' rows, float32 or bfloat16. What is computed with them, and
-            everything else, is float32.
+        seed: Seed of all initial values.
+        device: Device of the model.
+        normalise: Whether vectors are scaled to length 1 for scoring.
+        inverses: Whether relations have separate vectors for questions about heads; only for plain
+            models.
+        precision: Type of the entities' rows, float32 or bfloat16. Everything else, and all
+            arithmetic, is float32.
 
     Example:
         >>> model = KnowledgeModel("transe", length=8, components=Components(count=4, top=2))
@@ -90,9 +90,9 @@ class KnowledgeModel(nn.Module):
         relation_parts = components is not None and components.learned
         self.relation_count = self.count if relation_parts else 1
         width = self.scorer.relation_width(self.size if relation_parts else self.active)
-        self.relations = Table(width, device, dense=True)  # few, and all of them in use
-        self.attention: Table | None = None  # logits of attention="relation", a row per relation
-        self.attention_weight: nn.Parameter | None = None  # W2 of the other kinds
+        self.relations = Table(width, device, dense=True)  # few, and all in use
+        self.attention: Table | None = None  # logits for attention="relation", a row per relation
+        self.attention_weight: nn.Parameter | None = None  # W2 for the other kinds
         if components is not None and components.attention == "relation":
             self.attention = Table(components.count, device, dense=True)
         elif components is not None:
@@ -115,7 +115,7 @@ class KnowledgeModel(nn.Module):
         }
 
     def grow(self, entities: int, relations: int) -> None:
-        """Add rows for new entities and relations; old rows stay bit for bit as they were."""
+        """Add rows for new entities and relations; old rows stay the same bit for bit."""
         for table, initial, count in (
             (self.entities, self.scorer.initial, entities * self.count),
             (self.relations, self.scorer.initial_relations, relations * self.relation_count),
@@ -124,7 +124,7 @@ class KnowledgeModel(nn.Module):
             for some in in_blocks(count, table.width):
                 table.grow(initial(some, table.width, self.generator).to(self.device))
         if self.attention is not None:
-            # Nearly even weights can still be moved by the task; the paper's start is a choice.
+            # Nearly equal weights, which the task can still move; the paper starts with a choice.
             spread = 0.1 if self.components and self.components.learned else 1.0
             start = torch.empty(relations, self.count).normal_(0, spread, generator=self.generator)
             self.attention.grow(start.to(self.device))
@@ -140,12 +140,12 @@ class KnowledgeModel(nn.Module):
         return len(self.relations) // self.relation_count
 
     def vectors(self) -> Tensor:
-        """Vectors of all entities, [N, K, size], float32; a view where the rows are."""
+        """Vectors of all entities, [N, K, size], float32; a view if the rows are float32."""
         rows = self.entities.rows.view(self.num_entities, self.count, self.size)
         return rows.to(self.entities.learned)
 
     def tables(self) -> dict[str, Table]:
-        """The tables by name; together with `named_parameters` all that is trained."""
+        """The tables by name; with `named_parameters`, everything that is trained."""
         named = {"entities": self.entities, "relations": self.relations}
         return named | ({"attention": self.attention} if self.attention is not None else {})
 
@@ -162,7 +162,7 @@ class KnowledgeModel(nn.Module):
             triples: [b, 3].
             other_heads: Entities, [b, m].
             other_tails: Entities, [b, k].
-            share: How many triples, one after the other, have the same others, which are then
+            share: How many consecutive triples have the same others, which are then
                 [b / share, m] and [b / share, k], rounded up.
 
         Returns:
@@ -193,7 +193,7 @@ class KnowledgeModel(nn.Module):
             gate = None if route is None else route.gate
             scores = fast_scores(path, batch, self.entities, self.relations, self.attention, gate)
             return *scores, route
-        # With attention on relations a negative has the route of its triple, else one of its own.
+        # With attention of relations a negative has the route of its triple, otherwise its own.
         wide = None if route is None or self.attention is None else route.unsqueeze(1)
         negative = [
             self._routed_score(*ids, wide or self.route(*ids))
@@ -206,36 +206,36 @@ class KnowledgeModel(nn.Module):
         return positive, torch.cat(negative, 1), route
 
     def fast_batch(self) -> FastBatch | None:
-        """The scorer's fast path for `score_links`; None where it has none for this model."""
-        # Gradients are of the type that rows are read in, and lie where rows do.
+        """The scorer's fast path for `score_links`; None if it has none for this model."""
+        # Gradients have the type that rows are read in, and the device of the rows.
         path = self.scorer.fast_batch(self.entities.gradient)
         if self.components is not None and self.entities.sparse:
-            return None  # rows of a large table are copied whole, and a component is a part of them
+            return None  # large tables copy whole rows, of which a component is only a part
         return path if path is not None and self._suits(path) else None
 
     @property
     def shares_negatives(self) -> bool:
-        """Whether triples that share their negatives cost less than others."""
+        """Whether it is faster if triples share their negatives."""
         path = self.fast_batch()
         return self.components is None and path is not None and path.shares
 
     def fast_counts(self) -> FastCounts | None:
-        """The scorer's fast path to ranks; None where it has none for this model."""
+        """The scorer's fast path to ranks; None if it has none for this model."""
         path = self.scorer.fast_counts(self.entities.gradient)
         if path is None or not (path.reads_short or self.precision == "float32"):
             return None
         return path if self._suits(path) else None
 
     def _suits(self, path: FastBatch | FastCounts) -> bool:
-        """Whether a fast path can serve this model."""
-        if self.attention_weight is not None:  # a negative has a route of its own
+        """Whether a fast path supports this model."""
+        if self.attention_weight is not None:  # a negative has its own route
             return False
         return self.components is None or path.handles_components
 
     def regularisation(self, triples: Tensor, route: Route | None) -> Tensor | None:
-        """What triples [b, 3] add to the loss, [b]; None where the scorer has no regulariser.
+        """Regularisation term of triples [b, 3], [b]; None if the scorer has no regulariser.
 
-        It concerns the vectors alone and has no say in which components a relation uses.
+        It does not influence which components a relation uses.
         """
         regulariser = self.scorer.regulariser()
         if regulariser is None:
@@ -251,7 +251,7 @@ class KnowledgeModel(nn.Module):
     def route(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Route | None:
         """The components that triples use; None for a plain model.
 
-        With `attention="relation"` its shape is that of `relations`, else the broadcast shape.
+        With `attention="relation"` it has the shape of `relations`, otherwise the broadcast shape.
         """
         if self.components is None:
             return None
@@ -271,14 +271,14 @@ class KnowledgeModel(nn.Module):
         return self.components.route(logits.relu(), before=logits)
 
     def attention_now(self) -> Tensor | None:
-        """A copy of what attention is made from, for `attending`; None for a plain model."""
+        """A copy of the attention parameters, for `attending`; None for a plain model."""
         if self.attention is not None:
             return self.attention.rows.clone()
         return None if self.attention_weight is None else self.attention_weight.detach().clone()
 
     @contextmanager
     def attending(self, kept: Tensor | None) -> Iterator[None]:
-        """Route by a copy that `attention_now` made, which then does not learn; None: as ever."""
+        """Route by a copy from `attention_now`, which does not learn; None for usual routing."""
         before, self._kept = self._kept, kept
         try:
             yield
@@ -288,13 +288,13 @@ class KnowledgeModel(nn.Module):
     def candidate_scores(self, triples: Tensor, side: Side, start: int, stop: int) -> Tensor:
         """Scores [q, stop - start] with the head or tail replaced by each entity of a range.
 
-        With `attention="relation"` all triples must have the same relation: then the entities'
-        vectors are gathered once.
+        With `attention="relation"` all triples must have the same relation, so that the entities'
+        vectors are gathered only once.
         """
         return self._scores_with(triples, side, range(start, stop))
 
     def scores_among(self, triples: Tensor, side: Side, candidates: Tensor) -> Tensor:
-        """As `candidate_scores`, with each of some entities [c]."""
+        """Like `candidate_scores`, with each of the given entities [c]."""
         return self._scores_with(triples, side, candidates)
 
     def _scores_with(self, triples: Tensor, side: Side, entities: range | Tensor) -> Tensor:
@@ -302,7 +302,7 @@ class KnowledgeModel(nn.Module):
         candidates = entities
         if isinstance(candidates, range):
             candidates = torch.arange(candidates.start, candidates.stop, device=triples.device)
-        if self.attention_weight is not None:  # every pair has a route of its own
+        if self.attention_weight is not None:  # every pair has its own route
             if side == "tail":
                 return self.score(heads[:, None], relations[:, None], candidates[None])
             return self.score(candidates[None], relations[:, None], tails[:, None])
@@ -319,29 +319,29 @@ class KnowledgeModel(nn.Module):
     def relation_scores(self, heads: Tensor, tails: Tensor, start: int, stop: int) -> Tensor:
         """Scores [q, stop - start] of pairs [q] with each relation of a range."""
         relations = torch.arange(start, stop, device=heads.device)
-        if self.components is not None:  # a relation has components of its own
+        if self.components is not None:  # every relation has its own components
             return self.score(heads[:, None], relations[None], tails[:, None])
         head, tail = self.entity_vectors(heads, None), self.entity_vectors(tails, None)
         return self.scorer.score_relations(head, self.relation_vectors(relations, None), tail)
 
     @property
     def one_relation_per_block(self) -> bool:
-        """Whether `candidate_scores` takes triples of one relation only."""
+        """Whether all triples given to `candidate_scores` must have the same relation."""
         return self.attention is not None
 
     def pair_bytes(self) -> int:
-        """Bytes that one pair of `candidate_scores` needs at a time."""
+        """Bytes of memory per pair in `candidate_scores`."""
         return self.scorer.pair_bytes() if self.attention_weight is None else self.link_bytes()
 
     def relation_bytes(self) -> int:
-        """Bytes that one pair of `relation_scores` needs at a time."""
+        """Bytes of memory per pair in `relation_scores`."""
         if self.components is not None:
             return self.link_bytes()
         inherited = type(self.scorer).score_relations is Scorer.score_relations
         return Scorer.pair_bytes(self.scorer) if inherited else self.scorer.pair_bytes()
 
     def link_bytes(self) -> int:
-        """Bytes that one negative of `score_links` needs at a time."""
+        """Bytes of memory per negative in `score_links`."""
         path = self.fast_batch()
         if path is not None and path.negative_bytes is not None:
             return path.negative_bytes
@@ -358,7 +358,7 @@ class KnowledgeModel(nn.Module):
         )
 
     def entity_rows(self, ids: Tensor, route: Route | None) -> Tensor:
-        """Rows of `entities` that make up entities' vectors, [...] or [..., n] where routed."""
+        """Rows of `entities` that make up entities' vectors, [...], or [..., n] if routed."""
         return ids if route is None else ids[..., None] * self.count + route.chosen
 
     def relation_rows(self, ids: Tensor, route: Route | None) -> Tensor:
@@ -368,11 +368,11 @@ class KnowledgeModel(nn.Module):
         return ids[..., None] * self.count + route.chosen
 
     def entity_rows_of(self, ids: Tensor) -> Tensor:
-        """All rows of `entities` that entities [n] have, [n * K]."""
+        """All rows in `entities` of entities [n], [n * K]."""
         return all_rows_of(ids, self.count)
 
     def relation_rows_of(self, ids: Tensor) -> Tensor:
-        """All rows of `relations` that relations [n] have."""
+        """All rows in `relations` of relations [n]."""
         return all_rows_of(ids, self.relation_count)
 
     def entity_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
@@ -381,19 +381,19 @@ class KnowledgeModel(nn.Module):
         return parts if route is None else route.apply(parts)
 
     def _side_by_side(self, entities: range, route: Route | None) -> Tensor:
-        """What `entity_vectors` gives for entities of one route [1, n], without a look-up."""
+        """Like `entity_vectors`, for a range of entities and one route [1, n], without look-up."""
         parts = self.entities.rows.view(self.num_entities, self.count, self.size)
         parts = parts[entities.start : entities.stop].to(self.entities.learned)
-        if route is not None:  # its gates are 1
+        if route is not None:  # gates are 1, so they need not be multiplied
             parts = parts.index_select(1, route.chosen[0])
-        return parts.flatten(1)  # no copy of plain vectors
+        return parts.flatten(1)  # does not copy plain vectors
 
     def relation_vectors(self, ids: Tensor, route: Route | None) -> Tensor:
-        """Vectors of relations as routed triples use them, [..., w]; w is `active` for most."""
+        """Vectors of relations as routed triples use them, [..., w]; w is usually `active`."""
         parts = self.relations.gather(self.relation_rows(ids, route))
         return parts if route is None or self.relation_count == 1 else route.apply(parts)
 
     def _all_parts(self, ids: Tensor) -> Tensor:
-        # Read without a gradient: attention looks at the vectors and does not move them.
+        # Without a gradient: attention reads the vectors and does not move them.
         rows = self.entities.rows.view(self.num_entities, self.count, self.size)[ids]
         return rows.to(self.entities.learned)

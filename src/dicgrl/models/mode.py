@@ -10,9 +10,9 @@ from torch import nn
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Switch dropout and the like off; afterwards the model is in the mode that it was in."""
+    """Switch to evaluation mode, without dropout, and back to the previous mode afterwards."""
     was_training = model.training
-    if not was_training:  # nor are its parts: `train` and `eval` are of all of it
+    if not was_training:  # then neither are its submodules, as `train` and `eval` are recursive
         yield
         return
     model.eval()

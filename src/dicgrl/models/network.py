@@ -1,8 +1,8 @@
-"""A network embedding for node classification: a backbone of message passing and a class layer.
+"""A network embedding for node classification: a message-passing backbone and a class layer.
 
 Plain backbones are PyTorch Geometric's layers; the disentangled forms route each edge to its top n
-components (`models/disentangled.py`). A new backbone is a plain layer and a component layer under a
-name in `BACKBONES`.
+components (`models/disentangled.py`). To add a backbone, add a plain layer and a component layer
+under a name in `BACKBONES`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _PlainGAT(nn.Module):
 
     def __init__(self, inside: int, hidden: int, heads: int, dropout: float) -> None:
         super().__init__()
-        from torch_geometric.nn import GATConv  # takes seconds to import: not for links
+        from torch_geometric.nn import GATConv  # takes seconds to import; links do not need it
 
         # The edges bring exactly one self loop per node.
         self.convolution = GATConv(
@@ -46,7 +46,7 @@ class _PlainGAT(nn.Module):
 
 
 class _PlainSAGE(nn.Module):
-    """Mean of the neighbours beside the node itself (Hamilton et al. 2017), with LayerNorm."""
+    """The node and the mean of its neighbours (Hamilton et al. 2017), with LayerNorm."""
 
     def __init__(self, inside: int, hidden: int, heads: int, dropout: float) -> None:  # noqa: ARG002
         super().__init__()
@@ -61,11 +61,12 @@ class _PlainSAGE(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Backbone:
-    """How messages are passed, plain and in components.
+    """A kind of message passing, in its plain and its disentangled form.
 
     Attributes:
-        plain: Makes a layer (inside, hidden, heads, dropout) from x, edges to [N, hidden heads].
-        divided: Makes a layer of components from (K, inside, outside, dropout).
+        plain: Creates a layer from (inside, hidden, heads, dropout); it maps x and edges to
+            [N, hidden heads].
+        divided: Creates a component layer from (K, inside, outside, dropout).
     """
 
     plain: Callable[[int, int, int, float], nn.Module]
@@ -79,18 +80,18 @@ BACKBONES = {
 
 
 class NetworkModel(nn.Module):
-    """Scores the classes of nodes; nodes and edges come with each call, classes may grow.
+    """Scores the classes of nodes. Nodes and edges are given in each call; classes may grow.
 
     Args:
         name: The backbone: gat or sage.
         num_features: Length of a node's feature vector.
         hidden: Length of a head's or component's hidden vector.
         heads: Number of heads of a plain model; a divided one has its components instead.
-        layers: Layers of message passing.
+        layers: Number of layers of message passing.
         dropout: Share of features (and of GAT's neighbour weights) that is dropped in training.
         components: How vectors are divided; None for a plain model.
-        seed: Seed of all start values.
-        device: Where the model lives.
+        seed: Seed of all initial values.
+        device: Device of the model.
 
     Example:
         >>> model = NetworkModel("gat", num_features=5, components=Components(4, 2))
@@ -127,7 +128,7 @@ class NetworkModel(nn.Module):
         backbone = BACKBONES[name]
         self.projection: nn.Linear | None = None
         self.routers = nn.ModuleList()
-        with seeded(seed):  # PyTorch Geometric's layers start from the global generator
+        with seeded(seed):  # PyTorch Geometric initialises layers from the global generator
             if components is None:
                 self.width = hidden * heads
                 sizes = [num_features] + [self.width] * (layers - 1)
@@ -151,7 +152,7 @@ class NetworkModel(nn.Module):
         self.to(self.device)
 
     def grow(self, classes: int) -> None:
-        """Add rows for new classes; those of old classes stay bit for bit as they were."""
+        """Add rows for new classes; those of old classes stay the same bit for bit."""
         bound = (6 / (self.width + 1)) ** 0.5
         start = torch.empty(classes, self.width).uniform_(-bound, bound, generator=self.generator)
         weight, bias = self.class_weight.detach(), self.class_bias.detach()
@@ -164,7 +165,7 @@ class NetworkModel(nn.Module):
         return len(self.class_bias)
 
     def tables(self) -> dict[str, Table]:
-        """No tables: a network's nodes are described by their features."""
+        """No tables, as nodes are described by their features."""
         return {}
 
     def forward(
@@ -183,14 +184,14 @@ class NetworkModel(nn.Module):
         edges: Tensor | PreparedEdges,
         open: Tensor | None = None,  # noqa: A002
     ) -> Tensor:
-        """What the class layer sees of each node, [N, width].
+        """The input of the class layer for each node, [N, width].
 
         Args:
             x: Features of the nodes, [N, F]; for disentangled models also as `SparseRows`.
-            edges: Edges [2, E] with one self loop per node. For more than one call with the same
+            edges: Edges [2, E] with one self loop per node. To call it several times with the same
                 edges, prepare them once: `PreparedEdges(edge_index, len(x))`.
-            open: Where it is False, [N, K], no gradient flows through that component of that node
-                where it enters the class layer; None for all open. For disentangled models only.
+            open: Mask, [N, K]. Where it is False, no gradient flows from the class layer through
+                that component of that node; None for all open. Only for disentangled models.
 
         Raises:
             ValueError: `open` has another shape; or `open` or sparse features for a plain model.
@@ -225,7 +226,7 @@ class NetworkModel(nn.Module):
         return seen
 
     def _parts(self, x: Tensor | SparseRows, dropout: float) -> Tensor:
-        """Features of nodes projected to components."""
+        """Project features of nodes to components."""
         assert self.projection is not None
         if isinstance(x, SparseRows):
             projected = x.linear(self.projection.weight, self.projection.bias, dropout)
@@ -237,8 +238,8 @@ class NetworkModel(nn.Module):
     def edge_components(self, x: Tensor | SparseRows, edges: Tensor | PreparedEdges) -> Tensor:
         """The components that the first layer's router chooses for each edge, [E, n].
 
-        Nothing is dropped and no gradient is kept, whatever mode the model is in. Rows follow the
-        edges as they were given, without the self loops; in a row stand numbers of components.
+        Computed without dropout and gradients, whatever mode the model is in. There is a row for
+        each given edge that is not a self loop, with the numbers of its components.
 
         Args:
             x: Features of the nodes, [N, F].
@@ -256,14 +257,14 @@ class NetworkModel(nn.Module):
         return torch.empty_like(chosen).index_copy_(0, ready.order, chosen)
 
     def attention_now(self) -> dict[str, Tensor]:
-        """Copies of what attention over components is made from, by parameter name."""
+        """Copies of the parameters of the attention over components, by name."""
         routers = self.routers.named_parameters(prefix="routers")
         return {name: parameter.detach().clone() for name, parameter in routers}
 
     def take_concentration(self) -> Tensor:
         """L_norm of the last call, a mean over edges and layers; 0 for a plain model.
 
-        It is handed out once, so that the model does not keep the graph of a finished step alive.
+        It is returned only once, so that the model does not keep the graph of a finished step.
         """
         taken, self._concentration = self._concentration, None
         return self.class_bias.new_zeros(()) if taken is None else taken

@@ -22,24 +22,24 @@ from dicgrl.models.wrapper import Wrapper
 
 
 def check_plain(components: Components | None) -> None:
-    """Refuse components, whose relations would have to be told from their inverses one by one.
+    """Refuse disentangled models, as inverses are not supported for each component.
 
     Raises:
-        UserError: There are components.
+        UserError: The model is disentangled.
     """
     if components is not None:
         raise UserError("inverses=true needs a plain model: components=0")
 
 
 class Reciprocal(Wrapper):
-    """Another scorer whose relations have inverses."""
+    """Wraps a scorer and gives its relations inverses."""
 
     @override
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         return self.inner.score(head, forward(relation), tail)
 
     def score_inverse(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
-        """Scores of the same triples by their inverse relations: of (tail, r', head)."""
+        """Scores of the same triples through their inverse relations: of (tail, r', head)."""
         return self.inner.score(tail, backward(relation), head)
 
     @override
@@ -113,7 +113,7 @@ class Reciprocal(Wrapper):
 
 @dataclass(frozen=True, slots=True)
 class ReciprocalCounts(FastCounts):
-    """Counts by another path that is asked for tails alone.
+    """Counts by another path, which is only asked for tails.
 
     Attributes:
         inner: The path.
@@ -135,7 +135,7 @@ class ReciprocalCounts(FastCounts):
 def formed(
     scorer: Scorer, components: Components | None, *, normalise: bool, inverses: bool
 ) -> Scorer:
-    """A scorer whose vectors have length 1, whose relations have inverses, or both."""
+    """Wrap a scorer so that vectors have length 1, relations have inverses, or both."""
     if normalise:
         scorer = UnitVectors(scorer)
     if not inverses:

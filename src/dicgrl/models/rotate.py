@@ -16,7 +16,7 @@ from dicgrl.models.queries.numbers import as_complex, as_real
 
 
 class RotatE(QueryScorer, name="rotate"):
-    """A relation turns every complex number of an entity by an angle of its own, theta.
+    """A relation rotates every complex number of an entity by an angle theta.
 
     Args:
         dim: Length of the entities' vectors, two for each complex number; a relation has one angle
@@ -34,7 +34,7 @@ class RotatE(QueryScorer, name="rotate"):
     likeness = Modulus()
     multiple = 2
     pinpoints = True
-    defaults: ClassVar[Mapping[str, Any]] = {"margin": 4.0}  # half as many distances as in TransE
+    defaults: ClassVar[Mapping[str, Any]] = {"margin": 4.0}  # sums half as many terms as TransE
 
     @override
     def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
@@ -46,7 +46,7 @@ class RotatE(QueryScorer, name="rotate"):
         self, given: Tensor, relation: Tensor, side: Side, gradient: Tensor
     ) -> tuple[Tensor, Tensor]:
         other: Side = "head" if side == "tail" else "tail"
-        back = self.query(gradient, relation, other)  # turned back: x conj(g) is q conj(g) then
+        back = self.query(gradient, relation, other)  # rotated back: then x conj(g) is q conj(g)
         along = (as_complex(given).conj() * as_complex(back)).imag
         return back, along if side == "tail" else -along
 
@@ -68,5 +68,5 @@ class RotatE(QueryScorer, name="rotate"):
 
     @override
     def settle_relation(self, mean: Tensor) -> Tensor:
-        """The angles of the sum: of all rotations they leave the least squared distances."""
+        """The angles of the sum, which minimise the squared distances among all rotations."""
         return as_complex(mean).angle()

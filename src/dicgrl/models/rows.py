@@ -1,4 +1,4 @@
-"""Rows: how many at a time, which are an entity's, and longer buffers of them."""
+"""Helpers for rows: block sizes, the rows of an entity, and longer buffers."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from torch import Tensor
 
 from dicgrl.common.devices import free_memory
 
-_AT_ONCE = 1 << 24  # numbers of new rows that are drawn at a time
+_AT_ONCE = 1 << 24  # numbers to draw at a time for new rows
 
 
 def in_blocks(count: int, width: int) -> Iterator[int]:
-    """Sizes of blocks that so many rows are made in: the same numbers as if it were one.
+    """Sizes of blocks to draw rows in, which give the same numbers as one large block.
 
     Example:
         >>> list(in_blocks(3_000_000, 10))
         [1677712, 1322288]
     """
-    most = max(_AT_ONCE // width // 16, 1) * 16  # a generator draws sixteen numbers together
+    most = max(_AT_ONCE // width // 16, 1) * 16  # a generator draws numbers in groups of sixteen
     while count > most:
         yield most
         count -= most
@@ -27,17 +27,17 @@ def in_blocks(count: int, width: int) -> Iterator[int]:
 
 
 def all_rows_of(ids: Tensor, count: int) -> Tensor:
-    """All rows that entities [n] of so many rows each have, [n * count]."""
+    """All rows of entities [n] that have `count` rows each, [n * count]."""
     if count == 1:
         return ids
     return (ids[:, None] * count + torch.arange(count, device=ids.device)).flatten()
 
 
 def longer(rows: Tensor, count: int, used: int) -> Tensor:
-    """A buffer of so many rows that begins with the used ones of another, zero behind them.
+    """A buffer of `count` rows that begins with the used rows of another, followed by zeros.
 
-    Where a device has no room for both, they wait on the host. Whoever calls this keeps no other
-    reference to the old one.
+    If a device has no room for both, the rows are moved to the host meanwhile. The caller must not
+    hold another reference to the old buffer.
     """
     place, shape = rows.device, (count, *rows.shape[1:])
     if rows.is_cuda:

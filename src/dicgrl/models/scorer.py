@@ -4,9 +4,9 @@ A scorer sees vectors, never ids, parts or components; so any scorer works plain
 with every strategy. To add one, subclass `Scorer` under a name that no other module has taken (see
 examples/pairre.py); everything but `score` is optional.
 
-Speed is optional too. A kernel for vectors that are there already belongs in `score`, as in ConvKB.
-One that gathers the vectors itself is a fast path (`dicgrl.models.fast`), which `fast_batch` or
-`fast_counts` returns, as in TransE. What has no fast path takes the generic one, by `score`.
+Speed is optional, too. A kernel that works on gathered vectors belongs in `score`, as in ConvKB.
+One that gathers the vectors itself is a fast path (`dicgrl.models.fast`), returned by `fast_batch`
+or `fast_counts`, as in TransE. Scorers without a fast path take the generic one, through `score`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dicgrl.models.fast import FastBatch, FastCounts, Queries, Side
 
 Regulariser = Callable[[Tensor, Tensor, Tensor], Tensor]
 
-# Each fast path with the methods that it must agree with.
+# Each fast path, with the methods that it must agree with.
 _STANDS_FOR = {
     "fast_batch": ("score",),
     "fast_counts": ("score", "score_tails", "score_heads"),
@@ -36,23 +36,21 @@ _STANDS_FOR = {
 
 @dataclass(frozen=True)
 class ScorerSettings(Section):
-    """Settings of a scoring function: arguments of its class besides `dim`, of the same names."""
+    """Settings of a scoring function: the arguments of its class besides `dim`."""
 
 
 class Scorer(nn.Module):
-    """The score of triples given their vectors; higher means more likely.
+    """Scores triples given their vectors; higher means more likely.
 
-    A subclass of a scorer that changes how triples are scored does not inherit the fast paths of
-    the old score; it may define its own.
+    A subclass that changes how triples are scored does not inherit the fast paths of the old score,
+    but may define its own.
 
     Attributes:
-        Settings: Its settings; it takes them as arguments besides `dim`.
-        defaults: Values of other settings that suit it better than the usual defaults, such as a
-            loss, by name.
-        multiple: How many numbers of a vector belong together, such as the two of a complex one. A
-            component has whole groups of them.
-        pinpoints: Whether `place_entity` is where no other answer could score higher, as with a
-            distance.
+        Settings: Its settings, which it takes as arguments besides `dim`.
+        defaults: Better defaults for other settings, such as the loss, by name.
+        multiple: How many numbers of a vector belong together, such as the two of a complex number.
+            The length of a component must be a multiple of this.
+        pinpoints: Whether nothing could score higher than `place_entity`, as with a distance.
 
     Args:
         dim: Length of the entities' vectors that `score` is given.
@@ -89,14 +87,14 @@ class Scorer(nn.Module):
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         """Scores [...] of vectors [..., dim] whose leading shapes broadcast.
 
-        Those of relations are [..., w] where `relation_width` says so.
+        Vectors of relations are [..., w] if `relation_width` differs.
         """
         raise NotImplementedError
 
     def score_tails(self, head: Tensor, relation: Tensor, tails: Tensor) -> Tensor:
         """Scores [q, c] of q (head, relation) pairs with each of c tails [c, dim].
 
-        Override it where all pairs can be scored faster than by broadcasting.
+        Override it if all pairs can be scored faster than by broadcasting.
         """
         return self.score(head[:, None], relation[:, None], tails[None])
 
@@ -109,34 +107,34 @@ class Scorer(nn.Module):
         return self.score(head[:, None], relations[None], tail[:, None])
 
     def pair_bytes(self) -> int:
-        """Bytes that scoring one pair by broadcasting needs at a time; bounds the block size."""
+        """Bytes of memory per pair when scoring by broadcasting; bounds the block size."""
         return 4 * 3 * self.dim
 
     def relation_width(self, width: int) -> int:
-        """How many numbers a relation has where an entity has `width` of them.
+        """Length of a relation's vector if an entity's has length `width`.
 
-        It is asked for whole vectors and for components, and must be the same share of both. A
-        relation's component speaks of the same component of the entities.
+        Called for whole vectors and for components, and must be the same share of both. A component
+        of a relation belongs to the same component of entities.
         """
         return width
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Set the start values of the scorer's own parameters, if it has any."""
+        """Initialise the scorer's own parameters, if it has any."""
 
     def initial(self, count: int, width: int, generator: torch.Generator) -> Tensor:
-        """Start values of new rows, on the CPU so that they do not depend on the device.
+        """Initial values of new rows, on the CPU so that they do not depend on the device.
 
-        They are of entities, and of relations unless `initial_relations` says otherwise.
+        Used for entities, and for relations unless `initial_relations` is overridden.
         """
         bound = 10 / self.dim
         return torch.empty(count, width).uniform_(-bound, bound, generator=generator)
 
     def initial_relations(self, count: int, width: int, generator: torch.Generator) -> Tensor:
-        """Start values of new rows of relations; like those of entities unless overridden."""
+        """Initial values of new rows of relations; like those of entities unless overridden."""
         return self.initial(count, width, generator)
 
     def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor | None:
-        """Where the head or tail of a triple should lie, [m, dim]; None if that is not known.
+        """Where the head or tail of a triple should be, [m, dim]; None if not known.
 
         New entities start there; m may be 0.
 
@@ -149,38 +147,38 @@ class Scorer(nn.Module):
         return None
 
     def place_relation(self, head: Tensor, tail: Tensor) -> Tensor | None:
-        """The relation that fits a head and a tail, [m, w]; None if that is not known.
+        """The relation that fits a head and a tail, [m, w]; None if not known.
 
-        New relations start at the mean over their triples; m may be 0. It may also be anything else
-        of which `settle_relation` makes a relation once the mean is taken.
+        New relations start at the mean over their triples; m may be 0. The values may also be
+        anything whose mean `settle_relation` can turn into a relation.
         """
         del head, tail
         return None
 
     def settle_relation(self, mean: Tensor) -> Tensor:
-        """Relations, or components of them, from the mean of what `place_relation` gave.
+        """Relations, or components of them, from the mean of the results of `place_relation`.
 
-        Override it where the mean of what fits is not what fits best, as of angles.
+        Override it if the mean of what fits is not what fits best, as with angles.
         """
         return mean
 
     def regulariser(self) -> Regulariser | None:
-        """A term that a triple adds to the loss of a batch; None for none.
+        """A regularisation term for triples; None for none.
 
-        It is a function of heads [b, dim], relations [b, w] and tails [b, dim] that gives [b]. The
-        loss has its weighted mean over the triples; negatives do not count.
+        It is a function of heads [b, dim], relations [b, w] and tails [b, dim] that returns [b].
+        Its weighted mean over the triples, without negatives, is added to the loss.
         """
         return None
 
     def queries(self) -> Queries | None:
-        """How it compares all entities with a question at once; None where it does not.
+        """How to compare all entities with a question at once; None if not supported.
 
-        Each side's query is to give the score that `score_tails` and `score_heads` give.
+        The scores must agree with those of `score_tails` and `score_heads`.
         """
         return None
 
     def fast_batch(self, rows: Tensor) -> FastBatch | None:
-        """A fast path through a training batch; None where there is none.
+        """A fast path through a training batch; None if there is none.
 
         Args:
             rows: Rows of the entities, which tell the device and the type of numbers.
@@ -189,7 +187,7 @@ class Scorer(nn.Module):
         return None
 
     def fast_counts(self, rows: Tensor) -> FastCounts | None:
-        """A fast path to the counts behind ranks; None where there is none.
+        """A fast path to the counts behind ranks; None if there is none.
 
         Args:
             rows: Rows of the entities, which tell the device and the type of numbers.
@@ -199,7 +197,7 @@ class Scorer(nn.Module):
 
 
 def scorer(name: str) -> type[Scorer]:
-    """The scoring function of that name."""
+    """Look up a scoring function by name."""
     if name not in Scorer.registry:
         raise unknown_name("model", name, Scorer.registry)
     return Scorer.registry[name]
@@ -211,10 +209,10 @@ def check_multiple(name: str, size: int, used: int) -> None:
     Args:
         name: The scoring function.
         size: Length of a component, or of a plain vector.
-        used: How many components a triple uses; 1 of a plain vector.
+        used: How many components a triple uses; 1 for a plain vector.
 
     Raises:
-        UserError: Numbers that belong together would be in different components.
+        UserError: Numbers that belong together would be split between components.
 
     Example:
         >>> check_multiple("complex", 25, 4)
@@ -233,5 +231,5 @@ would have 25; dim=104 suits it
 
 
 def depth(cls: type, method: str) -> int:
-    """How far up a class's ancestry a method is defined; 0 for the class itself."""
+    """How far up in the class hierarchy a method is defined; 0 for the class itself."""
     return next(depth for depth, base in enumerate(cls.__mro__) if method in vars(base))

@@ -1,8 +1,8 @@
-"""A table of trainable rows that grows, and whose gradients touch only the rows that were read.
+"""A growing table of trainable rows, whose gradients only touch the rows that were read.
 
-A step on a table of five million rows costs what a step on fifteen thousand costs: reading rows
-records which they were, the backward pass adds their gradients into a buffer that is zero
-elsewhere, and the optimiser visits those rows alone. Nothing here waits for the device.
+A step on a table of five million rows costs as much as one on fifteen thousand: reading rows
+records them, the backward pass adds their gradients to a buffer that is zero elsewhere, and the
+optimiser only visits these rows. Nothing here waits for the device.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from dicgrl.models.rows import longer
 
 
 class Table:
-    """Rows of numbers with an optimiser's state beside them; rows are only ever appended.
+    """Rows of numbers with optimiser state; rows are only ever appended.
 
-    The buffers double when they are full, so that growing costs what is added (amortised), and an
-    old row and its state stay bit for bit as they were.
+    Buffers double when they are full, so that the amortised cost of growing depends on what is
+    added. Old rows and their state stay the same bit for bit.
 
     Attributes:
-        dense_bytes: Size from which on only rows that were touched have a gradient.
-        doubled_bytes: Size from which on a full buffer grows by a sixteenth.
+        dense_bytes: Size from which on only touched rows have a gradient.
+        doubled_bytes: Size from which on a full buffer grows by a sixteenth instead of doubling.
 
     Args:
         width: Length of a row.
-        device: Where the rows live.
-        dtype: Their type; rows of 16 bits are read, and learned, as numbers of 32.
-        dense: Whether rows have a gradient each, however many they are.
+        device: Device of the rows.
+        dtype: Type of the rows; those of 16 bits are read and trained as 32 bits.
+        dense: Whether all rows have a gradient, whatever the size of the table.
 
     Example:
         >>> table = Table(2)
@@ -54,7 +54,7 @@ class Table:
         self.width = width
         self._dense, self._length = dense, 0
         self._short = dtype in (torch.bfloat16, torch.float16)
-        #: The type that rows are read in, and that their gradients and state have.
+        #: The type of rows when they are read, and of gradients and state.
         self.learned = torch.float32 if self._short else dtype
         self._buffers = {"rows": torch.empty(0, width, device=device, dtype=dtype)}
         self._touched: list[Tensor] = []
@@ -62,56 +62,56 @@ class Table:
         self._prepare_gradients()
         self._movable: Tensor | None = None
         self._slowed = False
-        self._resting: tuple[Tensor, Tensor] | None = None  # paces of all rows, awake and not
+        self._resting: tuple[Tensor, Tensor] | None = None  # paces of all rows, awake and resting
         self._woken: Tensor | None = None
         self._claims: Tensor | None = None
-        #: Autograd calls our backward only if some input asks for a gradient.
+        #: Autograd only calls our backward if some input requires a gradient.
         self.anchor = torch.zeros((), device=device, dtype=self.learned, requires_grad=True)
 
     def gains(self, rows: int) -> int:
-        """Rows that there will be memory for besides, once so many are appended."""
+        """How many further rows will have memory after `rows` rows are appended."""
         room = len(self._buffers["rows"])
         needed = self._length + rows
         if needed <= room:
             return 0
-        if needed * self.row_bytes > self.doubled_bytes:  # twice as many might not fit any more
+        if needed * self.row_bytes > self.doubled_bytes:  # twice as many might not fit
             return needed + needed // 16 - room
         return max(needed, 2 * self._length) - room
 
     def reserve(self, rows: int) -> None:
-        """Make room for so many more rows at once."""
+        """Make room for further rows."""
         if not (gained := self.gains(rows)):
             return
         if self.sparse:
-            self.clear()  # rows get their places anew
+            self.clear()  # rows will get new places
         capacity = len(self._buffers["rows"]) + gained
-        for name in list(self._buffers):  # one by one: old and new may not fit beside each other
+        for name in list(self._buffers):  # one by one, as old and new may not fit together
             self._buffers[name] = longer(self._buffers.pop(name), capacity, self._length)
         self._prepare_gradients()
 
     def grow(self, rows: Tensor) -> None:
-        """Append rows [m, width]; their optimiser state starts at zero and they may change."""
+        """Append rows [m, width], which may change; their optimiser state is zero."""
         self.reserve(len(rows))
         self._buffers["rows"][self._length : self._length + len(rows)] = rows
         self._length += len(rows)
 
     def adopt(self, buffers: dict[str, Tensor]) -> None:
-        """Take tensors as the rows of an empty table and their state; they are not copied.
+        """Use tensors, without copying them, as the rows and state of an empty table.
 
         Raises:
-            ValueError: They are not of one length, or of other rows.
+            ValueError: They differ in length, or rows have another width.
         """
         rows = buffers["rows"]
         if rows.shape[1:] != (self.width,) or rows.dtype != self.rows.dtype:
             raise ValueError(f"rows of {tuple(rows.shape)} where {self.width} numbers are expected")
         if any(buffer.dim() != 2 or len(buffer) != len(rows) for buffer in buffers.values()):
-            raise ValueError("the state of rows has another length than they")
+            raise ValueError("rows and their state differ in length")
         self._length = len(rows)
         self._buffers = dict(buffers)
         self._prepare_gradients()
 
     def patch(self, name: str, ids: Tensor | None, values: Tensor) -> None:
-        """Put values into some rows of a buffer, or into all for None; rows are made as needed."""
+        """Set some rows of a buffer, or all if `ids` is None; missing rows are appended."""
         self.clear()
         needed = len(values) if ids is None else int(ids.max()) + 1 if len(ids) else 0
         if needed > self._length:
@@ -120,11 +120,11 @@ class Table:
         self.state(name, values.shape[1])[rows] = values.to(self.rows.device)
 
     def put(self, ids: Tensor, values: Tensor) -> None:
-        """Set rows [m] to values [m, width], in the type that rows have."""
+        """Set rows [m] to values [m, width] of the type of the table."""
         self.rows[ids] = values.to(self.rows.dtype)
 
     def _prepare_gradients(self) -> None:
-        """A gradient for each row while that costs little, else for those that are touched."""
+        """Give each row a gradient while the table is small, else only touched rows."""
         rows = self._buffers["rows"]
         large = rows.numel() * rows.element_size() > self.dense_bytes
         if self._short or (large and not self._dense):
@@ -136,13 +136,13 @@ class Table:
             self._buffers["gradient"] = torch.zeros_like(rows)
 
     def restrict(self, ids: Tensor | None, pace: Tensor | None = None) -> None:
-        """Let only some rows change; the others keep their bits whatever gradient they are given.
+        """Let only some rows change; the others stay the same whatever their gradient.
 
         Args:
-            ids: Distinct rows that may change; None for all. Rows that grow later are not among
-                them until this is called again.
-            pace: Learning rate of each of these rows as a multiple of the others', above 0; 1
-                unless given.
+            ids: Distinct rows that may change; None for all. Rows that are appended later may not
+                change until this is called again.
+            pace: Learning rate of each of these rows as a multiple of the usual one, above 0; 1 by
+                default.
         """
         self._resting = self._woken = None
         if self._slowed:
@@ -155,17 +155,17 @@ class Table:
             self._paces()[ids, 0] = 1.0 if pace is None else pace
 
     def slow(self, pace: Tensor) -> None:
-        """Let all rows change, each at its own pace [n], above 0, until `restrict` is called."""
+        """Let all rows change, each at its own pace [n], until `restrict` is called."""
         self.restrict(None)
         self._paces()[:, 0] = pace
         self._slowed = True
 
     def rest(self, ids: Tensor, share: float = 0.0) -> None:
-        """Let rows that may change rest until `restrict` is called: they do where `wake` says so.
+        """Let rows rest until `restrict` is called: they only change in steps that `wake` them.
 
         Args:
-            ids: The rows.
-            share: Of their pace that they keep while they rest.
+            ids: The rows, which may change.
+            share: Share of their pace that they keep while resting.
 
         Example:
             >>> table = Table(2)
@@ -182,9 +182,9 @@ class Table:
         self._resting, self._woken = (awake, paces.clone()), None
 
     def wake(self, ids: Tensor) -> None:
-        """Of the rows that rest let these change, [m], with repeats, and no others.
+        """Of the resting rows, let only these change, [m]; ids may be repeated.
 
-        On a GPU it does the same each time, so that a step may be recorded with it.
+        On a GPU the work is the same each time, so that it can be part of a recorded step.
         """
         if self._resting is None:
             return
@@ -197,9 +197,9 @@ class Table:
         self._woken = ids
 
     def pace(self, ids: Tensor | None = None) -> Tensor | None:
-        """How fast rows (all for None) may change, [m, 1], 0 for not at all; None where all may.
+        """How fast rows (all if None) may change, [m, 1], 0 for frozen ones.
 
-        Where all may at a pace of their own, it is given as well.
+        None if all rows may change at the usual rate.
         """
         if self._movable is None and not self._slowed:
             return None
@@ -209,18 +209,18 @@ class Table:
         return self.state("pace", width=1)
 
     def gather(self, ids: Tensor) -> Tensor:
-        """Rows of the ids, [*ids.shape, width], differentiable."""
+        """Rows by id, [*ids.shape, width], differentiable."""
         if not torch.is_grad_enabled():
             return self.rows[ids].to(self.learned)
         gathered: Tensor = Gather.apply(self.anchor, self, ids)  # type: ignore[no-untyped-call]
         return gathered
 
     def state(self, name: str, width: int | None = None) -> Tensor:
-        """A buffer that grows with the rows, zero where new; made when first asked for.
+        """A buffer that grows with the rows, zero in new rows; created when first used.
 
         Args:
-            name: Its name, unique in the table.
-            width: Row length of the buffer; the table's own unless given.
+            name: Name of the buffer, unique in the table.
+            width: Row length of the buffer; that of the table by default.
         """
         if name not in self._buffers:
             shape = len(self._buffers["rows"]), self.width if width is None else width
@@ -232,11 +232,11 @@ class Table:
         return name in self._buffers
 
     def drop(self, name: str) -> None:
-        """Forget a buffer, if there is such a one; asked for again it is zero."""
+        """Delete a buffer, if it exists; when used again it is zero."""
         self._buffers.pop(name, None)
 
     def accumulate(self, ids: Tensor, gradient: Tensor) -> None:
-        """Add gradients of rows; an id may occur more than once."""
+        """Add gradients of rows; ids may be repeated."""
         flat = ids.reshape(-1)
         if self._places is not None:
             places = self.claim(flat)
@@ -246,7 +246,7 @@ class Table:
         self.touch(flat)
 
     def pull(self, gradient: Tensor, first: int = 0) -> None:
-        """Add the gradient of rows side by side, [m, width], from the first of them on."""
+        """Add the gradient of consecutive rows, [m, width], beginning with `first`."""
         ids = torch.arange(first, first + len(gradient), device=gradient.device)
         if self._places is not None:
             self.accumulate(ids, gradient)
@@ -259,15 +259,15 @@ class Table:
         self._touched.append(ids)
 
     def claim(self, ids: Tensor) -> Tensor:
-        """Touch rows [m] of a table that is `sparse`; gives their places in its gradients."""
+        """Touch rows [m] of a `sparse` table, and return their places in its gradients."""
         assert self._places is not None
         self.touch(ids)
         return self._places.claim(ids, self.claims())
 
     def touched(self) -> Tensor | None:
-        """Ids of the rows with a gradient, with repeats; None where there are none.
+        """Ids of the rows with a gradient, possibly repeated; None if there are none.
 
-        Of a table that is `sparse` they stand in the order of the places that they were given.
+        In a `sparse` table they are in the order of their places.
         """
         if len(self._touched) > 1:
             self._touched = [torch.cat(self._touched)]
@@ -280,7 +280,7 @@ class Table:
         return self._places.rows.index_select(0, self.claims().index_select(0, ids).long() - 1)
 
     def add_gradient(self, ids: Tensor, gradient: Tensor) -> None:
-        """Add to the gradients of touched rows; an id that is repeated has the same each time."""
+        """Add to the gradients of touched rows; repeated ids must have the same value."""
         if self._places is None:
             self.gradient[ids] = self.gradient[ids] + gradient
         else:
@@ -288,7 +288,7 @@ class Table:
             self._places.rows[places] = self._places.rows[places] + gradient
 
     def clear(self) -> None:
-        """Set the gradient back to zero, at the cost of the rows that have one."""
+        """Set the gradient to zero, at a cost that depends on the rows that have one."""
         if (ids := self.touched()) is None:
             return
         if self._places is not None:
@@ -301,15 +301,15 @@ class Table:
         self.forget()
 
     def forget(self) -> None:
-        """Take the touched rows off the record; their gradients were cleared already."""
+        """Forget the touched rows, whose gradients have been cleared already."""
         self._touched = []
         if self._places is not None:
             self._places.forget()
 
     def claims(self) -> Tensor:
-        """Zeros for the optimiser's kernel to mark rows in, [n]; they are no state.
+        """Zeros for the optimiser's kernel to mark rows in, [n]; not part of the state.
 
-        Of a table that is `sparse`, 1 and the place of each row that was touched.
+        In a `sparse` table, the place of each touched row plus 1.
         """
         if self._claims is None or len(self._claims) < self._length:
             rows = self._buffers["rows"]
@@ -321,7 +321,7 @@ class Table:
         return self.read(None)
 
     def read(self, ids: Tensor | None, *, state: bool = True) -> dict[str, Tensor]:
-        """Copies of some rows, and their state, by buffer; of all rows for None."""
+        """Copies of some rows and their state, by buffer; of all rows if `ids` is None."""
         return {
             name: buffer[: self._length].clone() if ids is None else buffer.index_select(0, ids)
             for name, buffer in self._buffers.items()
@@ -329,14 +329,14 @@ class Table:
         }
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
-        """Put back a snapshot taken since the table last grew; gradients are dropped.
+        """Restore a snapshot taken since the table last grew; gradients are dropped.
 
-        State that was made after the snapshot is zero again, as if it had never been used.
+        State that was created after the snapshot is set to zero, as if it had never been used.
         """
         self.write(None, snapshot)
 
     def write(self, ids: Tensor | None, values: dict[str, Tensor]) -> None:
-        """Put back what `read` gave for the same rows; gradients are dropped."""
+        """Restore what `read` returned for the same rows; gradients are dropped."""
         self.clear()
         rows = slice(self._length) if ids is None else ids
         for name in values.keys() - self._buffers.keys():
@@ -359,14 +359,14 @@ class Table:
 
     @property
     def rows(self) -> Tensor:
-        """All rows, [n, width]: a view that shares memory."""
+        """All rows, [n, width]; a view."""
         return self._buffers["rows"][: self._length]
 
     @property
     def gradient(self) -> Tensor:
-        """Gradients of all rows so far in this step, [n, width]; of frozen rows not to be used.
+        """Gradients of all rows so far in this step, [n, width]; undefined for frozen rows.
 
-        Of a table that is `sparse`, those of the touched rows alone, by their places.
+        In a `sparse` table, only those of touched rows, by place.
         """
         if self._places is not None:
             return self._places.rows
@@ -374,21 +374,21 @@ class Table:
 
     @property
     def sparse(self) -> bool:
-        """Whether only the rows that a step touches have a gradient: the table is large, or short.
+        """Whether only touched rows have a gradient, as the table is large or of 16 bits.
 
         Then no memory is needed for the gradients of the others.
         """
         return self._places is not None
 
     def bytes_of(self, *, state: bool = True) -> int:
-        """Bytes of the rows that there are, and of the optimiser's state."""
+        """Bytes of the rows, and of the optimiser's state."""
         buffers = {n: b for n, b in self._buffers.items() if n not in ("gradient", "pace")}
         kept = buffers if state else {"rows": buffers["rows"]}
         return sum(b[: self._length].numel() * b.element_size() for b in kept.values())
 
     @property
     def whole(self) -> int:
-        """How many rows there are on all ranks, where several share a table; else its own."""
+        """Number of rows on all ranks if several share a table, otherwise its own."""
         return self._length
 
     @property

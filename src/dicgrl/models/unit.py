@@ -1,7 +1,7 @@
-"""Vectors that are scaled to length 1 where they are scored; the stored ones are free.
+"""Vectors that are scaled to length 1 for scoring; stored vectors may have any length.
 
-So a score depends on directions alone: f(h / |h|, r / |r|, t / |t|). The published continual
-embeddings of the LKGE family score TransE this way.
+So a score only depends on directions: f(h / |h|, r / |r|, t / |t|). The published code of LKGE,
+IncDE and FastKGE scores TransE this way.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing_extensions import override
 from dicgrl.models.fast import FastCounts, Questions
 from dicgrl.models.wrapper import Wrapper
 
-_ENTITIES, _RELATIONS = 0.015, 0.055  # of the start: Xavier's over 8,700 entities, 460 relations
+_ENTITIES, _RELATIONS = 0.015, 0.055  # initial spread: Xavier's for 8,700 entities, 460 relations
 
 
 def unit(vectors: Tensor) -> Tensor:
-    """Vectors [..., d] of length 1.
+    """Scale vectors [..., d] to length 1.
 
     Example:
         >>> unit(torch.tensor([3.0, 4.0]))
@@ -32,7 +32,7 @@ def unit(vectors: Tensor) -> Tensor:
 
 
 class UnitVectors(Wrapper):
-    """Another scorer that is given vectors of length 1."""
+    """Wraps a scorer, which is given vectors of length 1."""
 
     @override
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ class UnitVectors(Wrapper):
 
     @override
     def initial(self, count: int, width: int, generator: torch.Generator) -> Tensor:
-        """Only directions count; how short a row is says how fast it turns."""
+        """Initial values; only directions matter, but shorter rows turn faster."""
         return torch.empty(count, width).normal_(0, _ENTITIES, generator=generator)
 
     @override
@@ -67,13 +67,13 @@ class UnitVectors(Wrapper):
 
 @dataclass(frozen=True, slots=True)
 class UnitCounts(FastCounts):
-    """Counts by another path that is given vectors of length 1.
+    """Counts by another path, which is given vectors of length 1.
 
     Attributes:
         inner: The path.
     """
 
-    handles_components: ClassVar[bool] = False  # a routed vector has a length of its own
+    handles_components: ClassVar[bool] = False  # each choice of components has its own length
 
     inner: FastCounts
 

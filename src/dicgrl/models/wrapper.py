@@ -1,4 +1,4 @@
-"""A scorer around another one: whatever a subclass does not change, the inner one does."""
+"""A scorer around another one, to which everything is delegated that a subclass does not change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dicgrl.models.scorer import Regulariser, Scorer
 
 
 class Wrapper(Scorer):
-    """Hands everything to another scorer.
+    """Delegates everything to another scorer.
 
     Args:
         inner: The scorer.

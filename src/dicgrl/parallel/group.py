@@ -1,8 +1,9 @@
-"""The processes that learn one model together, and what they say to each other.
+"""The processes that learn one model together, and their communication.
 
-`torchrun` starts them and tells each its rank by the environment; PyTorch's `torch.distributed`
-carries what they exchange, by gloo between CPUs and by NCCL between GPUs. All of them run the same
-program with the same seeds, so that they come to the same exchanges in the same order.
+`torchrun` starts them and tells each its rank through the environment. PyTorch's
+`torch.distributed` transports what they exchange, by gloo between CPUs and by NCCL between GPUs.
+All of them run the same program with the same seeds, so that they make the same exchanges in the
+same order.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from torch.distributed.rendezvous import rendezvous
 
 from dicgrl.errors import UserError
 
-RESTARTS = "TORCHELASTIC_RESTART_COUNT"  # how often torchrun has started these processes again
-TIMEOUT = timedelta(minutes=30)  # a rank may wait for so long while rank 0 writes
+RESTARTS = "TORCHELASTIC_RESTART_COUNT"  # how often torchrun has restarted these processes
+TIMEOUT = timedelta(minutes=30)  # ranks may wait this long while rank 0 writes
 
 _current: Group | None = None
 _store: Store | None = None  # where the processes meet
@@ -38,9 +39,9 @@ class Group:
 
     Attributes:
         rank: Number of this process, from 0.
-        size: How many there are.
+        size: Number of processes.
         on_gpus: Whether each has a GPU of its own.
-        sent: Bytes that this process has sent to others, by what they were.
+        sent: Bytes that this process has sent to others, by kind of content.
     """
 
     rank: int
@@ -49,23 +50,23 @@ class Group:
     sent: Counter[str] = field(default_factory=Counter)
 
     def exchange(self, rows: Tensor, to: list[int], back: list[int], what: str) -> Tensor:
-        """Send rows to each rank and receive rows of each, in the order of the ranks.
+        """Send rows to each rank and receive rows from each, in the order of the ranks.
 
         Args:
-            rows: What is sent, [sum(to), ...].
+            rows: The rows to send, [sum(to), ...].
             to: How many go to each rank.
-            back: How many come from each.
-            what: Name of what is sent, for `sent`.
+            back: How many come from each rank.
+            what: Kind of content, for `sent`.
         """
         rows = rows.contiguous()
         received = rows.new_empty(sum(back), *rows.shape[1:])
         self.sent[what] += (len(rows) - to[self.rank]) * rows[:1].nbytes if len(rows) else 0
-        # Not every backend knows every type of number; all know bytes.
+        # Not every backend supports every type of number, but all support bytes.
         dist.all_to_all_single(_bytes(received), _bytes(rows), back, to)
         return received
 
     def counts(self, to: list[int], device: torch.device) -> list[int]:
-        """How many rows each rank will send here, where these go to each."""
+        """How many rows each rank will send here, given how many go to each."""
         told = torch.tensor(to, device=device)
         heard = torch.empty_like(told)
         dist.all_to_all_single(heard, told)
@@ -75,34 +76,34 @@ class Group:
 
     def add(self, values: Tensor, what: str = "sums") -> Tensor:
         """Sum of the values of all ranks, in place; bit for bit the same on each."""
-        # A ring sends each number to a neighbour twice, but for its own share.
+        # A ring sends each number to a neighbour twice, except for its own share.
         self.sent[what] += 2 * values.nbytes * (self.size - 1) // self.size
         dist.all_reduce(values)
         return values
 
     def largest(self, values: Tensor) -> Tensor:
-        """The largest of the values of all ranks, in place."""
+        """Element-wise maximum over all ranks, in place."""
         dist.all_reduce(values, dist.ReduceOp.MAX)
         return values
 
     def told(self, values: Tensor) -> Tensor:
-        """What rank 0 has in place of these values."""
+        """Replace the values by those of rank 0."""
         dist.broadcast(values, 0)
         return values
 
     def gathered(self, rows: Tensor, what: str) -> list[Tensor]:
-        """Tensors of all ranks, which are of one shape."""
+        """The tensors of all ranks, which must have the same shape."""
         self.sent[what] += (self.size - 1) * rows.nbytes
         found = [torch.empty_like(rows) for _ in range(self.size)]
         dist.all_gather(found, rows.contiguous())
         return found
 
     def hand_in(self, rows: Tensor, lengths: list[int]) -> Iterator[tuple[int, Tensor]]:
-        """On rank 0 the rows of each rank, one rank after the other; the others only send theirs.
+        """On rank 0, iterate over the rows of each rank; other ranks only send theirs.
 
         Args:
             rows: Rows of this rank.
-            lengths: How many rows each rank has.
+            lengths: Number of rows of each rank.
         """
         if self.rank:
             if len(rows):
@@ -116,22 +117,22 @@ class Group:
             yield rank, received
 
     def wait(self) -> None:
-        """Go on when all ranks have come to here."""
+        """Wait until all ranks have reached this point."""
         dist.barrier()
 
 
 def current() -> Group | None:
-    """The group of this process; None where it learns alone."""
+    """The group of this process; None if it learns alone."""
     return _current
 
 
 def speaks() -> bool:
-    """Whether this process prints and writes: it is alone, or the first of several."""
+    """Whether this process prints and writes, as it is alone or the first of several."""
     return _current is None or _current.rank == 0
 
 
 def environment() -> tuple[int, int]:
-    """Rank of this process, and number of processes, as `torchrun` says them; 0 and 1 without."""
+    """Rank and number of processes, as set by `torchrun`; 0 and 1 without it."""
     try:
         return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     except ValueError:
@@ -139,7 +140,7 @@ def environment() -> tuple[int, int]:
 
 
 def fails_first() -> bool:
-    """Whether no other process has asked this before, or none can be asked any more."""
+    """Whether this is the first process to call this, or others cannot be reached any more."""
     if _store is None:
         return environment()[0] == 0
     try:
@@ -166,13 +167,13 @@ def _is_useless() -> bool:
 
 @contextmanager
 def together(timeout: timedelta = TIMEOUT) -> Iterator[Group | None]:
-    """Be one of the processes that `torchrun` started; alone where it did not start several.
+    """Join the processes that `torchrun` started; None if it did not start several.
 
     Args:
-        timeout: How long one waits for another before it gives up.
+        timeout: How long a process waits for another before it gives up.
 
     Raises:
-        UserError: The environment does not say where to meet the others.
+        UserError: The environment does not say how to reach the others.
         SystemExit: An earlier attempt has ended with a mistake, and has said so.
     """
     global _current, _store, _torchrun
@@ -191,7 +192,7 @@ def together(timeout: timedelta = TIMEOUT) -> Iterator[Group | None]:
         _torchrun = _torchrun.underlying_store
     if _is_useless():
         raise SystemExit(2)
-    # Processes that are started again meet where dead ones have left their addresses.
+    # Restarted processes use the same store, where dead ones have left their addresses.
     _store = PrefixStore(f"attempt {os.environ.get(RESTARTS, '0')}", meeting)
     backend, store = _backend(), PrefixStore("group", _store)
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
@@ -200,12 +201,12 @@ def together(timeout: timedelta = TIMEOUT) -> Iterator[Group | None]:
         yield _current
     finally:
         _current = None
-        with suppress(RuntimeError):  # others may have gone already
+        with suppress(RuntimeError):  # other processes may have ended already
             dist.destroy_process_group()
 
 
 def _backend() -> str:
-    """Gloo between CPUs, and NCCL besides where each process has a GPU of its own."""
+    """Gloo between CPUs, and in addition NCCL if each process has a GPU of its own."""
     local = int(os.environ.get("LOCAL_RANK", "0"))
     gpus = torch.cuda.device_count()
     if gpus and dist.is_nccl_available() and int(os.environ.get("LOCAL_WORLD_SIZE", "1")) <= gpus:
@@ -215,5 +216,5 @@ def _backend() -> str:
 
 
 def _bytes(rows: Tensor) -> Tensor:
-    """The same memory as bytes, in as many rows."""
+    """View rows as bytes."""
     return rows.view(len(rows), prod(rows.shape[1:])).view(torch.uint8)

@@ -1,8 +1,8 @@
-"""A knowledge-graph embedding whose entities are dealt to ranks; relations are on each of them.
+"""A knowledge graph embedding whose entities are distributed over ranks, with relations on each.
 
-A step works on a small ordinary model: rows of the entities that it needs side by side in a table
-of its own, the same relations, the same scorer with its fast paths. So do ranks, whose candidates
-are the entities that a rank owns.
+A step works on a small ordinary model, which has a table with the rows of the entities that it
+needs, the same relations, and the same scorer with its fast paths. Ranking does the same, with the
+entities that a rank owns as candidates.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from dicgrl.training.known import HEAD, TAIL
 
 @dataclass(frozen=True, slots=True)
 class Hosted:
-    """What triples speak of, in the numbers of a rank: first its own entities, then guests.
+    """The entities of triples with local numbers: first a rank's own entities, then guests.
 
     Attributes:
-        own: How many entities it owns.
-        guests: Entities of other ranks, rising.
-        shards: Who owns what.
-        rank: Its number.
-        model: Of these entities; not to be trained. Until the next one is made, and as long as
-            nothing is learned, it can be used.
+        own: Number of entities that the rank owns.
+        guests: Entities of other ranks, sorted.
+        shards: Which rank owns which entity.
+        rank: Number of the rank.
+        model: A model of these entities, not to be trained. It is valid until the next one is
+            created, and as long as nothing is learned.
     """
 
     own: int
@@ -48,14 +48,14 @@ class Hosted:
     model: KnowledgeModel
 
     def triples(self, triples: Tensor) -> Tensor:
-        """The same triples [n, 3]; -1 stands for an entity that is not here."""
+        """The triples [n, 3] with local numbers; -1 for an entity that is not here."""
         made = triples.clone()
         for column in (HEAD, TAIL):
             made[:, column] = self._numbers(triples[:, column].contiguous())
         return made
 
     def known(self, triples: Tensor) -> Tensor:
-        """Those that are about entities that are here."""
+        """The triples whose entities are here."""
         here = self.triples(triples)
         return here[(here[:, HEAD] >= 0) & (here[:, TAIL] >= 0)]
 
@@ -69,12 +69,12 @@ class Hosted:
 
 
 class ShardedModel(KnowledgeModel):
-    """A model of which this process has some entities.
+    """A model of which this process owns some entities.
 
     Args:
         group: The processes.
-        configuration: As of `KnowledgeModel.configuration`, components as they are made.
-        device: Where this rank's share lives.
+        configuration: As in `KnowledgeModel.configuration`, but with `Components` objects.
+        device: Device of this rank's share.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ShardedModel(KnowledgeModel):
 
     @classmethod
     def of(cls, whole: KnowledgeModel, group: Group, device: torch.device) -> ShardedModel:
-        """This rank's share of a model."""
+        """This rank's share of a whole model."""
         configuration = whole.configuration()
         if configuration["components"] is not None:
             configuration["components"] = Components(**configuration["components"])
@@ -106,7 +106,7 @@ class ShardedModel(KnowledgeModel):
         return cast(ShardedTable, self.entities)
 
     def whole(self) -> KnowledgeModel | None:
-        """The model in the memory of rank 0's host; None on other ranks, which hand theirs in."""
+        """The whole model, in the host memory of rank 0; other ranks send theirs and get None."""
         buffers = self.sharded.hand_in(("rows", *MOMENTS))
         if self.group.rank:
             return None
@@ -123,26 +123,26 @@ class ShardedModel(KnowledgeModel):
         return model
 
     def replicated(self) -> dict[str, Table]:
-        """Tables that every rank has: relations, and attention that goes by them."""
+        """Tables that every rank has: relations, and attention of relations."""
         return {name: table for name, table in self.tables().items() if name != "entities"}
 
     def agree(self) -> None:
-        """Let every rank have rank 0's rows of what each has: GPUs may round sums differently."""
+        """Copy replicated rows from rank 0 to all ranks, as GPUs may round sums differently."""
         for table in self.replicated().values():
             self.group.told(table.rows)
 
     def own_tables(self) -> dict[str, Table]:
-        """What this rank trains: rows of its own entities, and what every rank has."""
+        """The tables that this rank trains: its own entities, and replicated tables."""
         return self.tables() | {"entities": self.sharded.own}
 
     def beside(self, rows: Tensor) -> KnowledgeModel:
-        """An ordinary model whose entities have these rows, [n K, size], and no others."""
+        """An ordinary model with just these rows of entities, [n K, size]."""
         table = Table(self.size, rows.device, rows.dtype)
         table.adopt({"rows": rows})
         return self._with(table)
 
     def hosting(self, triples: Tensor) -> Hosted:
-        """One's own entities, and beside them what else triples [n, 3] speak of."""
+        """The rank's own entities, together with those of triples [n, 3] as guests."""
         table = self.sharded
         ends = torch.unique(triples[:, [HEAD, TAIL]])
         guests = ends[table.shards.owners(ends) != self.group.rank]
@@ -160,11 +160,11 @@ class ShardedModel(KnowledgeModel):
     @override
     @torch.no_grad()
     def candidate_scores(self, triples: Tensor, side: Side, start: int, stop: int) -> Tensor:
-        """As of one process; each rank scores its own candidates, and all are told the scores."""
+        """As in one process: each rank scores its own candidates, and all get all scores."""
         if not isinstance(self.entities, ShardedTable):
             return super().candidate_scores(triples, side, start, stop)
         shards, group = self.sharded.shards, self.group
-        asked = triples.clone()  # what stands on the asked side is not needed
+        asked = triples.clone()  # entities on the asked side are not needed
         asked[:, TAIL if side == "tail" else HEAD] = triples[:, HEAD if side == "tail" else TAIL]
         here = self.hosting(asked)
         ranges = [[shards.length(end, rank) for end in (start, stop)] for rank in range(group.size)]
@@ -182,7 +182,7 @@ class ShardedModel(KnowledgeModel):
 
 
 class OwnShare:
-    """What the training loop sees of a model: this rank's own rows.
+    """The view of a model that the training loop gets: this rank's own rows.
 
     Args:
         model: The model.
@@ -192,13 +192,13 @@ class OwnShare:
         self._model = model
 
     def tables(self) -> dict[str, Table]:
-        """Its tables by name."""
+        """The tables by name."""
         return self._model.own_tables()
 
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """It has no dense parameters."""
+        """There are no dense parameters."""
         return iter(())
 
     def train(self, mode: bool = True) -> object:
-        """Switch the model."""
+        """Switch the model between training and evaluation."""
         return self._model.train(mode)

@@ -1,8 +1,8 @@
-"""A step of several ranks: each scores its share of the batch, and gradients go where rows live.
+"""A step of several ranks: each scores its share of the batch, and gradients go to their owners.
 
-The loss of the batch is the weighted mean over its triples, as on one process: a rank's share of it
+The loss of the batch is the weighted mean over its triples, as in one process: the share of a rank
 is the mean over its own triples times their share of the weight, and gradients are added up. All
-ranks are given the whole batch, so that each knows without asking which relations it speaks of.
+ranks get the whole batch, so that each knows which relations it contains.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from dicgrl.training.objective import Drawn, LinkObjective
 
 @dataclass(slots=True)
 class Step:
-    """What a step has still to do when its gradients are there.
+    """What remains to be done in a step once its gradients are computed.
 
     Attributes:
-        local: The model that it worked on; None where this rank had no triples.
+        local: The model that it worked on; None if this rank had no triples.
         ends: Heads and tails that were fetched.
         others: Places of negatives among own entities.
-        relations: Those that the whole batch speaks of.
-        loss: This rank's share of the loss; it becomes the loss of the batch.
+        relations: Relations of the whole batch.
+        loss: This rank's share of the loss, which becomes the loss of the batch.
     """
 
     local: KnowledgeModel | None
@@ -58,7 +58,7 @@ class Step:
         self._add_up(model)
 
     def _add_up(self, model: ShardedModel) -> None:
-        """One message for all that is on every rank, with the loss at its end."""
+        """Add up replicated gradients in one message, with the loss at its end."""
         rows = {
             "relations": model.relation_rows_of(self.relations),
             "attention": self.relations,
@@ -66,7 +66,7 @@ class Step:
         tables = model.replicated()
         pieces = []
         for name, table in tables.items():
-            used = _touched(table)[rows[name]]  # those of others go into the sum alone
+            used = _touched(table)[rows[name]]  # rows that only others used count in the sum
             pieces.append(torch.cat([table.gradient[rows[name]], used[:, None].float()], 1))
         loss = self.loss.detach().reshape(1).to(pieces[0].dtype)
         sums = torch.cat([*(piece.flatten() for piece in pieces), loss])
@@ -80,12 +80,12 @@ class Step:
 
 
 class ShardedObjective(LinkObjective):
-    """The loss of a batch that every rank is given, of which each scores a share.
+    """The loss of a batch that every rank gets, and of which each scores a share.
 
     Args:
-        alone: The same of one process.
+        alone: The objective of a single process.
         sampler: Draws negatives among the entities that this rank owns.
-        begin: Told of every step, which is to be settled when its gradients are there.
+        begin: Called with every step, which must be settled once its gradients are computed.
     """
 
     sampler: OwnSampler
@@ -93,7 +93,7 @@ class ShardedObjective(LinkObjective):
     def __init__(
         self, alone: LinkObjective, sampler: OwnSampler, begin: Callable[[Step], None]
     ) -> None:
-        share = alone.share if sampler.left else 1  # where nothing is left, nothing is drawn
+        share = alone.share if sampler.left else 1  # without entities nothing can be drawn
         super().__init__(sampler, alone.loss, alone.negatives, alone.beta, share)
         self._begin = begin
 
@@ -114,7 +114,7 @@ class ShardedObjective(LinkObjective):
         with torch.no_grad():
             fetched = model.sharded.fetch(ends)
         relations = torch.unique(triples[:, RELATION])
-        if not len(mine):  # fewer triples than ranks: it still serves the others
+        if not len(mine):  # fewer triples than ranks: it still has to serve the others
             loss = model.relations.anchor * 0.0
             self._begin(Step(None, fetched, ends, relations, loss))
             return loss
@@ -128,7 +128,7 @@ class ShardedObjective(LinkObjective):
     def _beside(
         self, model: ShardedModel, triples: Tensor, fetched: Fetched
     ) -> tuple[KnowledgeModel, list[Drawn], Tensor]:
-        """The model of a step, its negatives by their places there, and which own ones they are."""
+        """The model of a step, and its negatives by place there and by place among own entities."""
         share = min(self.share, len(triples))
         every = [self._drawn(triples, share) for _ in range(1 + model.inverses)]
         some = [side for drawn in every for side in drawn[:2]]

@@ -1,8 +1,8 @@
-"""Ranks and best answers of a model whose entities are dealt: each rank looks at its own.
+"""Ranks and best answers of a distributed model: each rank of processes handles its own entities.
 
-Candidates are the entities that a rank owns; what questions speak of are guests beside them. How
-many candidates are scored higher, and how many the same, is added up, so that the ranks are those
-of one process, ties included. Of best answers each rank hands in its k best.
+Candidates are the entities that a process owns; the entities of questions are guests. The numbers
+of candidates that score higher, and the same, are added up, so that the ranks are those of a single
+process, including ties. For best answers, each process contributes its k best.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ShardedRanker:
 
     Args:
         known: Known true triples of every split so far, [m, 3].
-        retired: Entities that are no candidates, rising.
+        retired: Entities that are not candidates, sorted.
         memory_bound: Bytes that scores may take at a time.
     """
 
@@ -35,7 +35,7 @@ class ShardedRanker:
     def rank(self, model: ShardedModel, triples: Tensor, candidates: range) -> Ranks:
         """Rank the true head and tail of triples [n, 3] among a range of entities.
 
-        Every rank is given the same triples, and gets the ranks of all of them.
+        Every process must pass the same triples, and gets the ranks of all of them.
         """
         table, group = model.sharded, model.group
         here = model.hosting(triples)
@@ -51,7 +51,7 @@ class ShardedRanker:
         assert found.own is not None
         counts = torch.stack([found.higher, found.equal, found.candidates])
         higher, equal, left = group.add(counts, "counts")
-        # Each rank has counted the true answer, wherever it lies.
+        # Each process has counted the true answer, whoever owns it.
         return Ranks(higher, equal, left - (group.size - 1), group.largest(found.own))
 
 
@@ -59,14 +59,13 @@ class ShardedRanker:
 def best_answers(
     model: ShardedModel, questions: Tensor, side: Side, k: int
 ) -> tuple[Tensor, Tensor]:
-    """The k best entities for the head or tail of triples, best first; of equal scores lower ids.
+    """The k best entities for the head or tail of triples, best first; ties by id.
 
     Args:
         model: The model.
-        questions: The same triples [q, 3] on every rank; what stands on the asked side is not read
-            and any id will do.
-        side: What is asked for.
-        k: How many, at most all entities.
+        questions: The same triples [q, 3] on every rank; entities on the asked side are ignored.
+        side: The end that is asked for.
+        k: Number of answers, at most all entities.
 
     Returns:
         Entities [q, k] and their scores.
@@ -87,7 +86,7 @@ def best_answers(
     with evaluating(model):
         for rows in (b for some in torch.split(order, sizes) for b in torch.split(some, height)):
             found = here.model.candidate_scores(asked[rows], side, 0, here.own)
-            # A stable sort keeps own entities, which rise, in their order where scores are equal.
+            # A stable sort keeps own entities, which are sorted, in order if scores are equal.
             found, at = found.nan_to_num(nan=-torch.inf).sort(dim=1, descending=True, stable=True)
             few = min(k, here.own)
             scores[rows, :few], ids[rows, :few] = found[:, :few], mine[at[:, :few]]

@@ -1,7 +1,7 @@
-"""Negatives among the entities that a rank owns: they need not be sent for.
+"""Negatives among the entities that a rank owns, so that they need not be fetched.
 
-Entities are dealt at random and triples go to another rank in each epoch, so that in the course of
-training a triple is compared with all.
+Entities are distributed at random, and triples go to another rank in each epoch, so that in the
+course of training a triple is compared with all entities.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class OwnSampler(NegativeSampler):
 
     Args:
         known: All triples that must not be drawn, [n, 3].
-        shards: Who owns what.
-        rank: Whose entities are drawn.
-        entities: How many there are on all ranks.
-        num_relations: Relations seen so far.
-        generator: Source of randomness, this rank's own.
-        retired: Entities that are never drawn, rising.
+        shards: Which rank owns which entity.
+        rank: The rank whose entities are drawn.
+        entities: Number of entities on all ranks.
+        num_relations: Number of relations seen so far.
+        generator: Source of randomness, separate for each rank.
+        retired: Entities that are never drawn, sorted.
 
     Example:
         >>> known = torch.tensor([[0, 0, 1], [0, 0, 3]])

@@ -1,9 +1,9 @@
 """Which rank owns which entity.
 
-Entities are dealt like cards, one to each rank in a round; a hash of the round says who is first.
-So ranks own equally many, whatever the graph's size, and who owns an entity has nothing to do with
-what it is: files often list heads and tails, or persons and films, in turn. A graph that grows
-deals on, so that old rows stay where they are. Nothing has to be stored or looked up.
+Entities are dealt like cards, one to each rank in a round; a hash of the round says which rank is
+first. So ranks own equally many, whatever the graph's size, and ownership does not depend on the
+order of entities: files often list heads and tails, or persons and films, in turn. When the graph
+grows, dealing continues and old rows stay where they are. Nothing has to be stored or looked up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Shards:
     """How entities are dealt.
 
     Attributes:
-        size: How many ranks there are.
+        size: Number of ranks.
 
     Example:
         >>> shards = Shards(2)
@@ -39,14 +39,14 @@ class Shards:
         return (entities + self._first(entities // self.size)) % self.size
 
     def places(self, entities: Tensor) -> Tensor:
-        """Where each lies with its owner, [...]: among those that it owns, in rising order."""
+        """The position of each entity among those of its owner, which are sorted, [...]."""
         return entities // self.size
 
     def entities(self, count: int, rank: int, device: torch.device | str = "cpu") -> Tensor:
-        """Those of the first `count` entities that a rank owns, rising, [n]."""
+        """The entities that a rank owns among the first `count`, sorted, [n]."""
         rounds = torch.arange(-(-count // self.size), device=device)
         found = rounds * self.size + (rank - self._first(rounds)) % self.size
-        return found[found < count]  # the last round may be short
+        return found[found < count]  # the last round may be incomplete
 
     def length(self, count: int, rank: int) -> int:
         """How many of the first `count` entities a rank owns."""
@@ -55,7 +55,7 @@ class Shards:
         return whole + int((self.owners(last) == rank).sum())
 
     def _first(self, rounds: Tensor) -> Tensor:
-        """Where each round begins, [...]: a hash, the same on every device."""
-        mixed = (rounds + 1) * _FACTOR  # 64 bits, what is beyond is lost
+        """The first rank of each round, [...]: a hash that is the same on every device."""
+        mixed = (rounds + 1) * _FACTOR  # overflows 64 bits, as intended
         mixed = ((mixed & _POSITIVE) >> 29 ^ mixed) * _FACTOR_2
         return ((mixed & _POSITIVE) >> 32) % self.size

@@ -1,9 +1,9 @@
-"""A table whose rows lie on several ranks: each owns some, with their gradients and state.
+"""A table whose rows are distributed over ranks: each owns some, with their gradients and state.
 
-What takes ids takes those of the whole table, and every rank calls it in the same order. `fetch`
-brings rows of other ranks, `Fetched.send_back` takes their gradients home, where those of a row
-that several ranks have used are added up. A rank's own rows are an ordinary table (`own`), which
-the optimiser sees and nothing else.
+Methods with ids take those of the whole table, and every rank must call them in the same order.
+`fetch` gets rows from other ranks. `Fetched.send_back` returns their gradients to the owners, where
+gradients of a row from several ranks are added up. A rank's own rows are an ordinary table (`own`),
+which is all that the optimiser sees.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class OwnRows(Table):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Rows of entities, wherever they lie.
+    """Rows of entities that were fetched from their owners.
 
     Attributes:
-        rows: All rows of the entities, one entity after the other, as they are stored.
-        table: Where they come from.
-        order: The entities sorted by rank.
-        to: How many were asked of each rank.
-        back: How many each rank has asked for here.
-        places: Which these are, among one's own.
+        rows: All rows of the entities, entity by entity, in the type of the table.
+        table: The table that they come from.
+        order: The entities sorted by owner.
+        to: How many were requested from each rank.
+        back: How many each rank has requested here.
+        places: The places of these among the rank's own entities.
     """
 
     rows: Tensor
@@ -56,11 +56,11 @@ class Fetched:
         """Add gradients of the rows to those of their owners.
 
         Args:
-            gradient: Of each row.
-            used: Whether a step used it; a row that no rank has used does not move.
+            gradient: Gradient of each row.
+            used: Whether a step used the row; a row that no rank has used does not move.
         """
         table, count = self.table, self.table.count
-        if count > 1:  # of an entity that is asked for, some rows may not be used
+        if count > 1:  # some rows of a requested entity may be unused
             gradient = torch.cat([gradient, used[:, None].to(gradient.dtype)], 1)
         by_entity = gradient.reshape(len(self.order), count * gradient.shape[1])[self.order]
         arrived = table.group.exchange(by_entity, self.to, self.back, "gradients")
@@ -73,18 +73,18 @@ class Fetched:
 
 
 class ShardedTable(Table):
-    """Rows that are dealt to ranks by entity.
+    """Rows that are distributed over ranks by entity.
 
     Args:
         width: Length of a row.
-        device: Where a rank's own rows live.
-        dtype: Their type.
+        device: Device of a rank's own rows.
+        dtype: Type of the rows.
         group: The ranks.
-        count: Rows of an entity.
+        count: Number of rows per entity.
 
     Attributes:
         own: The rows that this rank owns.
-        shards: Who owns what.
+        shards: Which rank owns which entity.
     """
 
     def __init__(
@@ -102,16 +102,16 @@ class ShardedTable(Table):
 
     @property
     def entities(self) -> int:
-        """How many entities there are, on all ranks."""
+        """Number of entities on all ranks."""
         return self._length // self.count
 
     def own_entities(self, rank: int | None = None) -> Tensor:
-        """The entities that a rank owns, this one unless given, rising, [n]."""
+        """The entities that a rank owns (by default this one), sorted, [n]."""
         rank = self.group.rank if rank is None else rank
         return self.shards.entities(self.entities, rank, self.own.rows.device)
 
     def fetch(self, entities: Tensor) -> Fetched:
-        """All rows of entities [n], each of which is asked for once."""
+        """Fetch all rows of distinct entities [n]."""
         owners = self.shards.owners(entities)
         order = owners.argsort(stable=True)
         to: list[int] = torch.bincount(owners, minlength=self.group.size).tolist()
@@ -128,18 +128,18 @@ class ShardedTable(Table):
     @override
     @torch.no_grad()
     def gather(self, ids: Tensor) -> Tensor:
-        """Rows of the ids, [*ids.shape, width]; without a gradient."""
+        """Rows by id, [*ids.shape, width]; without a gradient."""
         entities, which = torch.unique(ids // self.count, return_inverse=True)
         return self.fetch(entities).rows[which * self.count + ids % self.count].to(self.learned)
 
     def mine(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Which of the rows [n] lie here, as a mask, and where these do."""
+        """A mask of the rows [n] that this rank owns, and their places."""
         entities = ids // self.count
         here = self.shards.owners(entities) == self.group.rank
         places = self.shards.places(entities[here]) * self.count + ids[here] % self.count
         return here, places
 
-    # What follows is `Table` for ids of the whole.
+    # The methods of `Table`, for ids of the whole table.
 
     @override
     def gains(self, rows: int) -> int:
@@ -163,17 +163,17 @@ class ShardedTable(Table):
         self.own.whole_length = self._length
 
     def take_share(self, whole: Table) -> None:
-        """Take one's own rows, and their state, out of a whole table; it is empty before."""
+        """Fill this empty table with the rank's own rows and state from a whole table."""
         self._lengthen(len(whole))
         mine = all_rows_of(self.own_entities().to(whole.rows.device), self.count)
         place = self.own.rows.device
         self.own.adopt({name: values.to(place) for name, values in whole.read(mine).items()})
 
     def hand_in(self, names: tuple[str, ...]) -> dict[str, Tensor]:
-        """The whole table on rank 0, in the memory of the host; nothing on others.
+        """The whole table on rank 0, in host memory; empty on other ranks.
 
         Args:
-            names: Buffers that there may be; those that some rank has are handed in.
+            names: Names of possible buffers; those that any rank has are sent.
         """
         own, group = self.own, self.group
         mine = [own.state(name).shape[1] if own.has(name) else 0 for name in names]
@@ -219,7 +219,7 @@ class ShardedTable(Table):
     @property
     @override
     def gradient(self) -> Tensor:
-        return self.own.gradient  # tells where gradients are and of which type
+        return self.own.gradient  # only its device and type are used
 
     @property
     @override

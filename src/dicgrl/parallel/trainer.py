@@ -1,8 +1,8 @@
-"""Link prediction by several processes: the trainer that strategies see, each rank with its own.
+"""Link prediction by several processes: the trainer that strategies see on each rank.
 
-Every rank has the whole graph and runs the same strategy with the same random numbers; negatives
-alone are drawn by each rank for itself. Vectors of entities, their gradients and the optimiser's
-state are dealt to the ranks.
+Every rank has the whole graph and runs the same strategy with the same random numbers; only
+negatives are drawn by each rank for itself. Vectors of entities, their gradients and the
+optimiser's state are distributed over the ranks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SEEDS_APART = 15_485_863
 
 
 class ShardedTrainer(LinkTrainer):
-    """A knowledge-graph embedding that several processes learn together.
+    """A knowledge graph embedding that several processes learn together.
 
     Args:
         settings: The settings.
@@ -45,7 +45,7 @@ class ShardedTrainer(LinkTrainer):
         group: The processes.
 
     Raises:
-        UserError: The strategy or the model is none that several processes can learn.
+        UserError: Several processes cannot learn this strategy or model.
     """
 
     model: ShardedModel
@@ -53,7 +53,7 @@ class ShardedTrainer(LinkTrainer):
     def __init__(self, settings: Sections, seed: int, device: torch.device, group: Group) -> None:
         self.group = group
         self._step: Step | None = None
-        self._objectives = 0  # of this change
+        self._objectives = 0  # number of objectives made for this change
         self._sharded_ranker: ShardedRanker | None = None
         check_shared(settings)
         if device.type == "cuda" and not group.on_gpus:
@@ -92,9 +92,9 @@ class ShardedTrainer(LinkTrainer):
     @override
     def link_objective(self, entities: range, known: Tensor, share: int = 1) -> LinkObjective:
         alone = super().link_objective(range(0), known[:0], share)
-        assert isinstance(alone, LinkObjective)  # as `check_shared` sees to
+        assert isinstance(alone, LinkObjective)  # ensured by `check_shared`
         never = known[:0] if self.training.known_negatives else known
-        # Ranks draw different negatives, and the same ones whenever the part is learned again.
+        # Ranks draw different negatives, but the same ones if the part is learned again.
         self._objectives += 1
         seed = self.generator.initial_seed() + _SEEDS_APART * (
             self._objectives * self.group.size + self.group.rank
@@ -109,7 +109,7 @@ class ShardedTrainer(LinkTrainer):
         self._step = step
 
     def settle(self) -> None:
-        """Bring the gradients of a step to where they belong."""
+        """Send the gradients of a step to their owners."""
         assert self._step is not None, "no step was taken"
         self._step.settle(self.model)
         self._step = None
@@ -144,10 +144,10 @@ class ShardedTrainer(LinkTrainer):
 
 
 def check_shared(settings: Sections) -> None:
-    """Refuse what several processes cannot learn yet.
+    """Refuse settings that several processes do not support yet.
 
     Raises:
-        UserError: It is asked for.
+        UserError: The settings have one of these.
     """
     if settings.strategy not in STRATEGIES:
         raise UserError(

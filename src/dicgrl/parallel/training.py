@@ -1,4 +1,4 @@
-"""Training sets of several ranks: the strategy's own, with gradients that go where rows live."""
+"""Training sets for several ranks: the strategy's own, with gradients sent to their owners."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dicgrl.training.stepper import Objective
 
 
 class Together(TrainingSet):
-    """What a strategy lets a model learn, by several ranks.
+    """A strategy's training set, learned by several ranks.
 
     Args:
-        alone: The same for one process.
-        settle: Brings the gradients of a step to where they belong.
+        alone: The training set for a single process.
+        settle: Sends the gradients of a step to their owners.
         group: The ranks.
     """
 

@@ -48,10 +48,10 @@ __all__ = [
 
 
 def strategy_named(name: str) -> type[Strategy]:
-    """The strategy of that name.
+    """Look up a strategy by its name.
 
     Raises:
-        UserError: There is none.
+        UserError: There is no such strategy.
     """
     if name not in Strategy.registry:
         raise unknown_name("strategy", name, Strategy.registry)

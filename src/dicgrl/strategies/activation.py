@@ -1,13 +1,14 @@
-"""Neighbour activation: which old triples (or edges) a new part concerns, and in which components.
+"""Neighbour activation: which old triples (or edges) a new part activates, in which components.
 
-A new link (u, v) that uses components C concerns the old links at u and at v, of order 1, that use
-some of the same components; those concern the old links at their other ends in the components
-that they share, of order 2. Each step is the same function: nodes with components and evidence go
-in, links with common components and merit come out.
+A *link* is a triple or an edge. A new link (u, v) that uses the components C activates the old
+links at u and at v that use some of the same components (order 1). These in turn activate the old
+links at their other ends, through the components that they share with C (order 2). Both steps are
+the same function: nodes with components and evidence go in, links with common components and merit
+come out.
 
-Merit ranks the activated links when a budget bounds them. A node's evidence (how many new links
-speak of it) is divided among its old links, so that a hub with thousands of them does not fill the
-budget, and weighted by the share of components that new and old have in common.
+Merit ranks the activated links if there is a budget. A node's evidence (how many new links mention
+it) is divided among its old links, so that a hub with thousands of links does not fill the budget,
+and weighted by the share of components that new and old links have in common.
 """
 
 from __future__ import annotations
@@ -26,28 +27,29 @@ MAX_COMPONENTS = 62  # a set of components is one int64
 
 
 class Indexed(Protocol):
-    """A growing graph whose links are found by their nodes."""
+    """A growing graph with an index of the links at each node."""
 
     def sample_of(
         self, nodes: IntArray, most: int, generator: np.random.Generator, among: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """At most `most` links of each node, of the first `among`."""
+        """Up to `most` links of each node, among the first `among` links of the graph."""
 
     def degree(self, nodes: IntArray) -> IntArray:
-        """How many links are at each node."""
+        """The number of links at each node."""
 
 
 class Links(ABC):
-    """The links of a growing graph as activation sees them: those of before the newest part.
+    """The links of a growing graph that are older than its newest part.
 
     Args:
         graph: The graph.
-        lookup: Gives all links at nodes: positions in the nodes and rows, one pair per mention.
-        old: Rows below are those of before.
+        lookup: Returns all links at given nodes: positions in the nodes and rows, one pair per
+            mention.
+        old: Number of old links; these are the first rows.
         new_ends: The two nodes of each newer link, [m, 2].
-        fan: Old links looked at per node; 0 for all. One that was not looked at from its own node
-            may be found from the next, and then counts as of order 2.
-        generator: Draws them.
+        fan: How many old links to consider per node; 0 for all. A link that was not considered at
+            its own node may be found through the next one, and then counts as order 2.
+        generator: Draws the links to consider.
     """
 
     def __init__(
@@ -87,14 +89,14 @@ class Links(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Activation:
-    """Old links that a part concerns.
+    """The old links that a part activates.
 
     Attributes:
         rows: The links, each once.
         order: 1 for neighbours of new links, 2 for neighbours of those.
-        common: Components in which they are concerned, as bits.
-        merit: How much the part says about them; higher is more.
-        candidates: Old links that were looked at, activated or not.
+        common: The components that they share with new links, as bits.
+        merit: How much the part says about each; higher is more.
+        candidates: How many old links were considered, activated or not.
     """
 
     rows: IntArray
@@ -113,13 +115,13 @@ class Activation:
         generator: np.random.Generator,
         used: IntArray | None = None,
     ) -> Activation:
-        """Links that a budget allows, in order of arrival: at most `budget` with those used before.
+        """The links that fit into a budget, in order of arrival.
 
         Args:
-            budget: How many links may be used in all, each counted once.
-            selection: `top`: those of highest merit. `sample`: drawn by merit, without repeats.
+            budget: How many links may be used in total, including `used`; each counts once.
+            selection: `top` for the highest merit, `sample` to draw by merit without replacement.
             generator: Source of randomness.
-            used: Links that were used before. They stay, and others share what is left.
+            used: Links that were used before. They are kept, and the others share the rest.
         """
         paid = np.isin(self.rows, () if used is None else used)
         left = max(budget - (0 if used is None else len(used)), 0)
@@ -133,14 +135,14 @@ class Activation:
         return self.at(paid)
 
     def orders_of(self, rows: IntArray) -> IntArray:
-        """The order of each of some links, in any order of their own; 2 where not activated."""
+        """The order (1 or 2) of each of the given links; 2 if a link is not activated."""
         if not len(self):
             return np.full(len(rows), 2)
         at = np.minimum(np.searchsorted(self.rows, rows), len(self) - 1)
         return np.where(self.rows[at] == rows, self.order[at], 2)
 
     def at(self, chosen: npt.NDArray[Any]) -> Activation:
-        """Some of the links, by position or mask."""
+        """A subset of the links, by positions or a mask."""
         return Activation(
             self.rows[chosen],
             self.order[chosen],
@@ -151,7 +153,7 @@ class Activation:
 
 
 def component_bits(chosen: IntArray) -> IntArray:
-    """Sets of components [..., n] as bits [...].
+    """Encode sets of components [..., n] as bits [...].
 
     Example:
         >>> component_bits(np.array([[0, 2], [1, 2]])).tolist()
@@ -162,7 +164,7 @@ def component_bits(chosen: IntArray) -> IntArray:
 
 
 def activate(graph: Links, ends: IntArray, bits: IntArray, orders: int = 2) -> Activation:
-    """Old links that new ones concern, up to an order of neighbourhood.
+    """Find the old links that new links activate.
 
     Args:
         graph: The old links.
@@ -191,7 +193,7 @@ def activate(graph: Links, ends: IntArray, bits: IntArray, orders: int = 2) -> A
 
 
 def _largest(keys: npt.NDArray[np.float64], count: int) -> IntArray:
-    """Positions of the largest keys; of equal ones the first."""
+    """Positions of the largest keys; ties go to the first."""
     if not count:
         return np.empty(0, np.int64)
     least = -np.partition(-keys, count - 1)[count - 1]
@@ -202,7 +204,7 @@ def _largest(keys: npt.NDArray[np.float64], count: int) -> IntArray:
 def _gather(
     ends: IntArray, bits: IntArray, strength: npt.NDArray[np.float64]
 ) -> tuple[IntArray, IntArray, npt.NDArray[np.float64]]:
-    """Nodes at the ends of links, the components of all their links, and their summed strength."""
+    """The nodes at the ends of links, with the union of components and the sum of strengths."""
     loop = ends[:, 0] == ends[:, 1]
     nodes = Groups(mentions(ends))
     every = np.concatenate([bits, bits[~loop]])
@@ -218,7 +220,7 @@ def _neighbours(
     order: int,
     seen: IntArray,
 ) -> tuple[Activation, IntArray]:
-    """Old links that nodes concern and that were not seen before, and all those at the nodes."""
+    """Old links that nodes activate and that are not in `seen`; and all old links at the nodes."""
     degree = graph.degree(nodes)
     at, rows = graph.links_of(nodes, degree)
     links = Groups(rows)

@@ -1,6 +1,6 @@
 """Which old examples a part activates, and how: the interface that strategies use.
 
-Each kind of trainer answers in its own way; `activator_of.register` adds one for another kind.
+Each kind of trainer has its own activator; `activator_of.register` adds one for another kind.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from dicgrl.strategies.activation import Activation
 from dicgrl.trainers import ExampleGroup, Trainer
 from dicgrl.training.stepper import Objective
 
-EVEN = "even"  # a selection that does without activation
+EVEN = "even"  # a selection that ignores activation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActivatedExamples:
-    """Old examples that a part concerns.
+    """The old examples that a part activates.
 
     Attributes:
         examples: The examples, on the model's device.
         weight: Weight of each.
-        positions: Numbers that tell old examples apart.
+        positions: A unique number for each old example.
         concerned: Old triples or edges whose common components may change.
-        candidates: Old triples or edges that were looked at.
-        activated: Those that share a component with the new ones.
+        candidates: How many old triples or edges were considered.
+        activated: How many of these share a component with new ones.
     """
 
     examples: Tensor
@@ -56,55 +56,55 @@ class Activator(ABC):
 
     @abstractmethod
     def activate(self, budget: int, used: IntArray | None = None) -> ActivatedExamples:
-        """Old examples that the newest part concerns.
+        """Find the old examples that the newest part activates.
 
         Args:
-            budget: How many examples the part may replay in all, each counted once.
-            used: Positions of those that it has replayed already; none unless given.
+            budget: How many examples the part may replay in total, each counted once.
+            used: Positions of those that it has already replayed; none by default.
         """
 
     @abstractmethod
     def unfreeze_concerned(self, activated: ActivatedExamples) -> None:
-        """Let what is new change, and of what is old only the components that are concerned."""
+        """Let new rows change, and of old rows only the components that are activated."""
 
     @abstractmethod
     def objective(self, examples: Tensor) -> Objective:
-        """The loss of old examples: by the attention before the part; only what is unfrozen moves.
+        """The loss of old examples, with the attention from before the part.
 
         Args:
-            examples: All that will be asked for.
+            examples: All examples that the loss will be computed for.
         """
 
     @abstractmethod
     def shield(self, examples: Tensor) -> ExampleGroup | None:
-        """What protects the answers of old examples from what is new.
+        """A shield that protects the answers of old examples from new rows.
 
         Returns:
-            An entry for each example, and the loss of batches of entries. None where there is
-            nothing to protect, or nothing to protect it from.
+            One entry per example, with the loss of a batch of entries. None if there is nothing to
+            protect, or nothing to protect it from.
         """
 
     @abstractmethod
     def draw_shield(self) -> tuple[Tensor, IntArray]:
-        """Old examples to make a shield of, as many as the settings say, drawn evenly.
+        """Draw the old examples of a shield uniformly, as many as the settings say.
 
         Returns:
-            The examples, and the positions of those that are learned from.
+            The examples, and the positions of those that are training examples.
         """
 
     def is_about_newcomers_only(self) -> bool:
-        """Whether every example of the newest part speaks of something that came with it.
+        """Whether every example of the newest part mentions something that arrived with it.
 
-        It is asked only where rows arrive.
+        Only called if new rows arrive.
         """
         return False
 
     def old_weights(self) -> dict[str, int]:
-        """Of dense weights that grow, how many rows were there before the newest part, by name."""
+        """For dense weights that grow: their number of rows before the newest part, by name."""
         return {}
 
     def drift(self) -> dict[str, float]:
-        """How far answers about what is old moved in the newest part; empty where not known."""
+        """How far answers about old examples moved with the newest part; empty if not known."""
         return {}
 
     def weights_of(self, order: IntArray, device: torch.device) -> Tensor:
@@ -117,12 +117,12 @@ class Activator(ABC):
 def within_evenly(
     drawn: IntArray, budget: int, used: IntArray | None, generator: np.random.Generator
 ) -> IntArray:
-    """Old examples that a budget allows, evenly: those used before stay, others share what is left.
+    """The old examples that fit into a budget if they are drawn uniformly.
 
     Args:
-        drawn: As many as the budget, drawn evenly from the history, whether or not used before.
-        budget: How many may be used in all, each counted once.
-        used: Those used before; none unless given.
+        drawn: As many as the budget, drawn uniformly from the history, used before or not.
+        budget: How many may be used in total, each counted once.
+        used: Those used before, which are kept; none by default.
         generator: Source of randomness.
     """
     if used is None or not len(used):
@@ -134,10 +134,10 @@ def within_evenly(
 
 @singledispatch
 def activator_of(trainer: Trainer, settings: Any) -> Activator:
-    """What the newest part of a trainer activates.
+    """The activator of a trainer, for its newest part.
 
     Raises:
-        UserError: This kind of trainer cannot say.
+        UserError: This kind of trainer has none.
     """
     del settings
     raise UserError(f"{type(trainer).__name__} has no activation; use another strategy than dicgrl")

@@ -1,4 +1,4 @@
-"""Activation in knowledge graphs: old triples, by the attention before the part."""
+"""Activation in knowledge graphs: old triples, routed by the attention from before the part."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from dicgrl.strategies.thresholds import rank_thresholds
 from dicgrl.trainers import ExampleGroup, LinkTrainer
 from dicgrl.training.stepper import Objective
 
-_SLOWEST = 0.02  # pace of an old row that may move and of which the part says nothing new
-_ROUTE_BLOCK = 1 << 16  # triples whose components are computed at a time
+_SLOWEST = 0.02  # pace of an old row that may move although the part says nothing new about it
+_ROUTE_BLOCK = 1 << 16  # compute the components of so many triples at a time
 
 
 class LinkActivator(Activator):
-    """What the newest triples concern."""
+    """Finds the old triples that the newest ones activate."""
 
     def __init__(self, trainer: LinkTrainer, settings: object) -> None:
         super().__init__(settings)
@@ -46,7 +46,7 @@ class LinkActivator(Activator):
         new = np.arange(links.old, len(trainer.graph.train))
         found = activate(links, links.ends(new), links.components(new), settings.orders)
         even = settings.selection == EVEN
-        if even:  # what may change is drawn by merit; none of it is paid for, as none is replayed
+        if even:  # what may change is drawn by merit; it is not replayed, so it costs no budget
             chosen = found.within(budget, "sample", trainer.choices)
         else:
             chosen = found.within(budget, settings.selection, trainer.choices, used)
@@ -92,7 +92,7 @@ class LinkActivator(Activator):
             table.restrict(trainer.on_device(movable), self._pace(name, movable, old[name]))
 
     def _pace(self, name: str, rows: IntArray, old: int) -> Tensor | None:
-        """How fast rows of a table may change: the old ones by how much of them is new."""
+        """How fast rows of a table learn: an old row by the share of its facts that is new."""
         if not self.settings.pace:
             return None
         trainer, model = self._trainer, self._trainer.model
@@ -109,7 +109,7 @@ class LinkActivator(Activator):
 
     @override
     def shield(self, examples: Tensor) -> ExampleGroup | None:
-        """Old triples are compared with new entities only."""
+        """A shield in which old triples are compared with new entities only."""
         trainer, new = self._trainer, self._part.new_entities
         model, attention = trainer.model, trainer.attention_before
         if not len(new) or not len(examples):
@@ -150,13 +150,13 @@ activator_of.register(LinkTrainer, LinkActivator)
 def would_activate(
     trainer: LinkTrainer, triple: IntArray, orders: int, old: int | None = None
 ) -> tuple[Activation, IntArray, list[float]]:
-    """What a triple [3] would activate, if it arrived now; all its neighbours are looked at.
+    """What a triple [3] would activate if it arrived now; all its neighbours are considered.
 
     Args:
         trainer: Holds the graph and a disentangled model.
         triple: The triple, by ids.
         orders: Orders of neighbours.
-        old: How many training triples count as old; all of them unless given.
+        old: How many training triples count as old; all of them by default.
 
     Returns:
         The activation, the components of the triple, and their attention weights.
@@ -176,13 +176,13 @@ def would_activate(
 
 
 class TripleLinks(Links):
-    """The triples of a graph as activation sees them.
+    """The old triples of a graph.
 
     Args:
         trainer: Holds the graph and the model.
         old: How many training triples count as old.
-        fan: Old triples looked at per entity; 0 for all.
-        attention: What the attention of old triples is made from; the model's own unless given.
+        fan: How many old triples to consider per entity; 0 for all.
+        attention: Attention parameters for old triples; those of the model by default.
     """
 
     def __init__(
@@ -209,7 +209,7 @@ class TripleLinks(Links):
         triples = self._train[rows]
         is_old = bool(len(rows)) and bool(rows[-1] < self.old)
         model, kept = self._trainer.model, self._attention if is_old else None
-        if model.attention is None:  # routes of triples differ
+        if model.attention is None:  # triples of one relation may differ in their components
             blocks = np.array_split(triples, max(len(triples) // _ROUTE_BLOCK, 1))
             return np.concatenate([self._route(block, kept) for block in blocks])
         if is_old not in self._bits:
@@ -229,6 +229,6 @@ class TripleLinks(Links):
 
 
 def _component_rows(ids: IntArray, bits: IntArray, count: int) -> IntArray:
-    """Rows id * K + k for every component k among an id's bits."""
+    """Rows id * K + k for every component k in the bits of an id."""
     which, component = ((bits[:, None] >> np.arange(count)) & 1).nonzero()
     return ids[which].astype(np.int64) * count + component

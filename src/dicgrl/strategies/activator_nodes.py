@@ -1,4 +1,4 @@
-"""Activation in networks: old labelled nodes, by the edges at them."""
+"""Activation in networks: old labelled nodes, through the edges at them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from dicgrl.training import KeptClasses, NodeObjective
 from dicgrl.training.neighbours import BatchView
 from dicgrl.training.stepper import Objective
 
-_SHIELDED = 10  # old nodes in an epoch of batches for each new one that is learned from
+_SHIELDED = 10  # with batches: shielded old nodes per epoch for each new training node
 
 
 class NodeActivator(Activator):
-    """What the newest nodes and edges concern."""
+    """Finds the old nodes that the newest nodes and edges activate."""
 
     def __init__(self, trainer: NodeTrainer, settings: object) -> None:
         super().__init__(settings)
@@ -50,7 +50,7 @@ class NodeActivator(Activator):
 
     @override
     def activate(self, budget: int, used: IntArray | None = None) -> ActivatedExamples:
-        """An activated edge speaks of the training nodes at its ends."""
+        """Find the training nodes at the ends of activated edges."""
         settings, trainer = self.settings, self._trainer
         links = self._links()
         new = np.arange(links.old, len(self._graph.edges))
@@ -79,7 +79,7 @@ class NodeActivator(Activator):
 
     @override
     def unfreeze_concerned(self, activated: ActivatedExamples) -> None:
-        """It decides which components of which nodes gradients reach."""
+        """Decide which components of which nodes gradients may reach."""
         links, found = self._links(), activated.concerned
         new = np.arange(links.old, len(self._graph.edges))
         ends = np.concatenate([links.ends(new), links.ends(found.rows)])
@@ -107,11 +107,11 @@ class NodeActivator(Activator):
 
     @override
     def shield(self, examples: Tensor) -> ExampleGroup | None:
-        """Old nodes keep the class probabilities of the previous model.
+        """A shield in which old nodes keep the class probabilities of the previous model.
 
-        Each counts as much as a node that is learned from, and together no more than all those
-        that the previous model has learned from. In batches their number says how much they count:
-        an epoch takes some for each new node that is learned from, different ones each time.
+        Each counts as much as a training node, but together no more than all nodes that the
+        previous model was trained on. With batches their number decides how much they count: an
+        epoch takes a fixed number of them for each new training node, different ones each time.
         """
         trainer = self._trainer
         if trainer.model_before is None or not len(examples):
@@ -129,11 +129,11 @@ class NodeActivator(Activator):
         )
 
     def _scores_before(self) -> Callable[[Tensor, BatchView], Tensor]:
-        """Class scores of nodes by the previous model, from what they see now."""
+        """Class scores by the previous model, from what the nodes see now."""
         before = self._trainer.model_before
         assert before is not None
         if self._trainer.at_once:
-            scores = self._trainer.scores_by(before)  # what they see stays the same
+            scores = self._trainer.scores_by(before)  # full batch: what nodes see does not vary
             return lambda nodes, _: scores[nodes]
 
         @torch.no_grad()
@@ -146,10 +146,10 @@ class NodeActivator(Activator):
 
     @override
     def draw_shield(self) -> tuple[Tensor, IntArray]:
-        """Any old node may be drawn, as no label is learned from.
+        """Draw any old nodes, as their labels are not used.
 
-        Where classes arrive, an old node whose class is not known may be of one of them: then the
-        nodes that were learned from are drawn alone.
+        If classes arrive, an old node of unknown class may belong to one of them; then only nodes
+        that the model was trained on are drawn.
         """
         trainer, part = self._trainer, self._part
         old = np.arange(part.new_nodes.start)
@@ -163,9 +163,9 @@ class NodeActivator(Activator):
     @torch.no_grad()
     @override
     def drift(self) -> dict[str, float]:
-        """How far class probabilities of old nodes moved, how many changed class.
+        """How far class probabilities of old nodes moved, and how many nodes changed class.
 
-        In batches it is not known: the whole network would have to be passed.
+        Not known with batches, as that would take a pass over the whole network.
         """
         trainer = self._trainer
         if trainer.model_before is None or not trainer.at_once:
@@ -181,7 +181,7 @@ class NodeActivator(Activator):
 
     @override
     def old_weights(self) -> dict[str, int]:
-        """The layer of classes has a row for each."""
+        """The output layer has one row per class."""
         return dict.fromkeys(("class_weight", "class_bias"), self._part.new_classes.start)
 
 
@@ -189,7 +189,7 @@ activator_of.register(NodeTrainer, NodeActivator)
 
 
 class EdgeLinks(Links):
-    """The edges of a network as activation sees them: old ones by the previous model."""
+    """The old edges of a network, routed by the previous model."""
 
     def __init__(
         self, trainer: NodeTrainer, graph: NetworkGraph, part: NetworkPart, fan: int
@@ -211,7 +211,7 @@ class EdgeLinks(Links):
 
     @override
     def components(self, rows: IntArray) -> IntArray:
-        """What either direction of an edge chooses; it depends on the two ends alone."""
+        """The components that either direction of an edge uses; only its two ends matter."""
         if len(rows) == 0:
             return np.empty(0, np.int64)
         trainer = self._trainer
@@ -227,7 +227,7 @@ class EdgeLinks(Links):
 
 
 def _at_ends(found: Activation, ends: IntArray) -> Activation:
-    """Activated edges as activated nodes: a node takes what its edges have together."""
+    """Turn activated edges into activated nodes: a node combines what its edges have."""
     nodes = Groups(ends.T.ravel())
     order = np.full(len(nodes.values), np.iinfo(np.int64).max)
     np.minimum.at(order, nodes.group, np.concatenate([found.order, found.order]))

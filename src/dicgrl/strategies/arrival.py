@@ -1,11 +1,11 @@
 """Arrival: only new rows learn, behind a shield that protects old answers from them.
 
-All old rows are frozen. Meanwhile some old examples are compared with the new entities only, which
-teaches the newcomers to keep out of places that are taken, behind a given rank in each question
-(`shield_rank`); they may be those that the part activates (`shield=activated`).
+All old rows are frozen. Some old examples, the shield, are compared with the new entities only.
+This teaches newcomers not to outrank the right answers: in each question of the shield they stay
+behind a given rank (`shield_rank`). The shield may be what the part activates (`shield=activated`).
 
-`arrival` is this and nothing else: no old row ever moves, and nothing is learned of facts among old
-entities. For dicgrl it is a stage that may come before the update of old components.
+The strategy `arrival` does nothing else: no old row ever moves, and facts among old entities are
+not learned. For `dicgrl` it is a stage that may precede the update of old components.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ACTIVATED = "activated"  # a shield of what the part activates
 
 @dataclass(frozen=True)
 class ActivationSettings(BudgetSettings):
-    """What a part activates."""
+    """Settings of activation."""
 
     orders: int = option(
         2,
@@ -55,7 +55,7 @@ class ActivationSettings(BudgetSettings):
 
 @dataclass(frozen=True)
 class ArrivingSettings(ActivationSettings, SelectionSettings, StrategySettings):
-    """How new rows arrive."""
+    """Settings of the arrival of new rows."""
 
     arrive_epochs: int = option(
         0,
@@ -84,17 +84,17 @@ class ArrivingSettings(ActivationSettings, SelectionSettings, StrategySettings):
 
 @dataclass(slots=True)
 class PartAtHand:
-    """What the stages of a part share.
+    """State that the stages of learning a part share.
 
     Attributes:
         trainer: Holds the graph and the model.
-        activator: Says what the part concerns.
-        new: Its examples.
-        before: What old rows were before it.
+        activator: Finds the old examples that the part activates.
+        new: The examples of the part.
+        before: Old rows as they were before the part.
         learned: The report.
         monitor: Told about every epoch.
         shield: Old examples that protect old answers; none or one group.
-        activated: What the part activates, once a stage has asked.
+        activated: What the part activates; None until a stage has asked for it.
         replayed: Positions of all old examples that were used.
     """
 
@@ -110,14 +110,14 @@ class PartAtHand:
 
 
 class Arriving(Strategy):
-    """A strategy that has the stage of arrival."""
+    """Base class of strategies with an arrival stage."""
 
     settings: ArrivingSettings
     divided = True
     starts_from_neighbours = True
 
     def part_at_hand(self, trainer: Trainer, monitor: Monitor | None) -> PartAtHand:
-        """The newest part, before anything of it is learned."""
+        """Set up the newest part, before anything of it is learned."""
         activator, before = activator_of(trainer, self.settings), Before(trainer)
         rows = trainer.examples("train", trainer.newest)
         weight = torch.ones(len(rows), device=rows.device)
@@ -138,7 +138,7 @@ class Arriving(Strategy):
         return part.activated
 
     def raise_shield(self, part: PartAtHand) -> None:
-        """Choose the old examples that protect old answers from what is new."""
+        """Choose the old examples that protect old answers from new rows."""
         if self.settings.shield == ACTIVATED:
             activated = self.activated(part)
             examples, positions = activated.examples, activated.positions
@@ -150,7 +150,7 @@ class Arriving(Strategy):
             part.replayed = distinct(part.replayed, positions)
 
     def arrive(self, part: PartAtHand) -> None:
-        """Let what is new learn alone."""
+        """Let only the new rows learn."""
         trainer = part.trainer
         self.raise_shield(part)
         freeze_old(trainer)
@@ -176,8 +176,8 @@ class Arrival(Arriving, name="arrival"):
     def check_model(cls, divided: bool, model: str = "") -> None:
         if model and model not in Scorer.registry:
             raise UserError(
-                f"strategy {cls.name} learns the rows of what is new; {model} has none: its nodes "
-                "share all weights. Use fresh, or frozen for a model that rests"
+                f"strategy {cls.name} only learns the rows of new entities; {model} has no rows, "
+                "as its nodes share all weights. Use fresh, or frozen for a model that never learns"
             )
         super().check_model(divided, model)
 

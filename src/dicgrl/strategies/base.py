@@ -22,15 +22,15 @@ from dicgrl.training.loop import Monitor
 
 @dataclass(slots=True)
 class Learned:
-    """What learning a part did.
+    """What was done to learn a part.
 
     Attributes:
-        fits: Reports of the training that it took.
-        replayed: Old examples that were learned again, each counted once.
-        candidates: Old triples or edges that were looked at.
-        activated: Those that share a component with the new ones.
-        besides: Examples that went through the model besides those of the training.
-        details: Further figures of the strategy.
+        fits: Reports of the training runs.
+        replayed: How many old examples were learned again, each counted once.
+        candidates: How many old triples or edges were considered for activation.
+        activated: How many of these share a component with new ones.
+        besides: Examples that went through the model outside of training.
+        details: Further numbers that the strategy reports.
     """
 
     fits: list[FitReport] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Learned:
     details: dict[str, Any] = field(default_factory=dict)
 
     def __add__(self, other: Learned) -> Learned:
-        """What two steps of learning did together."""
+        """Combine two steps of learning."""
         return Learned(
             self.fits + other.fits,
             self.replayed + other.replayed,
@@ -55,8 +55,8 @@ class Learned:
         """The report of the newest change.
 
         Args:
-            trainer: Has learned it.
-            seconds: How long that took, validation included.
+            trainer: The trainer, which has learned the change.
+            seconds: How long that took, including validation.
         """
         change, fits = trainer.history[-1], self.fits
         arrived = {} if change.part is None else {"arrived": change.part.arrived()}
@@ -82,7 +82,8 @@ class Learned:
 class StrategySettings(Section):
     """Settings of every strategy.
 
-    New rows start with all of them: what they answer is measured before a part is learned, too.
+    All strategies have `start`, as the answers of new rows are also measured before a part is
+    learned.
     """
 
     start: str = option(
@@ -116,8 +117,8 @@ class RateSettings(SelectionSettings, StrategySettings):
         """A later part's schedule whose rate falls to zero, so that the last epoch is the best.
 
         Args:
-            schedule: That of the first part.
-            epochs: How many.
+            schedule: The schedule of the first part.
+            epochs: Number of epochs.
         """
         rate = schedule.lr * self.later_rate
         return replace(schedule, epochs=epochs, lr=rate, halve_every=0, decay=1.0, patience=0)
@@ -136,7 +137,7 @@ class LaterSettings(RateSettings):
     )
 
     def later(self, schedule: Schedule) -> Schedule:
-        """The schedule of every part but the first, given that of the first."""
+        """The schedule of every later part, given that of the first part."""
         epochs = self.later_epochs or schedule.epochs
         return replace(schedule, epochs=epochs, lr=schedule.lr * self.later_rate)
 
@@ -144,23 +145,21 @@ class LaterSettings(RateSettings):
 class Strategy:
     """Learns parts. A subclass with a name that is not taken yet is registered under it.
 
-    The first part is learned alike by all: there is nothing yet that could be forgotten.
+    All strategies learn the first part in the same way, as nothing can be forgotten yet.
 
     Attributes:
-        Settings: Its own settings, a frozen dataclass; those of a class that derives from it may
-            have more.
-        name: What it is called.
-        recipe: What recipes call it: its name, or that of the strategy that it derives from.
-        divided: Whether it works on components, so that its model is disentangled unless one asks
-            for another.
-        starts_from_neighbours: What `start=auto` means.
-        scatters_newcomers: Whether newcomers then move off the ideal point: where no shield keeps
-            them out of places that are taken.
-        needs_links: Whether it works on triples, and on whole vectors of their ends.
-        first_alike: Whether it learns the first part like all others.
+        Settings: The strategy's own settings, a frozen dataclass; a subclass may extend it.
+        name: Name of the strategy.
+        recipe: Its name in recipes: its own, or that of the strategy that it derives from.
+        divided: Whether it works on components; its model is then disentangled by default.
+        starts_from_neighbours: Whether `start=auto` means neighbours.
+        scatters_newcomers: Whether newcomers that start from neighbours are then moved away from
+            the ideal answer. Needed if no shield keeps them behind the right answers.
+        needs_links: Whether it only works on triples with plain vectors.
+        first_alike: Whether it learns the first part like other strategies do.
 
     Args:
-        settings: Its settings.
+        settings: Settings of the strategy.
     """
 
     registry: ClassVar[dict[str, type[Strategy]]] = {}
@@ -189,10 +188,10 @@ class Strategy:
 
         Args:
             divided: Whether the model is divided into components.
-            model: Its name, where it is known.
+            model: Name of the model, if known.
 
         Raises:
-            UserError: It cannot.
+            UserError: The model does not fit.
         """
         if cls.divided and not divided:
             raise UserError(
@@ -203,8 +202,8 @@ class Strategy:
             return
         if model and model not in Scorer.registry:
             raise UserError(
-                f"strategy {cls.name} learns triples, by the vectors of their ends; {model} has "
-                "none of these: use fresh"
+                f"strategy {cls.name} needs a model of triples with a vector for each entity, "
+                f"which {model} is not; use fresh"
             )
         if divided:
             raise UserError(
@@ -212,16 +211,16 @@ class Strategy:
             )
 
     def prepare(self, trainer: Trainer) -> None:
-        """Let what arrived with the newest part start where it should, once for each part.
+        """Set the starting point of the newest part's new rows, once for each part.
 
-        `learn` does it unless somebody did before, to ask about newcomers before they learn.
+        `learn` does this unless it was done before, to ask about newcomers before they are learned.
         """
         if trainer.prepared != trainer.newest:
             trainer.prepared = trainer.newest
             self.start(trainer)
 
     def start(self, trainer: Trainer) -> None:
-        """Let new rows start where they should; the trainer has just taken in a part."""
+        """Set where new rows start; the trainer has just taken in a part."""
         start = self.settings.start
         wanted = start == "neighbours" or (start == "auto" and self.starts_from_neighbours)
         if trainer.newest and wanted:
@@ -230,7 +229,7 @@ class Strategy:
                 scatter_newcomers(trainer)
 
     def learn(self, trainer: Trainer, monitor: Monitor | None = None) -> Learned:
-        """Learn the newest part, which the trainer has taken in already."""
+        """Learn the newest part, which the trainer has already taken in."""
         self.prepare(trainer)
         first = trainer.newest == 0
         learned = self.first(trainer, monitor) if first else self.later(trainer, monitor)
@@ -239,12 +238,12 @@ class Strategy:
         return learned
 
     def finish_part(self, trainer: Trainer) -> None:
-        """Remember a part that was learned here, or that another strategy learned alike."""
-        trainer.reseed()  # the same numbers whether or not the part was learned in this process
+        """Remember a part that this strategy, or another one in the same way, has learned."""
+        trainer.reseed()  # random numbers must not depend on which process learned the part
         self.remember(trainer)
 
     def retrain(self, trainer: Trainer, monitor: Monitor | None = None) -> Learned:
-        """Let a new model learn everything so far, as the first part was learned."""
+        """Train a new model on everything so far, as on a first part."""
         trainer.rebuild()
         self.restore({})
         everything = self.everything(trainer)
@@ -254,7 +253,7 @@ class Strategy:
         return Learned([fit], replayed=trainer.count("train"))
 
     def retrained(self, trainer: Trainer) -> None:
-        """Keep what the next part will need, after all parts were learned anew."""
+        """Store what the next part will need, after a new model has learned all parts."""
         self.remember(trainer)
 
     def repair(self, trainer: Trainer, monitor: Monitor | None = None) -> Learned:
@@ -265,14 +264,14 @@ class Strategy:
         return Learned(done.fits, done.replayed, besides=Positives(old=done.pushed))
 
     def repaired(self, trainer: Trainer) -> None:
-        """Adapt what `remember` kept to a model that was repaired."""
+        """Adapt what `remember` stored to a repaired model."""
 
     def first(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
         """Learn the first part."""
         return Learned([self.fit(trainer, self.everything(trainer), monitor)])
 
     def later(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
-        """Learn a part when others have been learned before."""
+        """Learn a part other than the first."""
         raise NotImplementedError
 
     def fit(
@@ -290,7 +289,7 @@ class Strategy:
             trainer: Holds the model.
             training_set: What is learned.
             monitor: Told about every epoch.
-            schedule: How long and how fast; that of the settings unless given.
+            schedule: How long and how fast to train; by default that of the settings.
             from_scratch: Whether the model learns everything again.
         """
         if schedule is None:
@@ -319,27 +318,27 @@ class Strategy:
         return protocol
 
     def remember(self, trainer: Trainer) -> None:
-        """Keep what the next part will need, after a part was learned."""
+        """Store what the next part will need, after a part was learned."""
 
     @property
     def besides(self) -> Positives:
-        """Examples passed through the model for the newest part besides those of `fit`."""
+        """Examples that went through the model for the newest part outside of `fit`."""
         return Positives()
 
     @property
     def keeps_state(self) -> bool:
-        """Whether `remember` keeps something."""
+        """Whether `remember` stores anything."""
         return type(self).remember is not Strategy.remember
 
     def state(self) -> dict[str, Tensor]:
-        """What `remember` kept outside the model, for a checkpoint."""
+        """What `remember` stored outside the model, for a checkpoint."""
         return {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Put back what `state` gave."""
+        """Restore what `state` returned."""
 
     def everything(self, trainer: Trainer) -> TrainingSet:
-        """All that is known so far, as a model learns it from scratch."""
+        """Everything known so far, as training examples for a new model."""
         examples = trainer.examples("train")
         old = trainer.count("train", 0, trainer.newest)
         weight = trainer.weights(examples)

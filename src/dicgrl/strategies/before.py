@@ -22,7 +22,7 @@ class Before:
         self._dense = {n: p.detach().clone() for n, p in trainer.model.named_parameters()}
 
     def cover(self) -> None:
-        """Copy the rows that may change from now on."""
+        """Copy further rows that may change from now on."""
         for rows in self._rows.values():
             rows.cover()
 
@@ -35,14 +35,14 @@ class Before:
 
     @torch.no_grad()
     def bound(self, most: float) -> None:
-        """Pull rows back that moved farther than a share of their length."""
+        """Pull back rows that moved farther than a given share of their length."""
         for rows, ids, before, change in self._moved():
             far = change.norm(dim=1) / (most * before.norm(dim=1)).clamp(min=1e-12)
             rows.table.put(ids, before + change / far.clamp(min=1)[:, None])
 
     @torch.no_grad()
     def drift(self) -> dict[str, float]:
-        """How far old rows moved, as a share of their length: the mean and the farthest."""
+        """How far old rows moved, as a share of their length: mean and maximum."""
         shares = [
             change.norm(dim=1) / before.norm(dim=1).clamp(min=1e-12)
             for _, _, before, change in self._moved()
@@ -64,8 +64,8 @@ class Before:
         """Average dense weights with the previous ones, by the training examples behind each.
 
         Args:
-            rows: Of weights that grow, how many rows were there before the part: what came with it,
-                such as the weights of a new class, has no previous ones.
+            rows: For weights that grow, their number of rows before the part. Rows that came with
+                the part, such as the weights of a new class, have no previous value.
         """
         trainer = self._trainer
         old = trainer.count("train", 0, trainer.newest) / max(trainer.count("train"), 1)

@@ -1,4 +1,4 @@
-"""Amounts of old examples: shares of the history, multiples of the part, numbers."""
+"""Amounts of old examples: shares of the history, multiples of the part, or numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def examples_within(amount: str, old: int, new: int, name: str = "budget") -> in
         number = float(text.removesuffix(unit))
     except ValueError:
         number = -1.0
-    if not 0 <= number < math.inf or (not unit and number % 1):  # 0.1 is no share: it has no sign
+    if not 0 <= number < math.inf or (not unit and number % 1):  # 0.1 is not a share, 10% is
         raise UserError(
             f"{name}={shown(amount)}: expected a share such as 10%, 2x (times the part), 500 or all"
         )
@@ -41,13 +41,13 @@ def check_amount(name: str, value: Any) -> None:
     """Refuse a text that is not an amount.
 
     Raises:
-        UserError: It is none.
+        UserError: It is not.
     """
     examples_within(value, 0, 0, name)
 
 
 def amount_or(word: str) -> Check:
-    """A check of a setting that is an amount, or a word."""
+    """A check for a setting that is either an amount or a given word."""
 
     def check(name: str, value: Any) -> None:
         if value == word:
@@ -62,7 +62,7 @@ def amount_or(word: str) -> Check:
 
 @dataclass(frozen=True)
 class BudgetSettings(Section):
-    """How many old examples may be replayed."""
+    """Settings of how many old examples may be replayed."""
 
     budget: str = option(
         "10%",

@@ -1,15 +1,16 @@
 """DiCGRL: a new part activates related old examples and updates only their common components.
 
-As published (`arrive_epochs=0`, `start=random`, `shield=0`, `budget=all`): in every epoch batches
-of new and of activated examples alternate; activated ones are routed by the attention before the
-part, and of old rows only the common components may change. Where a step passes a whole network,
-it learns from both.
+As published (`arrive_epochs=0`, `start=random`, `shield=0`, `budget=all`): in every epoch, batches
+of new and of activated examples alternate. Activated examples are routed by the attention from
+before the part, and of old rows only the common components may change. A full-batch step of a
+network learns from both kinds at once.
 
-Two additions make it bounded. New rows may start from what the graph says about them and first
-arrive alone (`arrival.py`), behind a shield that may be what the part activates, so that one budget
-serves both. Then the published step runs within its budget, old rows learn the more slowly the more
-is known of them already (`pace`), and may move only so far (`max_drift`). In a network nothing
-arrives alone: there the shield holds old nodes to their class probabilities during that step.
+Two additions bound the cost and the damage. First, new rows may start from what the graph says
+about them and then arrive alone (`arrival.py`), behind a shield. The shield may be what the part
+activates, so that one budget serves both. Second, the published update runs within its budget: old
+rows learn the more slowly, the more is already known about them (`pace`), and may only move so far
+(`max_drift`). In a network nothing arrives alone; there the shield makes old nodes keep their class
+probabilities during the update.
 """
 
 from __future__ import annotations
@@ -98,22 +99,22 @@ class DiCGRL(Arriving, name="dicgrl"):
             before.average(activator.old_weights())
             validate = self.validator(trainer)
             if validate is not None and learned.fits:
-                learned.fits[-1].best = validate()  # of the weights that are kept
+                learned.fits[-1].best = validate()  # for the averaged weights, which are kept
         drift = before.drift() if trainer.has_rows else activator.drift()
         if drift:
             learned.details["drift"] = drift
         return learned
 
     def _update(self, part: PartAtHand) -> None:
-        """Let new examples and the old ones that they activate change what they share."""
+        """Let new examples, and the old ones that they activate, change what they share."""
         settings, trainer = self.settings, part.trainer
         schedule = settings.later(trainer.schedule)
         if not settings.later_epochs and settings.arrive_epochs:
             schedule = replace(schedule, epochs=settings.arrive_epochs)
         activated = self.activated(part)
         if not len(part.new.examples) and not len(activated.examples):
-            return  # a shield alone has nothing to shield from
-        if not trainer.has_rows:  # nothing has arrived alone
+            return  # nothing to learn, and so nothing to shield from
+        if not trainer.has_rows:  # without an arrival the shield is not up yet
             self.raise_shield(part)
         guards = part.shield if settings.guard or not trainer.has_rows else []
         training_set = _Alternating(settings, part, activated, guards)
@@ -138,7 +139,7 @@ class _Alternating(MixedSet):
         self._budget = settings.allowed(part.trainer)
         self.candidates = self.activated = 0
         self.used = np.empty(0, np.int64)
-        self._replay(activated)  # now: copies of what may change are taken before the first epoch
+        self._replay(activated)  # now, as copies of what may change are taken before epoch 1
 
     def _replay(self, activated: ActivatedExamples) -> None:
         activator = self._part.activator

@@ -1,4 +1,4 @@
-"""How far new entities are from the old graph, and how many facts they have: arrays, no loops."""
+"""How far new entities are from the old graph, and how many facts they have (vectorised)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dicgrl.graph.arrays import IntArray
 
 
 def distances(triples: IntArray, known: int, total: int) -> IntArray:
-    """Facts between each entity and the nearest of the first `known` ones, [total].
+    """Number of facts between each entity and the nearest of the first `known` ones, [total].
 
-    What no fact leads to is farther than everything else: `total` + 1.
+    An entity that cannot be reached has the distance `total` + 1.
 
     Args:
         triples: The facts, [m, 3].
-        known: How many entities are old: those are 0 away.
+        known: How many entities are old; their distance is 0.
         total: How many entities there are.
 
     Example:
@@ -40,5 +40,5 @@ def distances(triples: IntArray, known: int, total: int) -> IntArray:
 
 
 def degrees(triples: IntArray, total: int) -> IntArray:
-    """How many ends of facts each entity is, [total]."""
+    """How often each entity is an end of a fact, [total]."""
     return np.bincount(triples[:, [0, 2]].ravel(), minlength=total)

@@ -1,4 +1,4 @@
-"""How much a later part may process: shares of what retraining would, multiples of the part."""
+"""How much a later part may process: a share of retraining, a multiple of the part, or a number."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dicgrl.trainers import Trainer
 
 AUTO = "auto"
 SHARE = "10%"
-# For a part that is small compared with the history: how many times its size it may process. An
-# example takes a CPU a thousand times as long as a GPU, and an update should not take minutes.
+# A part that is small compared with the history may process so many times its size. An example
+# takes a CPU a thousand times as long as a GPU, and an update should not take minutes.
 _TIMES = {"cuda": 500.0, "cpu": 12.0}
-_LARGE, _STEEP = 320_000.0, 2.5  # added to it, times a power of the part's share of all examples
-_QUICK = 25_000  # takes a CPU one to three seconds; up to here it processes as much as a GPU
+_LARGE, _STEEP = 320_000.0, 2.5  # added: a factor times a power of the part's share of the whole
+_QUICK = 25_000  # one to three seconds on a CPU; up to here it processes as much as a GPU
 
 
 @dataclass(frozen=True)
 class EffortSettings(Section):
-    """How much a later part may process."""
+    """Settings of how much a later part may process."""
 
     effort: str = option(
         AUTO,
@@ -34,7 +34,7 @@ class EffortSettings(Section):
     )
 
     def positives(self, trainer: Trainer) -> int:
-        """Examples that the newest part may process."""
+        """Number of examples that the newest part may process."""
         new, known = trainer.count("train", trainer.newest), trainer.count("train")
         if self.effort != AUTO:
             retraining = trainer.schedule.epochs * known
@@ -43,13 +43,13 @@ class EffortSettings(Section):
 
 
 def usual_of(device: str, changed: int, known: int, epochs: int) -> int:
-    """Examples that a part of so many may process on a kind of device, unless one says otherwise.
+    """Number of examples that a part may process by default.
 
     Args:
-        device: The kind.
-        changed: Examples of the part.
-        known: All that are known, with these.
-        epochs: Of retraining.
+        device: Kind of device.
+        changed: Number of examples of the part.
+        known: Number of all known examples, including these.
+        epochs: Number of epochs of retraining.
 
     Example:
         >>> [usual_of("cpu", new, 10_000_000, 16) for new in (10, 1000, 10_000)]
@@ -60,12 +60,12 @@ def usual_of(device: str, changed: int, known: int, epochs: int) -> int:
 
 
 def repair_positives(trainer: Trainer, changed: int, effort: float) -> int:
-    """Examples that the repair of a change may process.
+    """Number of examples that the repair of a correction may process.
 
     Args:
-        trainer: The change has happened to it.
-        changed: How many examples it concerns.
-        effort: A multiple of what a part of as many takes, however few it has.
+        trainer: The trainer, with the correction applied to its graph.
+        changed: Number of corrected examples.
+        effort: Multiple of what a part of as many examples may process.
     """
     known = trainer.count("train")
     wanted = effort * _wanted(trainer.device.type, changed, known)

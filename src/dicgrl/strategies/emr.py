@@ -6,6 +6,6 @@ from dicgrl.strategies.ingredients import Composed, Replay
 
 
 class EMR(Composed, name="emr"):
-    """Replays old examples, drawn evenly from the history and as many as the budget allows."""
+    """Replays a sample of old examples, drawn uniformly within the budget."""
 
     ingredients = (Replay,)

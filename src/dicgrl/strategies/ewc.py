@@ -1,9 +1,9 @@
-"""Elastic weight consolidation: important weights are held back (Kirkpatrick et al. 2017).
+"""Elastic weight consolidation: a penalty on moving important weights (Kirkpatrick et al. 2017).
 
 After each part the diagonal Fisher information of its examples is added to that of earlier parts,
 and the weights become the anchor. Later gradients get strength * Fisher * (weight - anchor), the
-gradient of the penalty. A row of a table feels it in the steps that touch it: a row that is not
-touched does not move, and so needs no holding back.
+gradient of the penalty. For a row of a table it is only added in the steps that touch the row, as
+other rows do not move anyway.
 
 The squared gradient of an example is estimated from batches: if examples' gradients are
 independent, the mean over a batch of size b has 1/b of their variance.
@@ -26,11 +26,11 @@ from dicgrl.training import Positives
 from dicgrl.training.loop import Trainable, shuffled
 from dicgrl.training.stepper import Objective
 
-_BATCH = 256  # examples whose gradients are added before they are squared
+_BATCH = 256  # sum the gradients of so many examples before squaring
 
 
 class Penalty(Ingredient):
-    """A penalty on changes of what mattered before."""
+    """A penalty on changes to weights that mattered before."""
 
     @dataclass(frozen=True)
     class Settings(Section):
@@ -94,7 +94,7 @@ class Penalty(Ingredient):
     @property
     @override
     def besides(self) -> Positives:
-        return Positives(new=self._measured)  # the part is remembered while it is the newest
+        return Positives(new=self._measured)  # `remember` only passes the newest part
 
     @torch.no_grad()
     def _add(self, model: Trainable, scale: float) -> None:
@@ -111,7 +111,7 @@ class Penalty(Ingredient):
                 parameter.grad = None
 
     def _of(self, name: str, parameter: nn.Parameter) -> tuple[Tensor, Tensor]:
-        """Fisher information and anchor of a dense parameter; new rows count nothing."""
+        """Fisher information and anchor of a dense parameter; 0 for new rows."""
         fisher, anchor = torch.zeros_like(parameter), parameter.detach().clone()
         for values, key in ((fisher, f"fisher/{name}"), (anchor, f"anchor/{name}")):
             if key in self._dense:
@@ -121,7 +121,7 @@ class Penalty(Ingredient):
 
     @override
     def state(self) -> dict[str, Tensor]:
-        """What concerns tables lives in them."""
+        """State of dense parameters; that of tables is stored in the tables."""
         return dict(self._dense)
 
     @override
@@ -130,15 +130,15 @@ class Penalty(Ingredient):
 
 
 def _touched(table: Table) -> Tensor | None:
-    """Rows with a gradient, None where there are none; on a GPU with repeats.
+    """Rows with a gradient; None if there are none. On a GPU they may be repeated.
 
-    A repeated id writes the same values again, and a GPU would have to wait to be rid of it.
+    A repeated id writes the same values again; to remove it, the GPU would have to wait.
     """
     ids = table.touched()
     return ids if ids is None or ids.is_cuda else torch.unique(ids)
 
 
 class EWC(Composed, name="ewc"):
-    """Fine-tunes on the new part with a penalty on changes of what mattered before."""
+    """Fine-tunes on the new part with a penalty on changes to weights that mattered before."""
 
     ingredients = (Penalty,)

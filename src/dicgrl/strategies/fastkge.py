@@ -1,17 +1,18 @@
 """FastKGE: nothing old changes; new rows are a random start plus a product of low rank.
 
 (Liu et al., IJCAI 2024, "Fast and continual knowledge graph embedding via incremental LoRA".) New
-entities, those nearest to the old graph and with fewest facts first, form layers of equal size. In
-layer l
+entities form layers of equal size, sorted by distance from the old graph, then by number of facts,
+the smallest first. In layer l
 
     row = start + A B_l / r_l,    A in R^{r_l}, a row for each entity, B_l in R^{r_l x d},
 
-where A begins at 0, B_l is drawn from N(0, 1) and only these learn. The rank r_l follows the facts
-of the layer (`adaptive`), r_l = max(0.9 r, r S_l / mean S), and is r / layers otherwise. New
-relations are one layer. After the part the product is in the rows, and nothing else is carried on.
+where A begins at 0, B_l is drawn from N(0, 1) and only these learn. With `adaptive` the rank
+depends on the number S_l of facts of the layer, r_l = max(0.9 r, r S_l / mean S); otherwise it is
+r / layers. New relations are one layer. After the part the product is added to the rows, and
+nothing else is kept.
 
-The published code hands the ranks to the wrong entities, as it applies its order in the other
-direction, and finds nearly all new entities at distance 1; both are put right here.
+The published code assigns the ranks to the wrong entities, as it applies its order in the wrong
+direction, and finds nearly all new entities at distance 1. Both are corrected here.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from dicgrl.trainers import LinkTrainer, Trainer
 from dicgrl.training.adam import RowAdam
 from dicgrl.training.stepper import Objective
 
-_ROWS_PER_RANK = 20  # of a layer: a larger one has a higher rank than was asked for
+_ROWS_PER_RANK = 20  # a layer with more rows per rank gets a higher rank than the setting says
 
 
 class Adapters(Ingredient):
-    """New rows learn through products of low rank; old ones are closed."""
+    """New rows learn through products of low rank; old rows are frozen."""
 
     @dataclass(frozen=True)
     class Settings(Section):
@@ -119,17 +120,17 @@ class Adapters(Ingredient):
 
 
 def _order(triples: IntArray, known: int, facts: IntArray) -> IntArray:
-    """New entities by distance from the old graph, then by their facts, counted from the first."""
+    """New entities by distance from the old graph, then by facts; the first new one is number 0."""
     far = distances(triples, known, len(facts))[known:]
     return np.lexsort((facts[known:], far))
 
 
 class _Adapted:
-    """Rows of a table that are a start plus a product, layer by layer; the layers are padded alike.
+    """Rows of a table that are a start plus a product; layers are padded to the same size.
 
     Args:
         table: The table.
-        rows: The rows, those of one layer after those of the other, [n].
+        rows: The rows, sorted by layer, [n].
         ranks: The rank of each layer.
         generator: Draws the second factor.
     """
@@ -155,9 +156,9 @@ class _Adapted:
 
     @torch.no_grad()
     def take_gradient(self) -> None:
-        """Let the factors have the gradient of the rows, which the table's optimiser must not."""
+        """Move the gradient from the rows to the factors; the table's optimiser must not use it."""
         layers, size, width = self._shape
-        self._table.accumulate(self._rows, torch.zeros_like(self._base))  # all are touched
+        self._table.accumulate(self._rows, torch.zeros_like(self._base))  # mark all as touched
         gradient = self._table.gradient_of(self._rows)
         padded = gradient.new_zeros(layers * size, width)
         padded[: len(self._rows)] = gradient

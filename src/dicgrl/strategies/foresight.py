@@ -1,7 +1,6 @@
 """Answers that take new facts into account before any of them is learned.
 
-Newcomers start from their neighbours, as with every strategy that lets them
-(`strategies.start`); all else of the model stays as it is.
+New entities start from their neighbours (`strategies.start`); the rest of the model stays as it is.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from dicgrl.trainers.fork import fork_links
 
 @singledispatch
 def foreseen(trainer: Trainer, change: Change) -> Trainer | None:
-    """A trainer that knows a change which its model has not learned; None for kinds without one.
+    """A trainer whose graph has a change that its model has not learned; None if not supported.
 
-    While it is used, the trainer must rest.
+    The given trainer must not be used while the returned one is.
 
     Args:
-        trainer: What there is.
-        change: Facts that arrive, that leave, or both.
+        trainer: The current trainer.
+        change: Facts that arrive, that are taken back, or both.
 
     Raises:
-        UserError: They do not fit.
+        UserError: They do not fit the graph.
     """
     del trainer, change
     return None

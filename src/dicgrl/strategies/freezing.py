@@ -1,4 +1,4 @@
-"""Which rows of a model may move, and how fast: only what arrived with the newest part, or all."""
+"""Which rows of a model may move, and how fast: only those of the newest part, or all."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from torch import Tensor
 from dicgrl.graph.arrays import ids_in
 from dicgrl.trainers import Trainer
 
-_LEARNED = 100  # epochs after which old rows have found their place; until then they are faster
+_LEARNED = 100  # epochs after which old rows have settled; before, they learn faster
 
 
 def pace_of(trainer: Trainer, changed: int, full: float = 1.0, power: float = 0.4) -> float:
     """How fast old rows learn for a change of a given size, as a multiple of the usual rate.
 
     Args:
-        trainer: Knows how many examples there are.
-        changed: Examples that changed.
-        full: The share of all from which on they learn as fast as new ones.
-        power: How steeply they are slower below it.
+        trainer: The trainer.
+        changed: Number of examples that changed.
+        full: Share of all examples from which on old rows learn as fast as new ones.
+        power: How steeply the rate falls below that share.
     """
     share = changed / max(trainer.count("train"), 1) / full
     faster = math.sqrt(max(_LEARNED / trainer.schedule.epochs, 1.0))
@@ -36,11 +36,11 @@ def freeze_old(trainer: Trainer) -> None:
     if not trainer.has_rows:
         return
     freeze_rows(trainer)
-    trainer.model.requires_grad_(False)  # the scorer's own weights serve old triples as well
+    trainer.model.requires_grad_(False)  # old triples use the scorer's own weights, too
 
 
 def freeze_rows(trainer: Trainer) -> None:
-    """Let no old row change; weights that are not rows go on learning."""
+    """Let no old row change; weights that are not rows keep learning."""
     tables = trainer.model.tables()
     for name, first in trainer.old_rows().items():
         table = tables[name]
@@ -49,9 +49,9 @@ def freeze_rows(trainer: Trainer) -> None:
 
 
 def slow_old(trainer: Trainer, pace: float) -> None:
-    """Let everything change, rows of before the newest part at a multiple of the others' rate.
+    """Let everything change, old rows at a multiple of the rate of new ones.
 
-    A model without rows learns as it did.
+    A model without rows is not affected.
     """
     if pace == 1 or not trainer.has_rows:
         return
@@ -64,19 +64,18 @@ def slow_old(trainer: Trainer, pace: float) -> None:
 
 
 def rest_old(trainer: Trainer, pace: float, examples: Tensor, idle: float = 0.0) -> None:
-    """Let what examples speak of change; older rows at a multiple of the others' rate, when woken.
+    """Let the rows that examples mention change, old ones more slowly, and only once woken.
 
-    A row that is only compared with has next to no gradient, and Adam, which divides by its size,
-    would move it as far as any other; without moving at all it makes room for nobody. Rows that
-    none of the examples speaks of keep their bits. Where a trainer does not know which rows these
-    are, all old rows learn slowly.
+    A row that is only compared with, as a negative, has next to no gradient. But Adam divides by
+    the size of the gradient, so that it would move as far as any other row. If it does not move at
+    all, however, it cannot make room for new rows. Rows that no example mentions stay the same bit
+    for bit. If a trainer does not know which rows are mentioned, all old rows learn slowly.
 
     Args:
-        trainer: Has taken in the newest part.
-        pace: The multiple.
-        examples: All that will be learned, on the model's device.
-        idle: How fast old rows move all the same where they are only compared with, as a share of
-            their pace.
+        trainer: The trainer, which has taken in the newest part.
+        pace: Learning rate of old rows as a multiple of that of new ones.
+        examples: All examples that will be learned, on the model's device.
+        idle: Learning rate of old rows in steps that only compare with them, as a share of `pace`.
     """
     spoken, tables = trainer.rows_in(examples), trainer.model.tables()
     if not spoken:
@@ -93,19 +92,19 @@ def rest_old(trainer: Trainer, pace: float, examples: Tensor, idle: float = 0.0)
 
 
 def wake(trainer: Trainer, examples: Tensor) -> None:
-    """Of the rows that rest let those change that examples speak of, and no others."""
+    """Of the resting rows, wake those that examples mention, and no others."""
     tables = trainer.model.tables()
     for name, rows in trainer.rows_in(examples).items():
         tables[name].wake(rows)
 
 
 def slow_others(trainer: Trainer, rows: Mapping[str, Tensor], pace: float) -> None:
-    """Let everything change, all but some rows at a multiple of these rows' rate.
+    """Let everything change, but all rows except the given ones at a multiple of the usual rate.
 
     Args:
-        trainer: Holds the model; one without rows learns as it did.
-        rows: Rows of tables, by name, that learn at the usual rate.
-        pace: How fast the others learn, above 0.
+        trainer: Holds the model; a model without rows is not affected.
+        rows: Rows that learn at the usual rate, by name of their table.
+        pace: Learning rate of the others as a multiple of the usual one, above 0.
     """
     for name, table in trainer.model.tables().items():
         paces = torch.full((len(table),), pace, device=trainer.device)

@@ -1,15 +1,16 @@
-"""Redrawn replay: every pass learns the new part and old examples that are drawn anew.
+"""Redrawn replay: every pass learns the new part and a new sample of old examples.
 
-What bounds an update is what it processes, not which old examples it may ever see: the graph is
-stored anyway. A sample that stays is learned by heart while the rest is forgotten; the same number
-of draws, anew in each pass, keeps all of it. Draws come from the growing index, so that their cost
-follows the draws and not the history, and in a network a step passes only what lies around them.
+What bounds an update is how many examples it processes, not which old examples it may see: the
+graph is stored anyway. A fixed sample would be learned by heart while the rest is forgotten; the
+same number of draws, new ones in each pass, preserves everything. Draws come from the growing
+index, so that their cost depends on the number of draws and not on the history. In a network a step
+only passes what lies around the drawn nodes.
 
-The part decides the rest (`plan_of`). How much is processed follows what retraining would process
-and the size of the part; old rows learn the more slowly, the less of what is known is new, and much
-more slowly in steps that do not speak of them; new rows start from their neighbours; every example
-counts as it would in retraining. The rate falls to nothing, and the last weights are kept: there is
-no forgetting to be stopped early.
+The size of the part decides the rest (`plan_of`). The number of examples to process depends on it
+and on what retraining would process. The smaller the part, the more slowly old rows learn, and they
+learn much more slowly in steps that do not mention them. New rows start from their neighbours, and
+every example has the weight that it would have in retraining. The rate falls to zero and the last
+weights are kept, as there is no forgetting that early stopping could prevent.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
 _PASSES = 15
-_FULL, _POWER = 0.1, 0.7  # old rows: as fast as new ones from a part of a tenth, 0.14 for 0.6 %
-_STEPS = 64  # of an update, at least: a part of a few facts is not learned in three
-_SMALLEST = 32  # of a batch
+_FULL, _POWER = 0.1, 0.7  # rate of old rows: 1 if a part is a tenth or more, 0.14 for 0.6 %
+_STEPS = 64  # fewest steps of an update: a few facts are not learned in three steps
+_SMALLEST = 32  # smallest batch
 
 _NODE_PASSES = 20
-_NODE_BATCH = 512  # nodes of a step where the settings name no number
-_NODE_OLD = 3  # old nodes of a pass for each new one
-_NODE_LEAST = 100  # old nodes of a pass: a handful of new ones would be learned at their cost
-_CLASS_PASSES, _CLASS_RATE = 3, 2.0  # times as many and as fast where classes arrive
+_NODE_BATCH = 512  # nodes of a step unless the settings say
+_NODE_OLD = 3  # old nodes in a pass for each new one
+_NODE_LEAST = 100  # fewest old nodes in a pass, else a handful of new ones would displace them
+_CLASS_PASSES, _CLASS_RATE = 3, 2.0  # factors of passes and rate if classes arrive
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,14 @@ class FreshSettings(EffortSettings, RateSettings):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an update does.
+    """The plan of an update.
 
     Attributes:
-        passes: Over the new examples.
-        draws: Old examples in each pass.
-        batch: Examples of a step.
+        passes: Number of passes over the new examples.
+        draws: Number of old examples in each pass.
+        batch: Number of examples in a step.
         rate: Learning rate as a multiple of the usual one.
-        old_pace: That of old rows as a multiple of it.
+        old_pace: Learning rate of old rows as a multiple of that of new ones.
     """
 
     passes: int
@@ -97,7 +98,7 @@ class Plan:
 def plan_of(trainer: Trainer, settings: FreshSettings) -> Plan:
     """The plan for the newest part, which has at least one example.
 
-    Another kind of trainer may have a way of its own: `plan_of.register`.
+    `plan_of.register` adds a plan for another kind of trainer.
     """
     new, known = trainer.count("train", trainer.newest), trainer.count("train")
     schedule = trainer.schedule
@@ -126,7 +127,7 @@ def _(trainer: NodeTrainer, settings: FreshSettings) -> Plan:
 
 
 def _passes_within(wanted: int, total: int, new: int, known: int) -> int:
-    """Passes that leave a half of all to old examples and draw none of them twice; one at least."""
+    """Number of passes, at least 1, that leave half to old examples and draw none of them twice."""
     return max(min(wanted, total // (2 * new)), min(-(-total // known), total // new), 1)
 
 
@@ -157,21 +158,21 @@ class Fresh(Strategy, name="fresh"):
 class Redrawn(TrainingSet):
     """New examples, and old ones drawn anew in each pass; none is repeated until all were drawn.
 
-    Memory follows the draws of all passes, or the history where that is less.
+    Memory depends on the draws of all passes, or on the history if that is smaller.
 
     Args:
-        trainer: Has taken in the newest part.
-        plan: How many passes and draws.
+        trainer: The trainer, which has taken in the newest part.
+        plan: How many passes and draws to make.
 
     Attributes:
-        replayed: Different old examples that are drawn in all.
+        replayed: Number of different old examples that are drawn.
     """
 
     def __init__(self, trainer: Trainer, plan: Plan) -> None:
         drawn = trainer.draw(plan.passes * plan.draws, 0, trainer.newest)
         old, new = trainer.old_examples(drawn), trainer.examples("train", trainer.newest)
         self.replayed = len(old)
-        # A step of a network does not do the same on the host each time.
+        # A step of a network does different things on the host each time.
         self._capturable = trainer.has_rows
         self._draws = min(plan.draws, len(old))
         self._rest = torch.empty(0, dtype=torch.long, device=old.device)
@@ -201,7 +202,7 @@ class Redrawn(TrainingSet):
         drawn, self._rest = self._rest[: self._draws], self._rest[self._draws :]
         chosen = torch.cat([drawn, torch.arange(self.replayed, len(self.examples), device=device)])
         order = chosen[torch.randperm(len(chosen), generator=generator, device=device)]
-        # Steps of one size: a last one of a few examples would count as much as the others.
+        # All steps have the same size: a few examples in a last one would count too much.
         steps = max(-(-len(order) // size), 1)
         examples, weight = (
             all_[order].tensor_split(steps) for all_ in (self.examples, self.weight)

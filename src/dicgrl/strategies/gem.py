@@ -3,8 +3,8 @@
 (Lopez-Paz and Ranzato 2017.) With g the gradient of the new batch and g_t that of part t's memory,
 the step becomes the nearest vector z to g with <z, g_t> >= 0 for all t. Its dual is small, one
 variable per part: z = g + G^T v with v >= 0 minimising |g + G^T v|^2, a non-negative least-squares
-problem that SciPy solves exactly from the inner products alone. In the authors' code v is at least
-a margin where anything is projected, which leans the step towards the memories (`memory_margin`).
+problem that SciPy solves exactly from the inner products alone. In the authors' code, if anything
+is projected, v is at least a margin, which turns the step towards the memories (`memory_margin`).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class ProjectionSettings(BudgetSettings):
 
 
 class Projection(Ingredient):
-    """Gradients that agree with every earlier part's memory."""
+    """Projects gradients so that they do not oppose any earlier part's memory."""
 
     Settings = ProjectionSettings
     capturable = False  # the dual is solved on the host
 
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)
-        import scipy.optimize  # noqa: F401  # takes a while: not while a part is learned
+        import scipy.optimize  # noqa: F401  # slow to import: not while a part is timed
 
         self._memories: list[Tensor] = []
         self._asked = 0
@@ -56,7 +56,7 @@ class Projection(Ingredient):
         budget, old = self.settings.allowed(trainer), trainer.count("train", 0, trainer.newest)
         memories, drawn = [], 0
         for part in range(trainer.newest):
-            # Rounded together, so that the shares add up to the budget.
+            # Cumulative rounding, so that the shares add up to the budget.
             so_far = round(budget * trainer.count("train", 0, part + 1) / max(old, 1))
             memories.append(trainer.sample(so_far - drawn, part, part + 1))
             drawn = so_far
@@ -101,13 +101,13 @@ class Projection(Ingredient):
 
 
 class GEM(Composed, name="gem"):
-    """Fine-tunes on the new part with gradients that agree with every earlier part's memory."""
+    """Fine-tunes on the new part with gradients that do not oppose any earlier part's memory."""
 
     ingredients = (Projection,)
 
 
 def _some_of(memory: Tensor, trainer: Trainer) -> Tensor:
-    """As many examples of a memory as a step takes, drawn with repeats."""
+    """As many examples of a memory as a step takes, drawn with replacement."""
     size = trainer.schedule.batch or len(memory)
     if len(memory) <= size:
         return memory
@@ -118,7 +118,7 @@ def _some_of(memory: Tensor, trainer: Trainer) -> Tensor:
 def project(
     gram: npt.NDArray[np.float64], products: npt.NDArray[np.float64], margin: float = 0.0
 ) -> npt.NDArray[np.float64]:
-    """The v >= margin that minimises |g + G^T v|^2, given G G^T and G g; 0 where all agree.
+    """The v >= margin that minimises |g + G^T v|^2, given G G^T and G g; 0 if nothing is opposed.
 
     Example:
         >>> project(np.array([[1.0]]), np.array([-2.0]))
@@ -129,7 +129,7 @@ def project(
         array([3.])
     """
     if not np.isfinite(gram).all() or not np.isfinite(products).all():
-        return np.zeros(len(products))  # a loss that is not finite is found by the loop
+        return np.zeros(len(products))  # the training loop notices a loss that is not finite
     if (products >= 0).all():
         return np.zeros(len(products))
     if margin:  # v = margin + u with u >= 0
@@ -141,7 +141,7 @@ def project(
 def _nearest(
     gram: npt.NDArray[np.float64], products: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    from scipy.optimize import nnls  # takes a while to import: only those who need it wait
+    from scipy.optimize import nnls  # slow to import
 
     # |g + G^T v|^2 = |A v - b|^2 + const with A^T A = G G^T and A^T b = -G g.
     values, vectors = np.linalg.eigh(gram)

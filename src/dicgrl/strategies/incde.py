@@ -3,15 +3,16 @@
 (Liu et al., AAAI 2024, "Towards continual knowledge graph embedding via incremental
 distillation".) A part is learned in three ways at once:
 
-- hierarchical ordering: facts that touch an old entity come first, then those that touch what these
-  reached, and so on; within a layer those whose ends have most facts (`order=layers`). The paper
-  adds the betweenness of edges, which costs more than learning them, to the degree;
-- two stages: for `stage_epochs` new rows learn alone, then all;
-- incremental distillation: old entities pay w sum Huber(e - e_before) in every step.
+- hierarchical ordering (`facts=layers`): facts that mention an old entity come first, then those
+  that mention what these reached, and so on; within a layer, facts whose ends have most facts come
+  first. Besides the degree, the paper uses the betweenness of edges, which takes longer to compute
+  than to learn the facts;
+- two stages: for `stage_epochs` only new rows learn, then all;
+- incremental distillation: every step adds w sum Huber(e - e_before) over old entities to the loss.
 
-The published code writes the order and then reads another file (`order=file`), and refreshes the
-teacher of new entities after every batch, so that nothing of their distillation is left; what it
-does to old ones is built here. Their weight w is ten times larger from the fifth part on.
+The published code writes the order and then reads another file (`facts=file`). It also refreshes
+the teacher of new entities after every batch, so that their distillation has no effect; only that
+of old entities is built here. Its weight w is ten times larger from the fifth part on.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from dicgrl.strategies.ingredients import Composed, Ingredient
 from dicgrl.trainers import LinkTrainer, Trainer
 from dicgrl.training.stepper import Objective
 
-_LATE = 4  # the fifth part, from which the published code distils ten times as much
+_LATE = 4  # from the fifth part on the published code distils ten times as strongly
 
 
 class Ordering(Ingredient):
-    """New facts in an order that is the same in every epoch."""
+    """Learns new facts in the same order in every epoch."""
 
     @dataclass(frozen=True)
     class Settings(Section):
@@ -64,7 +65,7 @@ class Ordering(Ingredient):
 
 
 class Stages(Ingredient):
-    """For some epochs new rows learn alone."""
+    """Lets only new rows learn for some epochs."""
 
     @dataclass(frozen=True)
     class Settings(Section):
@@ -92,7 +93,7 @@ class Stages(Ingredient):
 
 
 class Distillation(Ingredient):
-    """Old entities are drawn to what they were."""
+    """Pulls old entities towards what they were."""
 
     @dataclass(frozen=True)
     class Settings(Section):
@@ -119,7 +120,7 @@ class Distillation(Ingredient):
         if self._before is not None and self._weight:
             table = trainer.model.entities
             moved = table.rows[: len(self._before)].float() - self._before
-            table.pull(self._weight * moved.clamp(-1, 1))  # the slope of Huber's loss
+            table.pull(self._weight * moved.clamp(-1, 1))  # the gradient of the Huber loss
 
     @override
     def end(self, trainer: Trainer) -> None:

@@ -1,7 +1,7 @@
-"""Strategies put together from ingredients: a start, a replay, a penalty, a shield.
+"""Strategies put together from ingredients, such as a start, a replay, a penalty or a shield.
 
-A composed strategy learns the new examples of a part; each ingredient adds something to that. So a
-rival is a list of ingredients, and an ablation is a line:
+A composed strategy learns the new examples of a part, and each ingredient adds something to that.
+So a baseline is a list of ingredients, and an ablation takes one line:
 
     class Mine(Composed, name="mine"):
         ingredients = (Replay, Penalty)
@@ -28,15 +28,15 @@ from dicgrl.training.stepper import Objective
 
 
 class Ingredient:
-    """What a strategy adds to learning the new examples of a part; every hook is optional.
+    """One addition to learning the new examples of a part; every hook is optional.
 
     Attributes:
         Settings: Its own settings, which become settings of the strategy.
-        capturable: Whether `adjust` does the same on the host each time, so that a GPU may replay
-            a step.
+        capturable: Whether `adjust` does the same work on the host each time, so that a GPU may
+            replay a recorded step.
 
     Args:
-        settings: The settings of the strategy that it is part of.
+        settings: The settings of the whole strategy.
     """
 
     Settings: ClassVar[type[Section]] = Section
@@ -49,29 +49,29 @@ class Ingredient:
         """Change new rows before they are asked about and learned."""
 
     def begin(self, trainer: Trainer) -> None:
-        """Prepare for learning the newest part, whose rows have started; `end` follows."""
+        """Prepare for learning the newest part, whose new rows are set up; `end` follows."""
 
     def end(self, trainer: Trainer) -> None:
-        """Leave everything open again, also where learning has failed."""
+        """Clean up, also if learning has failed: all rows may change again."""
 
     def end_epoch(self, trainer: Trainer, epoch: int) -> None:
-        """Look after the model when an epoch is over, counted from 1, before it is validated."""
+        """Called after each epoch, counted from 1, before the model is validated."""
 
     def order(self, trainer: Trainer) -> Tensor | None:
-        """Positions of new examples in the order of every epoch; None where it is shuffled."""
+        """Positions of the new examples in the order of every epoch; None to shuffle them."""
         del trainer
         return None
 
     def mixed_in(self, trainer: Trainer) -> Tensor | None:
-        """Old examples that are learned like new ones."""
+        """Old examples to learn together with the new ones."""
 
     def taking_turns(self, trainer: Trainer) -> list[ExampleGroup]:
-        """Examples with an objective of their own, whose batches take turns with the new ones."""
+        """Examples with their own objective, whose batches alternate with those of new ones."""
         del trainer
         return []
 
     def asked_besides(self, trainer: Trainer) -> list[Tensor]:
-        """Old examples whose loss `adjust` needs; they are not learned."""
+        """Old examples whose loss `adjust` needs, but which are not learned."""
         del trainer
         return []
 
@@ -79,25 +79,25 @@ class Ingredient:
         """Change the gradients of a step, between the backward pass and the optimiser."""
 
     def remember(self, trainer: Trainer) -> None:
-        """Keep what the next part will need, after a part was learned."""
+        """Store what the next part will need, after a part was learned."""
 
     def retrained(self, trainer: Trainer) -> None:
-        """The same after all parts were learned anew."""
+        """Like `remember`, after a new model has learned all parts."""
         self.remember(trainer)
 
     def repaired(self, trainer: Trainer) -> None:
-        """Adapt what `remember` kept to a model that was repaired."""
+        """Adapt what `remember` stored to a repaired model."""
 
     def state(self) -> dict[str, Tensor]:
-        """What `remember` kept outside the model, for a checkpoint."""
+        """What `remember` stored outside the model, for a checkpoint."""
         return {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Put back what `state` gave."""
+        """Restore what `state` returned."""
 
     @property
     def replayed(self) -> int:
-        """Old examples that it used for the newest part, each counted once."""
+        """Number of old examples that were used for the newest part, each counted once."""
         return 0
 
     @property
@@ -107,12 +107,12 @@ class Ingredient:
 
     @classmethod
     def overrides(cls, hook: str) -> bool:
-        """Whether it does something at a hook."""
+        """Whether the class implements a hook."""
         return getattr(cls, hook) is not getattr(Ingredient, hook)
 
 
 class Composed(Strategy):
-    """Learns new examples, with what its ingredients add.
+    """Learns new examples, with the additions of its ingredients.
 
     Attributes:
         ingredients: The ingredients, in order.
@@ -148,12 +148,12 @@ class Composed(Strategy):
     def learn_new(
         self, trainer: Trainer, monitor: Monitor | None, weight: Tensor | None = None
     ) -> Learned:
-        """Learn the newest part's examples, with what the ingredients add.
+        """Learn the newest part's examples, with the additions of the ingredients.
 
         Args:
-            trainer: Has taken in the part.
+            trainer: The trainer, which has taken in the part.
             monitor: Told about every epoch.
-            weight: How much each of them counts; all alike unless given.
+            weight: Weight of each example; equal by default.
         """
         try:
             for part in self.parts:
@@ -174,7 +174,7 @@ class Composed(Strategy):
         groups = [group for part in self.parts for group in part.taking_turns(trainer)]
         rows = torch.cat(examples)
         old = len(rows) - num_new
-        usual = trainer.weights(rows)  # as upper has them: strategies differ in what they add
+        usual = trainer.weights(rows)  # the same as in retraining, so that comparisons are fair
         usual = torch.ones(len(rows), device=rows.device) if usual is None else usual.clone()
         if weight is not None:
             usual[:num_new] = weight
@@ -219,7 +219,7 @@ class Composed(Strategy):
 
 
 class Replay(Ingredient):
-    """A fixed sample of old examples, drawn evenly, learned with the new ones."""
+    """A fixed sample of old examples, drawn uniformly and learned with the new ones."""
 
     Settings = BudgetSettings
     _drawn = 0
@@ -237,7 +237,7 @@ class Replay(Ingredient):
 
 
 class _Adjusted(TrainingSet):
-    """Examples whose steps ingredients adjust, and whose order they may choose."""
+    """Training examples whose order and gradients the ingredients may change."""
 
     def __init__(
         self, parts: Sequence[Ingredient], trainer: Trainer, new: ExampleGroup, old: int
@@ -278,7 +278,7 @@ class _Adjusted(TrainingSet):
 
 
 class _AdjustedTurns(_Adjusted, MixedSet):
-    """The same with examples that take turns."""
+    """The same with groups of examples that take turns."""
 
     def __init__(
         self,
@@ -293,7 +293,7 @@ class _AdjustedTurns(_Adjusted, MixedSet):
 
 
 def _joined(name: str, ingredients: Sequence[type[Ingredient]]) -> type[LaterSettings]:
-    """Settings of a strategy: those of its ingredients, and of every strategy that continues."""
+    """Settings of a strategy: those of its ingredients, and those of all fine-tuning strategies."""
     own = [kind.Settings for kind in ingredients if kind.Settings is not Section]
     kinds = tuple(dict.fromkeys([*own, LaterSettings]))
     doc = f"Settings of {name}."

@@ -1,4 +1,4 @@
-"""LKGE: embeddings are tied to their neighbourhood, and old ones to what they were.
+"""LKGE: embeddings are tied to their neighbourhood, and old ones to their previous values.
 
 (Cui et al., AAAI 2023, "Lifelong embedding learning and transfer for growing knowledge graphs".)
 The loss of a batch is L_new + beta L_mae + alpha L_old. With the newest part's facts in both
@@ -8,10 +8,11 @@ directions and one loop per entity as edges,
     L_mae = sum |e' - e|^2 / entities + sum |r' - r|^2 / relations,
     L_old = sum over old rows of |w (x - x_before)|^2,  w = c_old / (c_old + c_new),
 
-where c counts the facts that mention a row, and one for each part. Other decoders look for an
-entity elsewhere than at h + r: at `Scorer.place_entity`. Embedding transfer, by which new rows
-begin at e' and r', is `start=neighbours`; the published code leaves it out by default. So it is
-with `reconstruct=all`: there, what the newest facts do not mention is pulled to ReLU(e), or to 0.
+where c counts the facts that mention a row, plus one for each part. Decoders other than TransE use
+`Scorer.place_entity` instead of h + r. Embedding transfer, by which new rows begin at e' and r', is
+`start=neighbours`; it is off by default in the published code. That code also reconstructs all rows
+with every part (`reconstruct=all`), which pulls rows that the newest facts do not mention to
+ReLU(e), or to 0.
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ from dicgrl.training.stepper import Objective
 
 
 class _Edges(NamedTuple):
-    """What says where rows should be: the newest part's facts.
+    """The newest part's facts as edges, which say where rows should be.
 
     Attributes:
         heads: [m].
         relations: [m].
         tails: [m].
-        degree: Edges that lead to each entity, its loop included, [n, 1].
-        facts: Facts of each relation, at least 1, [r, 1].
-        entities: How much each entity counts, [n].
-        known: How much each relation counts, [r].
-        mentioned: Relations that a fact is about, [r, 1].
+        degree: Number of edges that lead to each entity, including its loop, [n, 1].
+        facts: Number of facts of each relation, at least 1, [r, 1].
+        entities: Weight of each entity, [n].
+        known: Weight of each relation, [r].
+        mentioned: Whether any fact has the relation, [r, 1].
     """
 
     heads: Tensor
@@ -60,7 +61,7 @@ class _Edges(NamedTuple):
 
 
 class Reconstruction(Ingredient):
-    """L_mae: pulls rows and what the newest facts say about them towards each other."""
+    """L_mae: pulls rows towards what the newest facts say about them, and vice versa."""
 
     @dataclass(frozen=True)
     class Settings(Section):
@@ -131,7 +132,7 @@ def _reconstruction(
     total = entities.index_add(0, edges.tails, said[0]).index_add(0, edges.heads, said[1])
     distance = ((total / edges.degree).relu() - entities).square().sum(1)
     mean = fits.new_zeros(len(relations), fits.shape[1]).index_add(0, edges.relations, fits)
-    # Of what no fact is about there is no angle, and no gradient of one.
+    # A relation without facts has no angle, and so no gradient of it.
     settled = model.scorer.settle_relation(torch.where(edges.mentioned, mean / edges.facts, 1.0))
     apart = (torch.where(edges.mentioned, settled, 0.0) - relations).square().sum(1)
     # An inverse is a relation of its own there, and the mean is over them all.
@@ -176,7 +177,7 @@ class Evidence(Ingredient):
 
 
 def evidence(trainer: LinkTrainer) -> dict[str, Tensor]:
-    """c_old / (c_old + c_new) of each entity and relation; 0 of those that are new."""
+    """c_old / (c_old + c_new) of each entity and relation; 0 for new ones."""
     found = {}
     for name, size, columns in (
         ("entities", trainer.model.num_entities, [0, 2]),
@@ -204,7 +205,7 @@ class LKGE(Composed, name="lkge"):
 
     @override
     def first(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
-        """The first part, too, is learned with a reconstruction."""
+        """Learn the first part, which has a reconstruction, too."""
         return self.learn_new(
             trainer, monitor, trainer.weights(trainer.examples("train", trainer.newest))
         )

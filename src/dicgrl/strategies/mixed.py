@@ -17,12 +17,12 @@ from dicgrl.training.stepper import Objective
 class MixedSet(TrainingSet):
     """Groups of examples whose batches take turns, evenly spread over an epoch.
 
-    Where a step learns from all examples there are, these are the examples of all groups.
+    With full-batch steps, each step learns from the examples of all groups.
 
     Args:
-        groups: The groups; the first one is that of the new examples.
-        at_once: Whether a step learns from all examples there are.
-        old: How many examples of the first group are old, like those of all others.
+        groups: The groups; the first one has the new examples.
+        at_once: Whether steps are full-batch.
+        old: How many examples of the first group are old; those of other groups all are.
     """
 
     def __init__(self, *groups: ExampleGroup, at_once: bool, old: int = 0) -> None:
@@ -31,7 +31,7 @@ class MixedSet(TrainingSet):
         self.teach(*groups)
 
     def teach(self, *groups: ExampleGroup) -> None:
-        """Learn these groups from now on; the first one is that of the new examples."""
+        """Learn these groups from now on; the first one has the new examples."""
         self._old = self._old_in_first
         for group in groups[1:]:
             count = len(group.examples)
@@ -43,7 +43,7 @@ class MixedSet(TrainingSet):
     @property
     @override
     def capturable(self) -> bool:
-        return True  # the objectives are the same in every step; only their turns differ
+        return True  # each objective does the same in every step; only the turns differ
 
     @override
     def batches(
@@ -63,7 +63,7 @@ class MixedSet(TrainingSet):
 
 
 def _all_of(groups: Sequence[ExampleGroup]) -> ExampleGroup:
-    """The examples of several groups as one: its loss is the weighted mean over all of them."""
+    """Merge several groups into one, whose loss is the weighted mean over all examples."""
     objectives, examples, weights, _ = zip(*groups, strict=True)
     sizes = [len(each) for each in examples]
 

@@ -1,18 +1,18 @@
-"""Repair: unlearn facts that were taken back, near them, and relearn what suffered.
+"""Repair: unlearn facts that were taken back, and relearn what suffered near them.
 
-Every pass learns examples around what changed and others of everything, drawn anew as `fresh` draws
-them. The facts that are gone are no longer among them, but a model that knows them by heart would
-keep them for long. So the first passes also push each of them down, in the same steps, until its
-score is what its ends have beside others that they never met (`Trainer.unlearning`), and no
-further: a fact that was taken back is unknown, not false.
+Every pass learns examples from around the change and others from everything, newly drawn as in
+`fresh`. The removed facts are no longer among them, but a model that knows them by heart would keep
+them for a long time. So the first passes also push each of them down, in the same steps, until its
+score is no higher than that of comparable triples which were never known (`Trainer.unlearning`). It
+is not pushed further: a fact that was taken back is unknown, not false.
 
-Pushing moves rows that right facts share, and what was wrong has cost right facts before. So a pass
-draws most of those around the change by how badly they stand: by how far their score has fallen
-since the repair began, and how far it lies below what was usual then (`Trainer.standing`). That
-costs a score each, without negatives.
+Pushing moves rows that right facts also use, and the wrong facts may have displaced right ones
+before. So a pass draws most of the examples around the change by need: by how far their score has
+fallen since the repair began, and how far it was below the usual then (`Trainer.standing`). That
+takes one score each, without negatives.
 
-How much is processed follows the facts that are gone, and never exceeds a share of what retraining
-would process. It is the same for all strategies, models and tasks.
+The number of examples processed depends on how many facts are removed, and never exceeds a share of
+what retraining would process. All of this is the same for all strategies, models and tasks.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
 _PASSES = 20
-_EFFORT = 2.0  # of that of a part of as many facts: what is known by heart goes slowly
-_PUSHES = 8  # passes that push down what is gone, at most
-_PUSHED = 0.12  # share of all that is processed that these may take
-_PUSH = 1.5  # weight of that, where an example that is learned has 1
-_RATE = 1.4  # of the usual learning rate
-_STEPS = 64  # at least: a few facts are not unlearned in three
-_SMALLEST = 32  # of a batch
-_NEAR = 0.9  # share of a pass that is drawn around what changed
-_NEEDY = 0.75  # share of these that is drawn by how badly they stand
-_LOW = 1.0  # weight of standing below the usual, where having fallen as far has 1
-_LOOKED = 4  # times what is drawn there in all passes: so many are looked at, at most
-_NODE_BATCH = 512  # nodes of a step where the settings name no number
+_EFFORT = 2.0  # times that of a part of as many facts, as unlearning is slower than learning
+_PUSHES = 8  # most passes that push removed facts down
+_PUSHED = 0.12  # largest share of the processed examples that may be pushes
+_PUSH = 1.5  # weight of a push; an example that is learned has 1
+_RATE = 1.4  # times the usual learning rate
+_STEPS = 64  # fewest steps: a few facts are not unlearned in three
+_SMALLEST = 32  # smallest batch
+_NEAR = 0.9  # share of a pass that is drawn from around the change
+_NEEDY = 0.75  # share of these that is drawn by need
+_LOW = 1.0  # weight of a score below the usual; one that has fallen as far has 1
+_LOOKED = 4  # most examples whose need is computed, as a multiple of those drawn there
+_NODE_BATCH = 512  # nodes of a step unless the settings say
 
 
 class Repair(NamedTuple):
     """What a repair did.
 
     Attributes:
-        fits: Reports of the training that it took.
-        replayed: Examples that were learned again, each counted once.
-        pushed: Examples that are gone, each counted as often as it was pushed down.
+        fits: Reports of the training runs.
+        replayed: Number of examples that were learned again, each counted once.
+        pushed: Number of pushes; a removed example counts each time that it was pushed down.
     """
 
     fits: list[FitReport]
@@ -64,11 +64,11 @@ class Repair(NamedTuple):
 
 
 class Gone(NamedTuple):
-    """Examples that are not known any more.
+    """Examples that were taken back.
 
     Attributes:
         examples: The examples.
-        pushes: How many passes, the first ones, push them down.
+        pushes: How many of the first passes push them down.
     """
 
     examples: Tensor
@@ -106,14 +106,14 @@ def repair(trainer: Trainer, monitor: Monitor | None = None) -> Repair:
 
 
 class Repaired(TrainingSet):
-    """Examples around a change and others of everything, both drawn anew in each pass.
+    """Examples from around a change and others from everything, newly drawn in each pass.
 
     Args:
-        trainer: The change has happened to it.
-        near: Positions of the examples around it.
-        gone: What is not known any more.
-        draws: Examples of each pass.
-        batch: Examples of a step.
+        trainer: The trainer, with the change applied to its graph.
+        near: Positions of the examples around the change.
+        gone: The removed examples.
+        draws: Number of examples in a pass.
+        batch: Number of examples in a step.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Repaired(TrainingSet):
 
     @property
     def replayed(self) -> int:
-        """Different examples that were drawn so far."""
+        """Number of different examples that were drawn so far."""
         return len(np.unique(self._chosen[self._seen]))
 
     @property
@@ -152,7 +152,7 @@ class Repaired(TrainingSet):
         chosen = torch.cat([near, far])
         self._seen[chosen.cpu().numpy()] = True
         chosen = chosen[_drawn(len(chosen), len(chosen), generator)]
-        # Steps of one size: a last one of a few examples would count as much as the others.
+        # All steps have the same size: a few examples in a last one would count too much.
         steps = chosen.tensor_split(max(-(-len(chosen) // size), 1))
         gone = _drawn(self._gone, self._gone, generator).tensor_split(len(steps))
         for some, pushed in zip(steps, gone, strict=True):
@@ -162,7 +162,7 @@ class Repaired(TrainingSet):
             yield objective, self.examples[some], self.weight[some]
 
     def _around(self, generator: torch.Generator) -> Tensor:
-        """Examples around the change, most of them by how badly they stand."""
+        """Draw examples from around the change, most of them by need."""
         evenly = _drawn(self._close, self._near, generator)
         now = None
         if self._before is not None:
@@ -171,9 +171,9 @@ class Repaired(TrainingSet):
             return evenly
         need = (self._before - now).relu() + _LOW * (self._before.median() - now).relu()
         chosen = round(_NEEDY * self._near)
-        need[evenly[chosen:]] = 0  # they are there already
+        need[evenly[chosen:]] = 0  # these are already chosen
         need += 1e-6 * need.max() + torch.finfo(need.dtype).tiny
-        # Weighted, without repeats: those of the least exponential times (Efraimidis, Spirakis).
+        # Weighted sampling without replacement by exponential keys (Efraimidis and Spirakis).
         times = torch.rand(len(need), generator=generator, device=need.device).log() / -need
         return torch.cat([times.topk(chosen, largest=False).indices, evenly[chosen:]])
 
@@ -183,7 +183,7 @@ def _drawn(count: int, most: int, generator: torch.Generator) -> Tensor:
 
 
 def _both(learn: Objective, push: Objective, rows: Tensor) -> Objective:
-    """The loss of a batch, and beside it how far examples that are gone stand out."""
+    """The loss of a batch, plus how far removed examples stand out."""
 
     def objective(examples: Tensor, weight: Tensor) -> Tensor:
         pushed = push(rows, torch.ones(len(rows), device=rows.device))

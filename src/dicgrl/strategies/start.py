@@ -1,11 +1,11 @@
-"""Where new entities and relations start: where what the graph says about them puts them.
+"""Where new entities and relations start: where the facts about them say they should be.
 
-An entity that arrives with the triple (h, r, e) should lie where the scorer would look for it, at
-`Scorer.place_entity`: for TransE h + r. Its start is the mean over its triples, component by
-component, as each relation speaks of its own components only. Chains of new entities are reached
-pass by pass, and a new relation is the mean of what fits between its known ends
-(`Scorer.place_relation`), or what fits all of them best (`Scorer.settle_relation`). What nothing is
-said about keeps its random start.
+An entity e that arrives with the triple (h, r, e) should be where the scorer expects it,
+`Scorer.place_entity`: for TransE at h + r. It starts at the mean over its triples, component by
+component, as each relation only affects the components that it uses. Chains of new entities are
+resolved pass by pass. A new relation starts at the mean of what fits between its known ends
+(`Scorer.place_relation`), or at what fits all of them best (`Scorer.settle_relation`). Rows without
+such facts keep their random start.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from dicgrl.models.table import Table
 from dicgrl.trainers import LinkTrainer, NodeTrainer, Trainer
 
 PASSES = 3
-_SPREAD = 0.7  # of a newcomer of one triple, as a multiple of how far known answers lie off
-_KNOWN = 1000  # triples, at most, that say how far
-_OLD = 1000  # old nodes, at most, that say where a new class is not
+_SPREAD = 0.7  # how far a newcomer with one triple is moved, times the deviation of known answers
+_KNOWN = 1000  # most triples to estimate this deviation from
+_OLD = 1000  # most old nodes to place a new class away from
 
 
 @singledispatch
 def start_from_neighbours(trainer: Trainer) -> None:
-    """Set the new rows of the newest part from what the graph says about them.
+    """Set the new rows of the newest part from the facts about them.
 
-    Each kind of trainer has a way of its own: `start_from_neighbours.register` adds one.
+    Each kind of trainer has its own function; `start_from_neighbours.register` adds one.
 
     Raises:
-        UserError: This kind has none.
+        UserError: This kind of trainer has none.
     """
     raise UserError(
         f"start=neighbours: {type(trainer).__name__} has no such start; use start=random"
@@ -55,9 +55,9 @@ def _(trainer: LinkTrainer) -> None:
 @start_from_neighbours.register
 @torch.no_grad()
 def _(trainer: NodeTrainer) -> None:
-    """Let a new class score at its nodes like the best old one, at old nodes like any other.
+    """Give a new class the score of the best old class at its own nodes, and a usual one elsewhere.
 
-    Of the weights that do so on average these are the shortest; a class without training nodes
+    Of the weights that do so on average, the shortest ones are used. A class without training nodes
     keeps its random start.
     """
     part, model = trainer.part, trainer.model
@@ -86,10 +86,10 @@ def _(trainer: NodeTrainer) -> None:
 def scatter_newcomers(trainer: Trainer) -> None:
     """Move new entities away from the ideal answer to the questions of their triples.
 
-    No known answer lies there, so that a newcomer of one triple would outdo all of them, in the
-    questions of its neighbours, too; hardly any negative is drawn that would teach it otherwise.
-    It moves at random by some of what known answers are off on average, and by the less, the more
-    triples have a say in where it is. The cost follows the part.
+    Known answers are never quite ideal. A newcomer with one triple would therefore outrank all of
+    them, also in the questions of its neighbours, and is hardly ever drawn as a negative that would
+    correct this. It is moved in a random direction by a share of the average deviation of known
+    answers, and less the more triples determine its place. The cost depends on the part.
     """
     part = trainer.part
     if not isinstance(trainer, LinkTrainer) or part is None or not trainer.newest:
@@ -120,13 +120,13 @@ def scatter_newcomers(trainer: Trainer) -> None:
 def place_newcomers(
     model: KnowledgeModel, triples: Tensor, first_entity: int, first_relation: int
 ) -> None:
-    """Set the rows of new entities and relations from triples [m, 3] that mention them.
+    """Set the rows of new entities and relations from the triples [m, 3] that mention them.
 
     Args:
         model: The model, already grown.
         triples: The new training triples.
-        first_entity: The first new entity; all before it are known.
-        first_relation: The first new relation.
+        first_entity: The first new entity; all before it are old.
+        first_relation: The first new relation; all before it are old.
     """
     entities = torch.arange(model.num_entities, device=triples.device) < first_entity
     relations = torch.arange(model.num_relations, device=triples.device) < first_relation
@@ -179,11 +179,11 @@ def _place_relations(
 
 
 class _Means:
-    """Means of what is said about rows of a table; the cost follows what is said.
+    """Running means of values for rows of a table; the cost depends on the number of values.
 
     Args:
         table: The table.
-        settle: Makes rows of the means; these are rows unless given.
+        settle: Turns means into rows; by default the means are the rows.
     """
 
     def __init__(self, table: Table, settle: Callable[[Tensor], Tensor] | None = None) -> None:
@@ -193,7 +193,7 @@ class _Means:
         self._values: list[Tensor] = []
 
     def add(self, ids: Tensor, said: Tensor) -> None:
-        """Something [m, n w] is said about rows [m, n], or [m, w] about rows [m]."""
+        """Add values [m, n w] for rows [m, n], or [m, w] for rows [m]."""
         self._ids.append(ids.reshape(-1))
         self._values.append(said.reshape(ids.numel(), said.shape[1] // math.prod(ids.shape[1:])))
 

@@ -1,13 +1,14 @@
 """Scores that newcomers must stay below: in each question of an old triple, that of a given rank.
 
-A triple asks for its head and for its tail. Old entities that are not known to answer are ranked by
-the model as it was, and the score of the given rank is the question's threshold: a newcomer behind
-it leaves the first answers as they are. A question that many triples ask is ranked once.
+Each triple asks two questions, for its head and for its tail. The previous model ranks the old
+entities that are not known answers, and the score at the given rank is the threshold: a newcomer
+below it does not disturb the first answers. A question that many triples ask is ranked once.
 
 The rank is estimated from a sample that all questions of a relation share. Half of it are entities
-that the relation is known to have at that end, where the first answers come from; the rest are
-drawn from all. Each stands for as many entities as it was drawn from. So the cost follows the
-triples and not the number of entities, and first ranks are told apart on large graphs, too.
+that the relation is known to have at that end, among which most first answers are; the rest are
+drawn from all entities. Each stands for as many entities as it was drawn from. So the cost depends
+on the number of triples and not on that of entities, and the first ranks are resolved even on large
+graphs.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from dicgrl.models import KnowledgeModel
 from dicgrl.models.mode import evaluating
 from dicgrl.training.known import HEAD, RELATION, TAIL
 
-_DRAWN = 512  # entities of each of the two kinds, for each relation and side
-_RELATIONS = 4096  # whose samples are there at a time: some 100 MB
-_OPEN = 1e9  # threshold of a question that every old entity answers: newcomers are welcome
+_DRAWN = 512  # sampled entities of each of the two kinds, for each relation and side
+_RELATIONS = 4096  # relations whose samples are in memory at a time: some 100 MB
+_OPEN = 1e9  # threshold of a question that every old entity answers: no limit for newcomers
 
 
 @torch.no_grad()
@@ -38,14 +39,14 @@ def rank_thresholds(
     rank: int,
     generator: torch.Generator,
 ) -> Tensor:
-    """Scores [n, 2] of about that rank in the questions of triples [n, 3], the head's first.
+    """Estimate the scores [n, 2] at a rank in the two questions of triples [n, 3], heads first.
 
     Args:
         model: The model.
         triples: Old triples.
-        known: Known triples; all that answer a question of `triples` are among them.
-        entities: How many entities are old; these are ranked.
-        rank: From 1; the last one where fewer entities than that do not answer.
+        known: Known triples, including all that answer a question of `triples`.
+        entities: Number of old entities, which are ranked.
+        rank: The rank, from 1; the last one if there are fewer entities that are no answers.
         generator: Source of randomness, on the device of the triples.
     """
     found = triples.new_empty(len(triples), 2, dtype=model.entities.learned)
@@ -61,16 +62,16 @@ def rank_thresholds(
 
 
 def _questions(triples: Tensor, asked: int, entities: int) -> tuple[Tensor, Tensor]:
-    """A triple for each question of one side, by relation, and the question of each triple."""
+    """One triple per question of a side, sorted by relation; and the question of each triple."""
     given = triples[:, HEAD if asked == TAIL else TAIL]
     each, question = torch.unique(triples[:, RELATION] * entities + given, return_inverse=True)
     one = torch.empty_like(each)
-    one[question] = torch.arange(len(triples), device=triples.device)  # any of those that ask it
+    one[question] = torch.arange(len(triples), device=triples.device)  # any triple that asks it
     return triples[one], question
 
 
 def _by_relation(triples: Tensor) -> Iterator[slice]:
-    """Runs of triples, sorted by relation, that have so many relations at most."""
+    """Slices of triples, which are sorted by relation, with at most `_RELATIONS` relations each."""
     _, counts = torch.unique_consecutive(triples[:, RELATION], return_counts=True)
     ends = counts.cumsum(0)[_RELATIONS - 1 :: _RELATIONS].tolist()
     for first, last in pairwise([0, *ends, len(triples)]):
@@ -79,14 +80,14 @@ def _by_relation(triples: Tensor) -> Iterator[slice]:
 
 
 def _side_thresholds(model: KnowledgeModel, triples: Tensor, side: _Side, rank: int) -> Tensor:
-    """The scores of that rank in the questions that a side was made of, [n]."""
+    """The scores at a rank in the questions of one side, [n]."""
     bound = MEMORY_BOUND
     if not triples.is_cuda:
-        bound >>= 4  # a CPU would leave its cache
+        bound >>= 4  # fits in a CPU's cache
     height = max(bound // (side.sample.shape[1] * (model.link_bytes() + 24)), 1)
     none = triples.new_empty(0)
     found = []
-    # One relation after the other: its sample is read again while it is in the cache.
+    # Relation by relation, so that its sample stays in the cache.
     for rows in torch.split(torch.arange(len(triples), device=triples.device), height):
         others = [side.asked_about(rows), none.expand(len(rows), 0)]
         if side.asked == TAIL:
@@ -101,8 +102,8 @@ class _Side:
     """The samples that the questions of one side are ranked by.
 
     Attributes:
-        asked: The column that answers stand in.
-        group: The sample of each triple, [n].
+        asked: Column of the answers in a triple.
+        group: Number of the sample of each triple, [n].
         sample: Entities of each sample, [g, c].
         weight: How many entities each of them stands for, [g, c]; 0 for none.
         known: Keys of the known triples whose answer is old, sorted.
@@ -146,10 +147,10 @@ class _Side:
         return self.sample[self.group[rows]]
 
     def stand_for(self, triples: Tensor, rows: Tensor) -> Tensor:
-        """How many entities each of them stands for, [b, c]; those that answer, for none."""
+        """How many entities each of them stands for, [b, c]; 0 for known answers."""
         group = self.group[rows]
         weight = self.weight[group]
-        # What answers a question is one of its relation's own entities: these come first.
+        # A known answer is always one of the relation's own entities, which come first.
         keys = _keys(triples[:, None], self.sample[group, :_DRAWN], self.asked, self._base)
         weight[:, :_DRAWN].masked_fill_(_among(self.known, keys), 0)
         return weight
@@ -158,7 +159,7 @@ class _Side:
 def _choose(
     pairs: Tensor, groups: int, entities: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Up to `_DRAWN` entities of each group, from pairs group * entities + entity; weights."""
+    """Draw up to `_DRAWN` entities of each group, from keys group * entities + entity; weights."""
     shuffled = torch.randperm(len(pairs), generator=generator, device=pairs.device)
     group = pairs[shuffled] // entities
     order = group.argsort(stable=True)
@@ -174,9 +175,9 @@ def _choose(
 
 
 def _at_rank(scores: Tensor, weight: Tensor, rank: int) -> Tensor:
-    """Where scores [b, c] that stand for some entities each reach a rank from above, [b]."""
+    """The score at a rank, [b], if each score [b, c] stands for some number of entities."""
     scores = scores.masked_fill(weight == 0, -torch.inf)
-    # Nothing stands for less than one entity: the first `rank` scores are enough.
+    # Each stands for at least one entity, so that the first `rank` scores are enough.
     best, at = scores.topk(min(rank, scores.shape[1]), dim=1)
     passed = weight.gather(1, at).cumsum(1) < rank - 0.5
     ranked = (best > -torch.inf).sum(1)
@@ -186,13 +187,13 @@ def _at_rank(scores: Tensor, weight: Tensor, rank: int) -> Tensor:
 
 
 def _keys(triples: Tensor, answers: Tensor, asked: int, base: tuple[int, int]) -> Tensor:
-    """Questions of triples [..., 3] with answers [...] as one number each."""
+    """Encode the questions of triples [..., 3] with answers [...] as one number each."""
     given = triples[..., HEAD if asked == TAIL else TAIL]
     return (given * base[0] + triples[..., RELATION]) * base[1] + answers
 
 
 def _among(values: Tensor, keys: Tensor) -> Tensor:
-    """Whether each key is one of some sorted values."""
+    """Whether each key is among sorted values."""
     if not len(values):
         return torch.zeros_like(keys, dtype=torch.bool)
     return values[torch.searchsorted(values, keys).clamp(max=len(values) - 1)] == keys

@@ -1,4 +1,4 @@
-"""Trainers: a growing graph and its model, and how they meet; all that a strategy may see."""
+"""Trainers: each holds a growing graph and its model, and is all that a strategy may see."""
 
 from dicgrl.trainers.links import LinkTrainer
 from dicgrl.trainers.nodes import NodeTrainer

@@ -1,4 +1,4 @@
-"""Rows of what is one from now on: the mean of both, by the evidence for each."""
+"""Rows of merged ids: the mean of both, weighted by the evidence for each."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dicgrl.graph.arrays import IntArray
 
 
 def blend_rows(rows: Tensor, pairs: IntArray, evidence: IntArray) -> None:
-    """Put into the first row of each pair the mean of both, by the evidence for each.
+    """Replace the first row of each pair by the mean of both, weighted by evidence.
 
     Args:
-        rows: [n, width]; they are changed.
+        rows: [n, width]; changed in place.
         pairs: Positions of the rows, [m, 2].
-        evidence: How much there is for each of them, [m, 2].
+        evidence: Weight of each row, [m, 2].
 
     Example:
         >>> import numpy as np
@@ -23,7 +23,7 @@ def blend_rows(rows: Tensor, pairs: IntArray, evidence: IntArray) -> None:
         >>> rows.tolist()
         [[3.0], [4.0]]
     """
-    gathered: dict[int, int] = {}  # of one that takes in several
+    gathered: dict[int, int] = {}  # evidence of a row that others were merged into before
     for (kept, gone), (own, more) in zip(pairs.tolist(), evidence.tolist(), strict=True):
         before = gathered.get(kept, own)
         more = gathered.get(gone, more)

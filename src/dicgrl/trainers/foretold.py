@@ -1,7 +1,7 @@
-"""What a model knew of facts before it learned them: the test of test-then-learn.
+"""How well a model predicts facts before it learns them, as in test-then-learn.
 
-The newest part has been taken in and not been learned. Its facts about what was known before are
-questions that the model of the night before can answer; those that name a newcomer are not.
+The newest part has been taken in but not learned. Its facts about known entities are questions that
+the model can answer already; facts that mention a newcomer are not.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from dicgrl.trainers.trainer import Trainer
 
 @singledispatch
 def foretold(trainer: Trainer, at_most: int = 0) -> dict[str, Any]:
-    """What is known of the newest part's training examples before they are learned.
+    """Measure a model on the newest part's training examples before it learns them.
 
-    Another kind of trainer may have a way of its own: `foretold.register`.
+    `foretold.register` adds another kind of trainer.
 
     Args:
-        trainer: Has taken in the part; new rows do not matter.
-        at_most: How many examples to ask, a sample; 0 for all.
+        trainer: The trainer, which has taken in the part; new rows are not used.
+        at_most: How many examples to ask about, as a sample; 0 for all.
 
     Returns:
-        `facts` that there are; those that are `answerable`, as all that they name was known; how
-        many were `asked`; and their `metrics`, none where nothing was asked. Triples are ranked
-        among what was known before, filtered by all that is known now.
+        `facts`, how many there are; `answerable`, how many only mention what was known; `asked`,
+        how many of these were asked about; and their `metrics`, if any were asked. Triples are
+        ranked among the entities known before, filtered by everything known now.
     """
     del trainer, at_most
     return {}
@@ -55,8 +55,8 @@ def _(trainer: LinkTrainer, at_most: int = 0) -> dict[str, Any]:
 
 @foretold.register
 def _(trainer: NodeTrainer, at_most: int = 0) -> dict[str, Any]:
-    """New nodes are asked about with their edges, which lead to what is known."""
-    del at_most  # a pass of the network answers for all nodes
+    """New nodes can be classified with their edges to known nodes."""
+    del at_most  # one pass through the network answers for all nodes
     part, before = trainer.part, trainer.model_before
     assert part is not None
     nodes = trainer.examples("train", trainer.newest)

@@ -1,4 +1,4 @@
-"""A trainer that goes its own way for a while: what would the model say if these facts came?"""
+"""A temporary copy of a trainer, to ask what the model would say if some facts arrived."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dicgrl.trainers.links import LinkTrainer
 
 
 def fork_links(trainer: LinkTrainer, part: KnowledgePart | None = None) -> LinkTrainer:
-    """The same graph and model, to be changed on their own and not to be trained.
+    """A copy of graph and model that can be changed independently, but not trained.
 
-    While the fork is used, the trainer must rest: room for more rows is shared.
+    While the fork is in use, the trainer must not be changed, as they share memory.
 
     Args:
         trainer: The trainer.
-        part: What will be added; the trainer's tables get room for it, so that the next fork need
+        part: What will be added. The trainer's tables get room for it, so that the next fork need
             not copy them.
     """
     made = copy(trainer)

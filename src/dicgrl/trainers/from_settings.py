@@ -1,4 +1,4 @@
-"""The model and the loss that settings of link prediction name."""
+"""Create the model and the loss that settings of link prediction describe."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from dicgrl.training.settings import LinkTraining
 def model_of(
     name: str, settings: Sections, seed: int = 0, device: torch.device | str = "cpu"
 ) -> KnowledgeModel:
-    """An empty model.
+    """Create an empty model.
 
     Args:
         name: The scoring function.
         settings: The settings.
-        seed: Seed of its start values.
-        device: Where it lives.
+        seed: Seed of its initial values.
+        device: Device of the model.
 
     Raises:
-        UserError: It cannot be trained as the settings say.
+        UserError: It cannot be trained with these settings.
     """
     vectors = settings.of(VectorSettings)
     model = KnowledgeModel(
@@ -55,16 +55,16 @@ def objective_of(
     retired: Tensor | None = None,
     share: int = 1,
 ) -> LinkObjective | AllEntitiesObjective:
-    """The loss of triples against entities that make no known triple.
+    """The loss of triples against entities that do not form known triples.
 
     Args:
         settings: The settings.
         entities: The entities.
-        num_relations: Relations seen so far.
-        known: The triples, [n, 3].
+        num_relations: Number of relations seen so far.
+        known: The known triples, [n, 3].
         generator: Source of randomness, on their device.
-        retired: Entities that are no answers, rising.
-        share: How many triples of a batch have the same negatives, where no setting says.
+        retired: Entities that are not answers, sorted.
+        share: How many triples of a batch share their negatives, unless a setting says.
     """
     own = settings.of(LinkTraining)
     never = known[:0] if own.known_negatives else known

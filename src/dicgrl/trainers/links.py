@@ -1,4 +1,4 @@
-"""Link prediction on a knowledge graph that grows: triples are examples, ranks are filtered."""
+"""Link prediction on a growing knowledge graph: examples are triples, ranks are filtered."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from dicgrl.training.settings import LinkSchedule, LinkTraining
 from dicgrl.training.stepper import Objective
 from dicgrl.training.unlearning import UnlearnedLinks
 
-ALL = range(0)  # of the entities so far
-TOP = 10  # an answer counts as found when it is among so many
-_SORTED_AT_ONCE = 1 << 20  # triples that a GPU sorts before a host would have chosen among them
-_SCORED_AT_ONCE = 1 << 14  # triples whose scores are looked at
-_SHARE = 8  # triples of a step that may be compared with the same entities
+ALL = range(0)  # stands for all entities so far
+TOP = 10  # an answer counts as found if its rank is at most this
+_SORTED_AT_ONCE = 1 << 20  # a GPU sorts so many triples faster than the host selects among them
+_SCORED_AT_ONCE = 1 << 14  # triples to score at a time
+_SHARE = 8  # triples of a step that may share their negatives
 
 
 class LinkTrainer(Trainer):
-    """A knowledge-graph embedding that learns part by part.
+    """A knowledge graph embedding that learns part by part.
 
     Args:
         settings: The settings.
@@ -52,8 +52,8 @@ class LinkTrainer(Trainer):
 
     Attributes:
         part: The newest part, in ids of the graph.
-        attention_before: What attention was made from before the newest part; None where nothing
-            was learned before, or the model is plain.
+        attention_before: The attention parameters before the newest part; None if nothing was
+            learned before, or if the model is plain.
     """
 
     metric = "hits@10"
@@ -98,7 +98,7 @@ class LinkTrainer(Trainer):
     @override
     def _add(self, part: Part) -> KnowledgePart:
         if not isinstance(part, KnowledgePart):
-            raise UserError(f"{self.model_name} predicts links; this part is of a network")
+            raise UserError(f"{self.model_name} predicts links, but this part is of a network")
         self.part = self.graph.add(part)
         return self.part
 
@@ -113,7 +113,7 @@ class LinkTrainer(Trainer):
 
     @torch.no_grad()
     def _blend(self, vocabulary: str, pairs: IntArray) -> None:
-        """Let what is one from now on start between the two, by the triples that speak of each."""
+        """Place merged rows between the two, weighted by the triples that mention each."""
         relations = vocabulary == "relations"
         told = self.graph.evidence(pairs.ravel(), relations=relations)[0].reshape(pairs.shape)
         names = ("relations", "attention") if relations else ("entities",)
@@ -186,9 +186,9 @@ class LinkTrainer(Trainer):
 
     @override
     def objective_around(self, examples: Tensor, batch: int) -> Objective:
-        """On a CPU some triples of a step share their negatives where that saves time.
+        """On a CPU some triples of a step share their negatives, if that saves time.
 
-        The rows of negatives rest, so that a triple notices it no more than that others do.
+        As the rows of negatives rest, this hardly affects what is learned.
         """
         del batch
         gains = self.model.shares_negatives and self.device.type == "cpu"
@@ -207,10 +207,10 @@ class LinkTrainer(Trainer):
         """The loss of batches of triples against negatives of a range of entities.
 
         Args:
-            entities: Where negatives come from; none of them makes a known training triple.
-            examples: All triples that will be asked for.
-            attention: What attention is made from instead of the model's own; it does not learn.
-            share: How many triples of a batch have the same negatives, where no setting says.
+            entities: The entities to draw negatives from, which never form known training triples.
+            examples: All triples that the loss will be computed for.
+            attention: Attention parameters to use instead of the model's own; they do not learn.
+            share: How many triples of a batch share their negatives, unless a setting says.
         """
         model, known = self.model, self.same_questions(examples)
         objective = self.link_objective(entities, known, share)
@@ -224,7 +224,7 @@ class LinkTrainer(Trainer):
     def link_objective(
         self, entities: range, known: Tensor, share: int = 1
     ) -> LinkObjective | AllEntitiesObjective:
-        """The loss against negatives that are drawn from entities, or are all, and not known."""
+        """The loss against negatives, which are drawn, or all entities (1-vs-all)."""
         relations, retired = self.model.num_relations, self.retired
         return objective_of(
             self.settings, entities, relations, known, self.generator, retired, share
@@ -248,7 +248,7 @@ class LinkTrainer(Trainer):
         return {name: rows[name] for name in model.tables()}
 
     def _spoken_of(self, change: Change) -> tuple[IntArray, IntArray]:
-        """Entities at the ends of facts that left, or that are one now; relations that are."""
+        """Entities that a change concerns, through removed facts or merges; merged relations."""
         gone = change.arrays.get("triples", np.empty((0, 3), np.int64))
         one = {"entities": gone[:0, 0], "relations": gone[:0, 0]}
         if change.kind == MERGE:
@@ -274,14 +274,14 @@ class LinkTrainer(Trainer):
 
     @property
     def retired(self) -> Tensor:
-        """Entities that nothing is known of any more: neither answers nor negatives."""
+        """Entities without any facts left, which are neither answers nor negatives."""
         return self.on_device(self.graph.retired("entities"))
 
     def same_questions(self, examples: Tensor) -> Tensor:
-        """Known training triples that answer questions of the examples, or more of them."""
+        """Known training triples that answer questions of the examples, and possibly others."""
         known = self.graph.train
         if len(known) > max(2 * len(examples), _SORTED_AT_ONCE if examples.is_cuda else 0):
-            # choosing costs less than taking all
+            # selecting is cheaper than taking all
             known = known[self.graph.same_questions(examples.cpu().numpy())]
         return self.on_device(known)
 
@@ -314,7 +314,7 @@ class LinkTrainer(Trainer):
         return {name: found[name] for name in self.model.tables()}
 
     def ranks(self, triples: Tensor, besides: Tensor | None = None, among: range = ALL) -> Ranks:
-        """Ranks of triples among all entities so far, or some, filtered by all that is known.
+        """Ranks of triples among all entities so far, or some, filtered by everything known.
 
         Args:
             triples: The triples.
@@ -330,7 +330,7 @@ class LinkTrainer(Trainer):
 
     @override
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
-        """An answer is found when it is among the first ten; vectors are gathered only once."""
+        """An answer is found if it is among the first ten; vectors are gathered only once."""
         every = self.ranks(torch.cat(list(sets))).split([len(triples) for triples in sets])
         return [
             (
@@ -341,7 +341,7 @@ class LinkTrainer(Trainer):
         ]
 
     def leads_elsewhere(self, triples: Tensor) -> Tensor:
-        """Which triples have a relation that leads to other entities only, [n]."""
+        """Which triples have a relation that is not reflexive, [n]."""
         relations = np.arange(len(self.graph.relations))
         reflexive = torch.from_numpy(self.graph.is_reflexive(relations)).to(triples.device)
         return ~reflexive[triples[:, RELATION]]
@@ -363,6 +363,6 @@ class LinkTrainer(Trainer):
         return valid[chosen[:most].to(valid.device)]
 
     def on_device(self, rows: npt.NDArray[Any]) -> Tensor:
-        """An array as a tensor there, whole numbers in 64 bits."""
+        """An array as a tensor on the trainer's device; integers get 64 bits."""
         dtype = np.int64 if rows.dtype.kind == "i" else rows.dtype
         return torch.from_numpy(np.array(rows, dtype)).to(self.device)  # views are read-only

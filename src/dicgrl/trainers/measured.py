@@ -1,4 +1,4 @@
-"""Test sets of parts, measured: all of them, or a sample where there are many."""
+"""Measure a model on the test sets of all parts, or on a sample of them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dicgrl.trainers.trainer import Trainer
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a model finds on the test set of a part.
+    """Results of a model on the test set of a part.
 
     Attributes:
         part: Number of the part.
-        size: Examples of the test set.
+        size: Number of examples in the test set.
         asked: How many of them were measured.
         metrics: The metrics.
-        answered: For each question whether it was answered, as `Trainer.outcome` gives it.
+        answered: For each question whether it was answered, as returned by `Trainer.outcome`.
     """
 
     part: int
@@ -33,17 +33,17 @@ class Measured:
     answered: Tensor
 
     def tested(self) -> Tested:
-        """The entry of the test set in the results; a sample is named as one."""
+        """The entry of the test set in the results; says if it was a sample."""
         sampled = {"sampled": self.asked} if self.asked < self.size else {}
         return {"part": self.part, "count": self.size, **sampled, **self.metrics}
 
     def retained(self, first: Tensor | None) -> float | None:
-        """The share of what was answered at first that still is.
+        """The share of the questions answered at first that are still answered.
 
-        Questions that only one of the two asked are left out.
+        Questions that were only asked once are left out.
 
         Args:
-            first: `answered` of the same test set or of a sample of it, at first.
+            first: `answered` at first, of the same test set or of a sample of it.
         """
         if first is None or not len(self.answered):
             return None
@@ -67,19 +67,19 @@ def measure_tests(
     sizes: Sequence[int] | None = None,
     protocol: str = "seen",
 ) -> list[Measured]:
-    """Measure a model on the test sets of all parts so far; those without one are left out.
+    """Measure a model on the test sets of all parts so far; parts without one are left out.
 
     Args:
         trainer: Holds the model and the graph.
-        at_most: Examples of all parts together, where measuring takes the longer the more there
-            are; 0 for all.
-        newest_only: Measure what would be measured of the newest part, and no more.
-        split: Which sets: those for testing, or for validation (`valid`).
-        sizes: Examples of each part to measure, at most; what `at_most` says unless given.
-        protocol: seen, or snapshot, which is measured beside it (`dicgrl.trainers.snapshots`).
+        at_most: How many examples of all parts together, if measuring takes longer for more; 0 for
+            all.
+        newest_only: Only measure the newest part, with the share of `at_most` that it would get.
+        split: Which sets to use: those for testing, or for validation (`valid`).
+        sizes: How many examples of each part to measure at most; by default as `at_most` says.
+        protocol: seen, or snapshot, which is reported in addition (`dicgrl.trainers.snapshots`).
 
     Raises:
-        UserError: There is no such protocol, or it is of another task.
+        UserError: There is no such protocol, or it does not apply to the task.
     """
     check_protocol(protocol, type(trainer))
     counts = [trainer.count(split, part, part + 1) for part in range(trainer.num_parts)]

@@ -1,4 +1,4 @@
-"""How far learning moved what was there before: rows of a table, or answers about nodes."""
+"""How far learning moves what was there before: rows of tables, or answers about nodes."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from dicgrl.trainers.links import LinkTrainer
 from dicgrl.trainers.nodes import NodeTrainer
 from dicgrl.trainers.trainer import Trainer
 
-MOST_ROWS = 20_000  # of a table that are looked at, evenly spaced
+MOST_ROWS = 20_000  # most rows of a table to compare, evenly spaced
 Moved = Callable[[], dict[str, Any]]
 
 
 @singledispatch
 def stand(trainer: Trainer) -> Moved:
-    """Note where old rows are; what it gives says how far they moved since.
+    """Record where old rows are, and return a function that says how far they have moved since.
 
-    Another kind of trainer may have a way of its own: `stand.register`.
+    `stand.register` adds another kind of trainer.
 
     Args:
-        trainer: Has taken in a part that it has not learned.
+        trainer: The trainer, which has taken in a part but not learned it.
 
     Returns:
-        Gives `rows`, how many were looked at, and `mean`, the mean of |now - then| / |then|; of
-        nodes `nodes`, the `mean` by which their class probabilities moved, and how many
-        `changed` their class.
+        A function that returns `rows`, how many were compared, and `mean`, the mean of
+        |now - then| / |then|. For networks it returns `nodes`, the `mean` change of their class
+        probabilities, and how many `changed` their class.
     """
     del trainer
     return dict
@@ -66,7 +66,7 @@ def _(trainer: NodeTrainer) -> Moved:
         if not len(then):
             return {}
         changed = int((then.argmax(1) != now.argmax(1)).sum())
-        now = now[:, : then.shape[1]]  # what went to new classes has moved, too
+        now = now[:, : then.shape[1]]  # probability that went to new classes counts as moved
         share = ((then - now).abs().sum(1) + (1 - now.sum(1))) / 2
         return {"nodes": len(then), "mean": share.double().mean().item(), "changed": changed}
 

@@ -1,4 +1,4 @@
-"""Node classification on a network that grows: labelled nodes are examples."""
+"""Node classification on a growing network: examples are labelled nodes."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from dicgrl.training.neighbours import (
 from dicgrl.training.settings import NodeTraining
 from dicgrl.training.stepper import Objective
 
-_SPARSE = 0.2  # share of numbers that are not zero up to which sparse features are faster
-_ALL = 1 << 30  # neighbours of a node
-_MOST_OF_IT = 0.6  # share of the network from which on the whole is passed as quickly
+_SPARSE = 0.2  # share of non-zero numbers up to which sparse features are faster
+_ALL = 1 << 30  # stands for all neighbours of a node
+_MOST_OF_IT = 0.6  # share of the network from which on a pass through all of it is as fast
 
 
 class NodeTrainer(Trainer):
@@ -53,13 +53,13 @@ class NodeTrainer(Trainer):
 
     Attributes:
         part: The newest part, in ids of the graph.
-        model_before: The model before the newest part; None where nothing was learned before.
+        model_before: The model before the newest part; None if nothing was learned before.
         x: Features of all nodes, scaled, [N, F].
-        labels: Class of every node, [N]; -1 where it is not known.
+        labels: Class of every node, [N]; -1 if unknown.
     """
 
     metric = "accuracy"
-    asks_one_by_one = False  # a pass of the network answers for all nodes
+    asks_one_by_one = False  # one pass through the network answers for all nodes
     protocol: ClassVar = {
         "metric": "accuracy",
         "selection": "smallest validation loss",
@@ -70,7 +70,7 @@ class NodeTrainer(Trainer):
 
     def __init__(self, settings: Sections, seed: int, device: torch.device) -> None:
         super().__init__(settings, seed, device)
-        import torch_geometric.nn  # noqa: F401  # takes seconds: not while a part is learned
+        import torch_geometric.nn  # noqa: F401  # slow to import: not while a part is timed
 
         self.training = settings.of(NodeTraining)
         self.encoder = settings.of(EncoderSettings)
@@ -78,7 +78,7 @@ class NodeTrainer(Trainer):
         self.part: NetworkPart | None = None
         self.model_before: NetworkModel | None = None
         self._rows = GrowingTensor(device)
-        self._filled = 0  # numbers of all features that are not zero
+        self._filled = 0  # how many numbers of all features are not zero
         self._edges: PreparedEdges | None = None
         self._inputs: Tensor | SparseRows | None = None
 
@@ -102,7 +102,7 @@ class NodeTrainer(Trainer):
         features = first.features.shape[1] if isinstance(first, NetworkPart) else 0
         made = self.encoder
         width = made.hidden * (made.components or made.heads)
-        # The layers of a plain model see all of a vector, those of a divided one a component.
+        # Layers of a plain model see the whole vector, those of a divided one a component.
         between = width * (made.hidden if made.components else width) * (made.layers - 1)
         heads = "" if made.components else f", heads={made.heads}"
         called = f"hidden={made.hidden}{heads} and layers={made.layers} for {features:,} features"
@@ -112,11 +112,11 @@ class NodeTrainer(Trainer):
     def _add(self, part: Part) -> NetworkPart:
         if not isinstance(part, NetworkPart):
             raise UserError(
-                f"{self.model_name} classifies nodes; this part is of a knowledge graph"
+                f"{self.model_name} classifies nodes, but this part is of a knowledge graph"
             )
         num_features = part.features.shape[1]
         if not num_features:
-            raise UserError(f"this network's nodes have no features; {self.model_name} needs them")
+            raise UserError(f"this network's nodes have no features; {self.model_name} needs some")
         graph = self.graph or NetworkGraph(num_features)
         self.part = graph.add(part)
         self.graph = graph
@@ -133,7 +133,7 @@ class NodeTrainer(Trainer):
         applied = super()._follow(change)
         if isinstance(applied.part, NetworkPart):
             self.part = applied.part
-        if "described" in applied.arrays:  # new features of nodes whose rows were made before
+        if "described" in applied.arrays:  # new features of old nodes
             nodes = torch.from_numpy(applied.arrays["described"])
             rows = torch.from_numpy(applied.arrays["features"]).to(self.device)
             before, now = self.x[nodes], scaled(rows, self.training.features)
@@ -143,7 +143,7 @@ class NodeTrainer(Trainer):
 
     @torch.no_grad()
     def _blend(self, pairs: IntArray) -> None:
-        """Let classes that are one from now on start between the two, by their training nodes."""
+        """Place merged classes between the two, weighted by their training nodes."""
         assert self.graph is not None
         of_class = np.bincount(self.graph.labels[self.nodes("train")], minlength=pairs.max() + 1)
         for weights in (self.model.class_weight, self.model.class_bias[:, None]):
@@ -163,7 +163,7 @@ class NodeTrainer(Trainer):
 
     @override
     def _prepare(self) -> None:
-        """Only what arrived since is scaled; what passes the whole network waits until asked."""
+        """Scale the features of new nodes; whatever passes the whole network is done on demand."""
         graph = self.graph
         assert graph is not None
         fresh = graph.features[len(self._rows) :]
@@ -187,7 +187,7 @@ class NodeTrainer(Trainer):
 
     @property
     def inputs(self) -> Tensor | SparseRows:
-        """Features of all nodes as the model takes them fastest."""
+        """Features of all nodes in the form that is fastest for the model."""
         if self._inputs is None:
             # A plain model takes dense features.
             sparse = self.encoder.components and self._filled < _SPARSE * self.x.numel()
@@ -200,7 +200,7 @@ class NodeTrainer(Trainer):
         if self.num_parts == 0:
             self.model = self._begin(self.part.features.shape[1])
         else:
-            self.model.take_concentration()  # whoever looked at the model may have left one
+            self.model.take_concentration()  # drop what an earlier use may have left
             self.model_before = copy.deepcopy(self.model)
         self.model.grow(len(self.part.new_classes))
 
@@ -247,7 +247,7 @@ class NodeTrainer(Trainer):
 
     @override
     def objective_around(self, examples: Tensor, batch: int) -> Objective:
-        """The loss of batches of nodes that sees what lies around them."""
+        """The loss of batches of nodes, computed from their surroundings."""
         model = self.model
         alike = torch.linspace(0, len(examples) - 1, min(batch, len(examples))).long()
         seen = self.surroundings(examples[alike.to(examples.device)], self.training.neighbours)
@@ -256,7 +256,7 @@ class NodeTrainer(Trainer):
 
     @override
     def around(self, change: Change) -> IntArray:
-        """Training nodes that lie at what changed, or see it."""
+        """Training nodes at the change, or that see it."""
         assert self.graph is not None
         arrays, none = change.arrays, np.empty(0, np.int64)
         if change.kind == MERGE and change.labels["vocabulary"] == "classes":
@@ -270,7 +270,7 @@ class NodeTrainer(Trainer):
         return np.flatnonzero(np.isin(self.nodes("train"), seen))
 
     def neighbourhood(self) -> Neighbourhood:
-        """What a batch of nodes sees in training."""
+        """What a batch of nodes sees during training."""
         if self.at_once:
             return WholeNetwork(self.inputs, self.edges)
         return SampledNeighbourhood(
@@ -282,11 +282,11 @@ class NodeTrainer(Trainer):
         )
 
     def surroundings(self, nodes: Tensor, most: int) -> Neighbourhood:
-        """What a few nodes see: what lies around them, or everything where that is hardly more.
+        """What a few nodes see: their surroundings, or everything if that is hardly more.
 
         Args:
-            nodes: Such nodes as will be asked about.
-            most: Neighbours of a node and layer that are looked at.
+            nodes: Typical nodes that will be asked about.
+            most: How many neighbours to consider per node and layer.
         """
         around = self._around(most)
         if not len(nodes):
@@ -308,7 +308,7 @@ class NodeTrainer(Trainer):
 
     @override
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
-        """A question is answered when the true class scores highest; one pass serves all sets."""
+        """A question is answered if the true class scores highest; one pass serves all sets."""
         scores = torch.split(self.scores(torch.cat(list(sets))), [len(nodes) for nodes in sets])
         labels = [self.labels[nodes] for nodes in sets]
         return [
@@ -317,12 +317,12 @@ class NodeTrainer(Trainer):
         ]
 
     def scores(self, nodes: Tensor) -> Tensor:
-        """Class scores of nodes, with all edges in scope, nothing dropped."""
+        """Class scores of nodes, with all edges in scope and without dropout."""
         return self.scores_by(self.model)[nodes]
 
     @torch.no_grad()
     def scores_by(self, model: NetworkModel) -> Tensor:
-        """Class scores of all nodes by a model, nothing dropped, [N, C]."""
+        """Class scores of all nodes by a model, without dropout, [N, C]."""
         with evaluating(model):
             scores: Tensor = model(self.inputs, self.edges)
         gone = self.graph.retired("classes") if self.graph is not None else ()
@@ -331,21 +331,21 @@ class NodeTrainer(Trainer):
 
     @torch.no_grad()
     def vectors(self) -> Tensor:
-        """What the class layer sees of every node, [N, width]; nothing dropped."""
+        """The input of the class layer for all nodes, without dropout, [N, width]."""
         with evaluating(self.model):
             vectors: Tensor = self.model.embed(self.inputs, self.edges)
         return vectors
 
     @torch.no_grad()
     def vectors_of(self, nodes: Tensor) -> Tensor:
-        """What the class layer sees of some nodes, [n, width]; only what lies around is passed."""
+        """The input of the class layer for some nodes, [n, width]; only passes what is around."""
         seen = self.surroundings(nodes, _ALL)(nodes)
         with evaluating(self.model):
             vectors: Tensor = self.model.embed(seen.x, seen.edges)
         return vectors[seen.positions]
 
     def new_classes(self) -> dict[int, Tensor]:
-        """Training nodes of each class that arrived with the newest part and has some."""
+        """Training nodes of each class that arrived with the newest part, if it has any."""
         assert self.part is not None
         new = self.examples("train", self.newest)
         found = {number: new[self.labels[new] == number] for number in self.part.new_classes}
@@ -354,7 +354,7 @@ class NodeTrainer(Trainer):
     @override
     @torch.no_grad()
     def describe_part(self) -> dict[str, Any]:
-        """How many edges came, and how many of its own training nodes each new class gets right."""
+        """How many edges came, and how many training nodes of each new class are right."""
         assert self.part is not None
         brought = {"edges": len(self.part.edges)}
         found = self.new_classes() if self.newest else {}

@@ -1,4 +1,4 @@
-"""How link prediction is measured and selected, in words: every result carries them."""
+"""How link prediction is measured and selected, in words, which are stored with every result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINK_PROTOCOL = {
 
 
 def negatives_of(training: LinkTraining) -> dict[str, str]:
-    """What differs where negatives are all entities, or may be known triples."""
+    """The wording for 1-vs-all, and for negatives that may be known triples."""
     if training.negatives and not training.known_negatives:
         return {}
     which = "entities seen so far" if training.negatives else "all entities seen so far"

@@ -1,4 +1,4 @@
-"""Features of nodes at the scale at which a model sees them."""
+"""Scale features of nodes for a model."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from torch import Tensor
 
 from dicgrl.graph.arrays import FloatArray
 
-_NUMBERS = 1 << 20  # that are scaled at a time
+_NUMBERS = 1 << 20  # numbers to scale at a time
 
 
 def scaled(features: Tensor, how: str) -> Tensor:
-    """Features of nodes scaled row by row; a row of zeros stays as it is.
+    """Scale features of nodes row by row; a row of zeros stays as it is.
 
     Args:
         features: [N, F].
-        how: `l2`: to length 1. `row`: to a sum of absolute values of 1. `none`: as they are.
+        how: `l2` for length 1, `row` for a sum of absolute values of 1, `none` for no scaling.
 
     Example:
         >>> scaled(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), "l2").tolist()
@@ -30,7 +30,7 @@ def scaled(features: Tensor, how: str) -> Tensor:
 
 
 def scaled_blocks(features: FloatArray, how: str) -> Iterator[Tensor]:
-    """The same of an array, some rows at a time: it may be larger than memory.
+    """The same for an array, some rows at a time, as it may be larger than memory.
 
     Example:
         >>> import numpy as np

@@ -16,14 +16,14 @@ _NEGATIVE_BYTES = 20  # at least: its id twice, its score
 def needs(
     model: KnowledgeModel, settings: Sections, schedule: LinkSchedule, entities: int, triples: int
 ) -> list[Need]:
-    """Memory that new entities and the steps on new triples take.
+    """Memory for new entities, and for steps on new triples.
 
     Args:
-        model: What they come to.
+        model: The model.
         settings: Its settings.
         schedule: How it will be trained.
-        entities: How many entities are new.
-        triples: How many triples.
+        entities: Number of new entities.
+        triples: Number of triples.
     """
     table, vectors = model.entities, settings.of(VectorSettings)
     gained = table.gains(entities * model.count)
@@ -39,7 +39,7 @@ def needs(
     ]
     negatives, batch = settings.of(LinkTraining).negatives, min(schedule.batch, triples)
     if negatives:
-        # On a GPU kernels may need no more than ids and scores.
+        # On a GPU, kernels may only need ids and scores.
         negative = _NEGATIVE_BYTES if model.device.type == "cuda" else model.link_bytes()
         step = batch * negatives * negative
     else:
@@ -61,7 +61,7 @@ def needs(
 
 
 def _instead(less: list[str], device: str, needed: int) -> str:
-    """What would do where a device is too small, for a message: other settings, or the host.
+    """Suggest what would fit if a device is too small, for a message: other settings, or the host.
 
     Example:
         >>> _instead(["optimizer=rowwise and precision=float32 1.0 GB"], "cpu", 2_000_000_000)

@@ -1,10 +1,10 @@
 """The snapshot protocol: every test set is ranked as if nothing had arrived after its part.
 
-Published continual embeddings (LKGE, IncDE, FastKGE and what is compared with them) are measured
-so: the newest model ranks the test set of part j among the entities that were known after part j,
-and leaves out the true answers that were known then. What came later never competes, which is
-kinder than ranking among all that is known now; it is measured beside that, under names that say
-so (`mrr_snapshot`), and never instead of it.
+Published continual embeddings (LKGE, IncDE, FastKGE and what they are compared with) are measured
+like this: the newest model ranks the test set of part j among the entities that were known after
+part j, and filters by the facts known then. Later entities never compete, which is more lenient
+than ranking among everything known now. It is reported in addition, under names that say so
+(`mrr_snapshot`), and never instead.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ PROTOCOLS = ("seen", "snapshot")
 
 
 def check_protocol(protocol: str, trainer: type[Trainer]) -> None:
-    """Refuse a protocol that is not known, or is of another task.
+    """Refuse a protocol that is unknown, or that does not apply to the task.
 
     Args:
-        protocol: seen, or snapshot, which is measured beside it.
-        trainer: What holds the model.
+        protocol: seen, or snapshot, which is reported in addition.
+        trainer: The type of trainer.
 
     Raises:
-        UserError: There is no such protocol, or it ranks what the task does not.
+        UserError: There is no such protocol, or it does not apply.
     """
     if protocol not in PROTOCOLS:
         raise unknown_name("protocol", protocol, PROTOCOLS)
     if protocol == "snapshot" and not issubclass(trainer, LinkTrainer):
         raise UserError(
-            "protocol snapshot ranks entities, as link prediction does; classes of nodes are "
+            "protocol snapshot ranks entities, as in link prediction; classes of nodes are "
             "measured by protocol seen"
         )
 
@@ -66,6 +66,6 @@ def snapshot_metrics(
     found = []
     for part, triples in zip(parts, sets, strict=True):
         metrics = ranking_metrics(snapshot_ranks(trainer, part, triples))
-        del metrics["mean_rank"]  # of a number of candidates that differs from set to set
+        del metrics["mean_rank"]  # the number of candidates differs from set to set
         found.append({name + SNAPSHOT: value for name, value in metrics.items()})
     return found

@@ -1,7 +1,7 @@
-"""A trainer: one growing graph, one model, and how they meet. All that a strategy may see.
+"""The base class of trainers: a growing graph with its model, and all that a strategy may see.
 
-A strategy works with examples, objectives and named parameters; what an example is (a triple, a
-node) and how it is scored is known here and below.
+A strategy works with examples, objectives and named parameters. What an example is (a triple or a
+node), and how it is scored, is only known here and below.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from dicgrl.training import FitReport, Schedule, TrainingSet, fit
 from dicgrl.training.loop import Monitor, Trainable
 from dicgrl.training.stepper import Objective
 
-#: Of a number that is trained: float32, with its gradient and two moments of Adam.
+#: Bytes per trained number: float32, with its gradient and two moments of Adam.
 TRAINED_BYTES = 4 * 4
 
 
 class Model(Trainable, Protocol):
-    """What a trainer needs of a model."""
+    """What a trainer requires of a model."""
 
     generator: torch.Generator
 
@@ -39,18 +39,18 @@ class Model(Trainable, Protocol):
         """The arguments that make an empty model like this one, ready for JSON."""
 
     def requires_grad_(self, requires_grad: bool = True) -> object:
-        """Let dense parameters learn, or not."""
+        """Whether dense parameters learn."""
 
 
 class ExampleGroup(NamedTuple):
     """Examples of one kind.
 
     Attributes:
-        objective: What they are learned by.
+        objective: Their loss.
         examples: The examples.
         weight: Weight of each.
-        most: How many an epoch takes at most, different ones each time; 0 for all. Where a step
-            learns from all examples there are, it takes these.
+        most: How many an epoch takes at most, different ones each time; 0 for all. With full-batch
+            steps, so many in each step.
     """
 
     objective: Objective
@@ -64,16 +64,16 @@ class Trainer(ABC):
 
     Args:
         settings: The settings.
-        seed: Seed of every random choice; each change has its own sequence, so that a run that is
-            resumed continues as if it had never stopped.
+        seed: Seed of every random choice. Each change has its own sequence, so that a resumed run
+            continues as if it had never stopped.
         device: Where to compute.
     """
 
-    metric: ClassVar[str]  # what a learner is judged by
+    metric: ClassVar[str]  # the main metric
     protocol: ClassVar[dict[str, Any]]  # how it is measured, for the results
-    asks_one_by_one: ClassVar[bool] = True  # whether measuring takes the longer the more is asked
-    model: Any  # a `Model`; each trainer says which
-    graph: Any  # a `Graph`, once a part has arrived
+    asks_one_by_one: ClassVar[bool] = True  # whether measuring more examples takes longer
+    model: Any  # a `Model`; each trainer has its own type
+    graph: Any  # a `Graph`; None before the first part
     part: Any  # the newest part, in ids of the graph
 
     def __init__(self, settings: Sections, seed: int, device: torch.device) -> None:
@@ -81,12 +81,12 @@ class Trainer(ABC):
         self.seed = seed
         self.device = device
         self.num_parts = 0
-        self.prepared = -1  # the newest part whose rows a strategy has let start
+        self.prepared = -1  # the newest part whose new rows have been set up by a strategy
         self.history: list[Change] = []  # all that happened to the graph, in its own ids
         self.reseed()
 
     def reseed(self) -> None:
-        """Begin the random sequence of the next change."""
+        """Start the random sequence of the next change."""
         number = len(self.history)
         self.generator = torch.Generator(self.device).manual_seed(self.seed + 1_000_003 * number)
         self.choices = np.random.default_rng((self.seed, number))
@@ -95,16 +95,16 @@ class Trainer(ABC):
         """Let the graph and the model grow by a part; nothing is learned yet.
 
         Raises:
-            UserError: The part is of another task, or the model would not fit into memory; nothing
+            UserError: The part is of another task, or the model would not fit into memory. Nothing
                 has changed then.
         """
         self.undergo(Change(LEARN, part))
 
     def undergo(self, change: Change) -> None:
-        """Let a change happen to the graph, and the model grow with it; nothing is learned yet.
+        """Apply a change to the graph, and let the model grow with it; nothing is learned yet.
 
         Raises:
-            UserError: As of `take`.
+            UserError: As for `take`.
         """
         for need in self._needs(change.part) if change.part is not None else ():
             what = f"{self.model_name} with {need.setting}"
@@ -118,7 +118,7 @@ class Trainer(ABC):
             self.num_parts += 1
 
     def note_arrivals(self, part: Part) -> None:
-        """Note which facts of a part, as it was given, arrived once more, and when they were so."""
+        """Note which facts of a part, as given, arrived again, and their dates."""
         arrived = self.history[-1].part
         if noted := self._noted_of(part, arrived):
             self.history[-1] = replace(
@@ -127,19 +127,19 @@ class Trainer(ABC):
             self._note(noted)
 
     def would_note(self, part: Part) -> bool:
-        """Whether there is anything to note of a part all of whose facts are known."""
+        """Whether there is anything to note about a part whose facts are all known."""
         return bool(self._noted_of(part, None))
 
     def _noted_of(self, part: Part, arrived: Part | None) -> dict[str, npt.NDArray[Any]]:
-        """What there is to note of a part of which some arrived, as the arrays of a `Change`."""
+        """What to note about a part of which only some facts arrived, as arrays of a `Change`."""
         del part, arrived
         return {}
 
     def _note(self, noted: Mapping[str, npt.NDArray[Any]]) -> None:  # noqa: B027
-        """Let the graph note it."""
+        """Note it in the graph."""
 
     def recall(self, history: Iterable[Change], model: Any) -> None:
-        """Take in what a model has learned already, at the cost of all that is in it."""
+        """Restore a history and the model that has learned it; costs as much as the history."""
         self.history = self._replay(history)
         self.num_parts = len(self.taken)
         self._prepare()
@@ -148,7 +148,7 @@ class Trainer(ABC):
         self.prepared = self.newest
 
     def follow(self, changes: Iterable[Change]) -> None:
-        """Take in changes that the model knows already, after those so far."""
+        """Append changes that the model has learned already."""
         for change in changes:
             applied = self._follow(change)
             self.history.append(applied)
@@ -160,21 +160,21 @@ class Trainer(ABC):
         self.prepared = self.newest
 
     def check_model(self) -> None:  # noqa: B027 - a kind of model may fit any graph
-        """Refuse a model that is not of the graph's size.
+        """Refuse a model that does not have the graph's size.
 
         Raises:
-            ValueError: It is not.
+            ValueError: It does not.
         """
 
     @property
     def model_name(self) -> str:
-        """What the model is called."""
+        """Name of the model."""
         name: str = self.settings.model
         return name
 
     @property
     def taken(self) -> list[Part]:
-        """The parts as the graph sees them, oldest first."""
+        """The parts in ids of the graph, oldest first."""
         return [change.part for change in self.history if change.part is not None]
 
     @property
@@ -184,62 +184,62 @@ class Trainer(ABC):
 
     @property
     def schedule(self) -> Schedule:
-        """How long and how fast everything so far is learned."""
+        """How long and how fast to train on everything so far."""
         return self.settings.of(Schedule)
 
     @property
     def at_once(self) -> bool:
-        """Whether a step learns from all examples there are."""
+        """Whether steps are full-batch."""
         return not self.schedule.batch
 
     @property
     def has_rows(self) -> bool:
-        """Whether what arrives has rows of its own, which can learn alone."""
+        """Whether new entities or nodes have rows of their own, which can learn alone."""
         return bool(self.model.tables())
 
     @abstractmethod
     def _needs(self, part: Part) -> list[Need]:
-        """Memory that the part will take."""
+        """Memory that a part will take."""
 
     @abstractmethod
     def _add(self, part: Part) -> Part:
-        """Let the graph grow; gives the part in the graph's own ids."""
+        """Let the graph grow; returns the part in the graph's ids."""
 
     def _apply(self, change: Change) -> Change:
-        """Let the graph change; gives the change in the graph's own ids."""
+        """Change the graph; returns the change in the graph's ids."""
         if change.kind == LEARN and change.part is not None:
             added = self._add(change.part)
-            self._note(change.arrays)  # of a change that happened before
+            self._note(change.arrays)  # of an earlier change
             return replace(change, part=added)
         applied: Change = self.graph.apply(change)
         return applied
 
     def _follow(self, change: Change) -> Change:
-        """As `_apply`, where the model knows the change: a merge has blended its rows before."""
+        """Like `_apply`, but the model knows the change, so merged rows are blended already."""
         return Trainer._apply(self, change)
 
     def _replay(self, history: Iterable[Change]) -> list[Change]:
-        """Let the graph change as it did once."""
+        """Rebuild the graph from its history."""
         return [self._apply(change) for change in history]
 
     def _prepare(self) -> None:  # noqa: B027 - a model of triples sees the graph itself
-        """Make what models see of the graph as it is now."""
+        """Prepare what models see of the current graph."""
 
     @abstractmethod
     def _grow(self) -> None:
-        """Let the model grow by what the newest part brought."""
+        """Let the model grow by the newest part."""
 
     @abstractmethod
     def rebuild(self) -> None:
-        """Begin with a new model of the size of the graph."""
+        """Replace the model by a new one of the size of the graph."""
 
     @abstractmethod
     def count(self, split: str, first: int = 0, last: int | None = None) -> int:
-        """Examples of a split that arrived with parts [first, last)."""
+        """Number of examples of a split that arrived with parts [first, last)."""
 
     @abstractmethod
     def examples(self, split: str, first: int = 0, last: int | None = None) -> Tensor:
-        """The same examples, oldest first, on the model's device."""
+        """The examples of a split that arrived with parts [first, last), oldest first."""
 
     @abstractmethod
     def old_examples(self, chosen: IntArray) -> Tensor:
@@ -250,48 +250,48 @@ class Trainer(ABC):
         """The loss of batches of the examples.
 
         Args:
-            examples: All that will be asked for.
+            examples: All examples that the loss will be computed for.
         """
 
     def objective_around(self, examples: Tensor, batch: int) -> Objective:
-        """As `objective`, where the examples are few beside all that is known.
+        """Like `objective`, if the examples are few compared with everything known.
 
         Args:
-            examples: All that will be asked for.
+            examples: All examples that the loss will be computed for.
             batch: How many of them at a time.
         """
         del batch
         return self.objective(examples)
 
     def weights(self, examples: Tensor) -> Tensor | None:
-        """How much each example counts beside all others that are known, [n]; None: all alike."""
+        """Weight of each example among all known ones, [n]; None for equal weights."""
         del examples
         return None
 
     def around(self, change: Change) -> IntArray:
-        """Training examples that a change concerns, by their positions; each once.
+        """Positions of the training examples that a change concerns, each once.
 
-        They mention what the facts did that left, or what is one now.
+        They mention the same as removed facts, or something that was merged.
         """
         del change
         return np.empty(0, np.int64)
 
     def rows_of(self, change: Change) -> dict[str, Tensor]:
-        """Rows of the model's tables that a change speaks of."""
+        """Rows of the model's tables that a change concerns."""
         del change
         return {}
 
     def gone(self, change: Change) -> Tensor:
-        """Training examples that a change took away, for `unlearning`; none where it took none."""
+        """Training examples that a change removed, for `unlearning`; may be empty."""
         del change
         return torch.empty(0, dtype=torch.long, device=self.device)
 
     def unlearning(self, gone: Tensor) -> Objective:
-        """How far examples that are not known any more stand out from others that never were."""
+        """How far removed examples stand out from comparable ones that were never known."""
         raise NotImplementedError
 
     def standing(self, examples: Tensor) -> Tensor | None:
-        """How well the model knows examples, higher is better, [n]; None where that is dear."""
+        """How well the model knows examples, higher is better, [n]; None if that is expensive."""
         del examples
         return None
 
@@ -300,9 +300,9 @@ class Trainer(ABC):
         return {}
 
     def rows_in(self, examples: Tensor) -> dict[str, Tensor]:
-        """Rows of the model's tables that examples speak of, with repeats; none if it is not known.
+        """Rows of the model's tables that examples mention, possibly repeated; {} if not known.
 
-        What an example is only compared with, such as the entities of its negatives, is not meant.
+        Does not include what examples are only compared with, such as entities of negatives.
         """
         del examples
         return {}
@@ -310,41 +310,41 @@ class Trainer(ABC):
     def outcome(self, examples: Tensor) -> tuple[dict[str, float], Tensor]:
         """Metrics of examples, and for each question whether it was answered (top 10, class).
 
-        An example may ask several questions, such as for its head and its tail: first come those
-        of one kind for all examples, then those of the next.
+        An example may ask several questions, such as for its head and its tail. Results are sorted
+        by kind of question, then by example.
         """
         return self.outcomes([examples])[0]
 
     @abstractmethod
     def outcomes(self, sets: Sequence[Tensor]) -> list[tuple[dict[str, float], Tensor]]:
-        """The same for each of several sets of examples, one at least; they are asked together."""
+        """`outcome` for each of several sets of examples, at least one, measured together."""
 
     def measure(self, examples: Tensor) -> dict[str, float]:
         """Metrics of examples."""
         return self.outcome(examples)[0]
 
     def describe_part(self) -> dict[str, Any]:
-        """Further figures of the newest part once it is learned, for its report."""
+        """Further numbers about the newest part after it was learned, for its report."""
         return {}
 
     @abstractmethod
     def judge(self, examples: Tensor) -> float:
-        """What a model is selected by, higher is better."""
+        """The value that a model is selected by; higher is better."""
 
     @abstractmethod
     def chance(self) -> float:
-        """The metric that a blind guess reaches."""
+        """The metric that a random guess reaches."""
 
     def describe_protocol(self) -> dict[str, Any]:
-        """How it is measured, for the results."""
+        """How models are measured, for the results."""
         return dict(self.protocol)
 
     def sample(self, count: int, first: int = 0, last: int | None = None) -> Tensor:
-        """Training examples of parts [first, last), drawn evenly without repeats."""
+        """Training examples of parts [first, last), drawn uniformly without replacement."""
         return self.old_examples(self.draw(count, first, last))
 
     def draw(self, count: int, first: int = 0, last: int | None = None) -> IntArray:
-        """Positions in the history of what `sample` gives."""
+        """Like `sample`, but returns positions in the history."""
         begin = self.count("train", 0, first)
         available = self.count("train", first, last)
         chosen = self.choices.choice(available, min(count, available), replace=False)
@@ -364,8 +364,8 @@ class Trainer(ABC):
         Args:
             training_set: What is learned.
             monitor: Told about every epoch.
-            schedule: How long and how fast; that of the settings unless given.
-            validate: Judges the model, see `validator`: the best weights are kept.
+            schedule: How long and how fast to train; by default that of the settings.
+            validate: Measures the model (see `validator`); the best weights are kept.
         """
         schedule = schedule or self.schedule
         if not schedule.batch:
@@ -377,15 +377,15 @@ class Trainer(ABC):
     def validator(
         self, validate_on: str = "seen", *, from_scratch: bool = False
     ) -> Callable[[], float] | None:
-        """What training is stopped by: the model judged on validation data; None without any.
+        """A function that measures the model on validation data; None if there are none.
 
-        A later part without validation data of its own is learned to the end: the old data would
-        choose the epoch that learned least of it.
+        A later part without validation data of its own is trained to the end, as the old data would
+        select the epoch that learned least of it.
 
         Args:
             validate_on: Validation data of all parts so far (`seen`), of the newest one (`part`),
                 or of none (`none`, for later parts).
-            from_scratch: Whether the model learns everything again: then all of it is new to it.
+            from_scratch: Whether a new model learns everything.
         """
         later = self.newest > 0 and not from_scratch
         if later and (validate_on == "none" or not self.count("valid", self.newest)):
@@ -395,5 +395,5 @@ class Trainer(ABC):
         return (lambda: self.judge(watched)) if len(watched) else None
 
     def _watched(self, valid: Tensor) -> Tensor:
-        """The validation examples that are looked at in training."""
+        """The validation examples that are used during training."""
         return valid

@@ -1,4 +1,4 @@
-"""How much triples count in learning: how often they are asked, how often or when they arrived."""
+"""Weights of triples in training: by how often they are asked, how often or when they arrived."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from dicgrl.training.known import times_asked
 
 
 def weighs_arrivals(weighting: str) -> bool:
-    """Whether it counts how often, or when, triples arrived."""
+    """Whether a weighting depends on how often, or when, triples arrived."""
     return weighting in ("count", "recency")
 
 
 def weights_of(
     graph: KnowledgeGraph, weighting: str, examples: Tensor, relations: int = 0
 ) -> Tensor | None:
-    """How much training triples count, scaled to mean 1, [n]; None where all count alike.
+    """Weights of training triples, scaled to mean 1, [n]; None if all are equal.
 
-    - `frequency`: the less, the more often they are asked: 1 / sqrt(4 + #(h, r, ?) + #(?, r, t))
-      over all that is known, after RotatE (Sun et al. 2019), which has 6 in place of 4;
+    - `frequency`: lower, the more often their questions are asked: with counts over all known
+      triples, 1 / sqrt(4 + #(h, r, ?) + #(?, r, t)), after RotatE (Sun et al. 2019), which has 6
+      instead of 4;
     - `count`: 1 + ln(how often they arrived);
     - `recency`: 1 / sqrt(1 + their age in parts).
 
     Args:
-        graph: What is known.
+        graph: The graph.
         weighting: One of these, or `even`.
         examples: The triples.
-        relations: How many relations there are, where the triples are all of the graph: then they
-            are counted where they lie.
+        relations: Number of relations if the triples are all those of the graph, which are then
+            counted on their device.
     """
     if weighting == "even":
         return None
@@ -54,10 +55,10 @@ def weights_of(
 
 
 def ages(graph: KnowledgeGraph, triples: IntArray) -> npt.NDArray[np.float64]:
-    """How old training triples are, in parts.
+    """Age of training triples in parts.
 
-    Those since a triple last arrived; of one that is dated, the time from then to the newest date
-    that is known, where all the time there is counts as as many parts as there are.
+    Counts the parts since a triple last arrived. If it has a date, its age is the time until the
+    newest date known, scaled so that the whole time span has as many parts as there are.
     """
     found = (graph.num_parts - 1 - graph.arrivals(triples)[1]).astype(np.float64)
     first, last = graph.period()

@@ -1,4 +1,4 @@
-"""Training: negatives, losses, an optimiser that follows the rows, and the loop."""
+"""Training: negatives, losses, an optimiser that only updates touched rows, and the loop."""
 
 from dicgrl.training.adam import RowAdam
 from dicgrl.training.known import KnownAnswers

@@ -1,22 +1,21 @@
-"""Adam that updates only the rows that a step has touched, with a state of rows or of numbers.
+"""Adam that updates only the rows that a step has touched, with state per number or per row.
 
 Each row of a table counts its own steps, so that a row that is always touched moves exactly as
-under dense Adam, and a new row starts like one in a new model. Moments of rows that were not
-touched rest, as do rows that a table does not let change. Dense parameters are one row that is
-always touched.
+under dense Adam, and a new row starts as in a new model. Rows that were not touched keep their
+moments unchanged, as do frozen rows. Dense parameters count as one row that is always touched.
 
-That is `adam=rows`. With `dense` every row that may change is touched in every step, by a gradient
-of zero where it has none: its momentum and the weight decay move it on, as in PyTorch's Adam over a
+This is `adam=rows`. With `dense`, every row that may change counts as touched in every step, with a
+zero gradient if it has none: momentum and weight decay keep moving it, as in PyTorch's Adam over a
 whole embedding matrix.
 
-Adam keeps two moments of every number, three times the memory of the rows. `rowwise` keeps one
-number of a row instead, the running mean of its squared gradients, and no first moment: in a large
-table a row is touched so rarely that there is little to smooth. Steps are as long as Adam's, so
-that a learning rate means the same.
+Adam keeps two moments per number, so that training takes three times the memory of the rows.
+`rowwise` keeps one number per row instead, the running mean of its squared gradients, and no first
+moment: in a large table a row is touched so rarely that there is little to smooth. Its steps are as
+long as Adam's, so that a learning rate means the same.
 
-`adagrad` keeps the sum of the squared gradients of every number, and no first moment (Duchi et al.
-2011): what was moved often moves ever less, and a row that is new as far as any did at first. Its
-learning rates are larger, around 0.1. Dense parameters have Adam's moments in each case.
+`adagrad` keeps the sum of squared gradients of every number, and no first moment (Duchi et al.
+2011): the more a row was moved, the smaller its steps become, while a new row starts with large
+ones. It needs larger learning rates, around 0.1. Dense parameters always have Adam's moments.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from dicgrl.common.rounding import stochastic
 from dicgrl.kernels import available
 from dicgrl.models.table import Table
 
-MOMENTS = ("moment1", "moment2", "square", "total", "steps")  # what a table may keep for it
-_BLOCK = 1 << 17  # numbers of a buffer that are worked on at a time on a CPU
-_LARGE = 4 << 30  # bytes of a table from which on `auto` keeps one number for each row
+MOMENTS = ("moment1", "moment2", "square", "total", "steps")  # buffers that a table may have
+_BLOCK = 1 << 17  # numbers of a buffer to process at a time on a CPU
+_LARGE = 4 << 30  # bytes of a table from which on `auto` means rowwise
 
-#: What state there is beside a table. `rowwise` is of the longest alone: others are small.
+#: Kinds of optimiser state. `rowwise` only applies to the longest table, as the others are small.
 RULES = ("auto", "adam", "rowwise", "adagrad")
 _STATE = {"adam": ("moment1", "moment2"), "rowwise": ("square",), "adagrad": ("total",)}
 
@@ -49,13 +48,12 @@ class RowAdam:
         betas: Decay of the two moments.
         eps: Added to the denominator.
         weight_decay: Pull towards zero, added to the gradient of touched rows.
-        clip: Largest norm of the gradient of all that may change; 0 for none.
+        clip: Largest norm of the gradient of everything that may change; 0 for no limit.
         dense_rate: Learning rate of the dense parameters as a multiple of `lr`.
-        every_row: Whether rows without a gradient move on, too.
-        anew: Whether rows forget the moments that earlier training left.
-        rule: What there is of state: two numbers for each of a table's own (`adam`), one for each
-            (`adagrad`), one for each row of the longest table (`rowwise`), or what fits its size
-            (`auto`).
+        every_row: Whether rows without a gradient move, too.
+        anew: Whether to reset moments that earlier training left.
+        rule: Optimiser state: two numbers per number of a table (`adam`), one (`adagrad`), one per
+            row of the longest table (`rowwise`), or chosen by its size (`auto`).
     """
 
     def __init__(
@@ -94,7 +92,7 @@ class RowAdam:
         self._dense: torch.optim.Adam | None = None
         if self.parameters:
             device = self.parameters[0].device
-            # As with the rows' rate: a step that is recorded and replayed must see a change.
+            # As for the rows' rate: a recorded step must see a change when it is replayed.
             self._dense = torch.optim.Adam(
                 self.parameters,
                 lr=torch.tensor(lr, device=device) if device.type == "cuda" else lr,
@@ -103,13 +101,13 @@ class RowAdam:
                 weight_decay=weight_decay,
                 capturable=device.type == "cuda",
             )
-            # Its first steps are not recorded, which it would warn about.
+            # PyTorch would warn that its first steps are not recorded.
             self._dense._warned_capturable_if_run_uncaptured = True
         self.lr = lr
 
     @torch.no_grad()
     def step(self) -> None:
-        """Update what has a gradient, then clear the gradients."""
+        """Update everything with a gradient, then clear the gradients."""
         if self.clip:
             self._clip()
         for table, rule in zip(self.tables, self._rules, strict=True):
@@ -130,11 +128,11 @@ class RowAdam:
             self._dense.zero_grad()
 
     def _clip(self) -> None:
-        """Shorten the gradient of all that may change to `clip`; the host waits for nothing."""
+        """Clip the gradient of everything that may change, without waiting for the device."""
         gradients = [p.grad for p in self.parameters if p.grad is not None]
         squares = [gradient.square().sum() for gradient in gradients]
         for table in self.tables:
-            pace = None if table.sparse else table.pace()  # there frozen rows count as well
+            pace = None if table.sparse else table.pace()  # sparse: frozen rows are included
             of_row = table.gradient.square().sum(1, keepdim=True)
             squares.append((of_row if pace is None else of_row * (pace > 0)).sum())
             gradients.append(table.gradient)
@@ -162,7 +160,7 @@ class RowAdam:
                 group["lr"] = value * self.dense_rate
 
     def _rate_on(self, device: torch.device) -> Tensor:
-        """The learning rate as a number there: a step that is replayed must see it change."""
+        """The learning rate as a number on a device, so that replayed steps see it change."""
         if device not in self._rates:
             self._rates[device] = torch.tensor(self._lr, device=device)
         return self._rates[device]
@@ -187,7 +185,7 @@ class RowAdam:
         table.forget()
 
     def _step_rows(self, table: Table, ids: Tensor, state: tuple[Tensor, ...], rule: str) -> None:
-        # On a GPU an id may be repeated: it computes and writes the same values again.
+        # On a GPU an id may be repeated; the same values are then computed and written again.
         *moments, steps = moved = [buffer.index_select(0, ids) for buffer in state]
         rows = table.rows.index_select(0, ids).to(table.learned)
         gradient, pace = table.gradient_of(ids), table.pace(ids)
@@ -196,7 +194,7 @@ class RowAdam:
         beta1, beta2 = self.betas
         steps.add_(1)
         count = steps.double()
-        # In float32 the difference to 1 would lose half its digits in the first steps.
+        # In float32, 1 - beta ** steps would lose half its digits in the first steps.
         bias1, bias2 = ((1 - beta**count).to(rows.dtype) for beta in self.betas)
         if rule == "adagrad":
             (second,) = moments
@@ -223,23 +221,23 @@ class RowAdam:
 
 
 def numbers_beside(table: Table, rule: str, rows: int = 0) -> float:
-    """Numbers of state for each number of a table, once so many rows are appended."""
+    """Numbers of optimiser state per number of a table, after `rows` rows are appended."""
     if is_rowwise(table, rule, rows):
         return 2 / table.width
     return (1 if rule == "adagrad" else 2) + 1 / table.width
 
 
 def is_rowwise(table: Table, rule: str, rows: int = 0) -> bool:
-    """Whether a table has one number of state for each row, once so many rows are appended."""
+    """Whether a table has one number of state per row, after `rows` rows are appended."""
     if rule == "auto":
         return (table.whole + rows) * table.width * 4 >= _LARGE
     return rule == "rowwise"
 
 
 def state_bytes(table: Table, rule: str, precision: str, rows: int) -> float:
-    """Bytes for each number of a table, with its gradient and state, once so many rows are new.
+    """Bytes per number of a table with its gradient and state, after `rows` rows are appended.
 
-    Gradients are counted where every row has one.
+    Gradients are counted if every row has one.
     """
     number = 2 if precision == "bfloat16" else 4
     moments = 4 * numbers_beside(table, rule, rows)
@@ -249,7 +247,7 @@ def state_bytes(table: Table, rule: str, precision: str, rows: int) -> float:
 
 
 def _touch_all(table: Table) -> None:
-    """Give every row a gradient, of zero where it has none."""
+    """Give every row without a gradient a zero gradient."""
     every = torch.arange(len(table), device=table.gradient.device)
     if table.sparse:
         table.accumulate(every, table.gradient.new_zeros(len(table), table.width))
@@ -258,7 +256,7 @@ def _touch_all(table: Table) -> None:
 
 
 def _state(table: Table, rule: str) -> tuple[Tensor, ...]:
-    """The buffers of a table's moments, and of its steps; those of another rule are dropped."""
+    """The buffers of a table's moments and steps; buffers of another rule are dropped."""
     mine = _STATE[rule]
     others = [name for names in _STATE.values() for name in names if name not in mine]
     if any(table.has(name) for name in others):
@@ -269,17 +267,17 @@ def _state(table: Table, rule: str) -> tuple[Tensor, ...]:
 
 
 def _movable_blocks(table: Table, ids: Tensor) -> tuple[Tensor, ...]:
-    """Touched rows that may change, each once, in blocks that stay in a CPU's cache.
+    """Touched rows that may change, each once, in blocks that fit in a CPU's cache.
 
-    On a GPU all touched rows at once, as they are: choosing some would wait for the device.
+    On a GPU, all touched rows in one block, as selecting some would wait for the device.
     """
     if ids.is_cuda:
         return (ids,)
-    if table.sparse:  # of the mentions of a row, one has kept its place
+    if table.sparse:  # one of the mentions of a row has kept its place
         ids = ids[table.claims()[ids] == torch.arange(1, len(ids) + 1)]
         pace = table.pace(ids)
         ids = ids if pace is None else ids[pace[:, 0] > 0]
-    elif 16 * len(ids) < len(table):  # sorting costs less than a look at every row
+    elif 16 * len(ids) < len(table):  # cheaper to sort than to look at every row
         ids = torch.unique(ids)
         pace = table.pace(ids)
         ids = ids if pace is None else ids[pace[:, 0] > 0]

@@ -1,13 +1,13 @@
 """1-vs-all: an answer's cross entropy among all entities (Lacroix et al. 2018).
 
-For both questions of every triple of a batch, with C the entities that are no known answer,
+For both questions of every triple of a batch, with C the entities that are not known answers,
 
     loss = log(exp f(answer) + sum over c in C of exp f(c)) - f(answer),
 
-which is the softmax loss with every negative there is. The scores of a block of questions are one
-matrix [q, n]; its gradient is known as soon as it is there, so that it goes into the gradients of
-queries and entities at once and is forgotten. Memory is that of a block, whatever the batch, and
-of one gradient of all entities.
+which is the softmax loss with all possible negatives. The scores of a block of questions are one
+matrix [q, n]. Its gradient is computed at the same time, added to the gradients of queries and
+entities, and then dropped. So memory is that of one block, whatever the batch size, plus one
+gradient of all entities.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from dicgrl.training.losses import Softmax
 from dicgrl.training.objective import with_terms
 
 _PAIRS = 24, 28  # powers of two: scores of a block, on a CPU and on a GPU
-_PAIR_BYTES = 17  # a score, its gradient, two more in between, whether it counts
+_PAIR_BYTES = 17  # a score, its gradient, two temporary values, and a mask
 
 
 class Competitors:
-    """Which entities of a range answers compete with: those that are no known answer.
+    """The entities of a range that an answer competes with: those that are not known answers.
 
-    Nothing here waits for the device: each question has room for as many known answers as the one
-    that has most of them.
+    Nothing here waits for the device: all questions are padded to the largest number of known
+    answers.
 
     Args:
-        known: Triples whose answers do not compete, [n, 3]; the asked one's own never does.
+        known: Triples whose answers do not compete, [n, 3]; the right answer itself never does.
         entities: The range.
-        num_relations: Relations seen so far.
-        retired: Entities that never compete, rising.
+        num_relations: Number of relations seen so far.
+        retired: Entities that never compete, sorted.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class Competitors:
         return len(self.entities)
 
     def known(self, triples: Tensor) -> Tensor:
-        """What does not compete in both questions of triples [b, 3], for `leave_out`, [3, 2 b].
+        """What does not compete in the two questions of triples [b, 3], for `leave_out`, [3, 2 b].
 
-        It is where the known answers of each question begin and end, and its own answer.
+        The rows are: where the known answers of each question begin and end, and its right answer.
         """
         tails, heads = self._sides
         (first, last), (from_, to) = tails.find(triples), heads.find(triples)
@@ -73,11 +73,11 @@ class Competitors:
         return torch.stack([begin, end, own])
 
     def leave_out(self, scores: Tensor, known: Tensor) -> Tensor:
-        """Scores [q, n] with minus infinity where an entity does not compete.
+        """Set scores [q, n] to minus infinity where an entity does not compete.
 
         Args:
-            scores: Of all entities of the range.
-            known: Those questions' columns of what `known` gave, [3, q].
+            scores: Scores of all entities of the range.
+            known: The columns of these questions in the result of `known`, [3, q].
         """
         first, last, own = known[..., None]
         places = first + torch.arange(self._most, device=scores.device)
@@ -96,8 +96,8 @@ class AllEntitiesObjective:
 
     Args:
         competitors: The entities.
-        beta: Weight of the normalisation loss; it counts for disentangled models only.
-        tf32: Whether a GPU may round what it multiplies to TF32.
+        beta: Weight of the normalisation loss; only used by disentangled models.
+        tf32: Whether a GPU may multiply in TF32.
     """
 
     def __init__(self, competitors: Competitors, beta: float = 0.1, *, tf32: bool = False) -> None:
@@ -138,20 +138,20 @@ class AllEntitiesObjective:
 
 
 def step_bytes(triples: int, entities: int, length: int, *, on_gpu: bool) -> int:
-    """Memory that a step on so many triples takes at most, besides the model.
+    """Upper bound of the memory of a step, besides the model.
 
     Args:
-        triples: Triples of the step.
-        entities: Entities that there are.
+        triples: Number of triples of the step.
+        entities: Number of entities.
         length: Length of an entity's whole vector.
-        on_gpu: Whether it is taken on a GPU, whose blocks are larger.
+        on_gpu: Whether the step runs on a GPU, where blocks are larger.
     """
     pairs = min(2 * triples, _height(entities, on_gpu=on_gpu)) * entities
     return _PAIR_BYTES * pairs + 4 * length * (2 * entities + 16 * triples)
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """The sum of all losses, times their shares; its gradients are made on the way."""
+    """The weighted sum of all losses; gradients are computed in the forward pass."""
 
     @staticmethod
     def forward(
@@ -190,7 +190,7 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 def _height(entities: int, *, on_gpu: bool) -> int:
-    """Questions of a block."""
+    """Number of questions in a block."""
     return max((1 << _PAIRS[on_gpu]) // max(entities, 1), 1)
 
 
@@ -202,12 +202,12 @@ def _blocks(questions: int, entities: int, *, on_gpu: bool) -> Iterator[slice]:
 
 @contextmanager
 def _rounded(wanted: bool) -> Iterator[None]:
-    """Let products of matrices round their factors to TF32."""
+    """Let matrix products round their factors to TF32."""
     if not wanted:
         yield
         return
     products = torch.backends.cuda.matmul
-    # The second is what PyTorch before 2.9 has.
+    # The second one is for PyTorch before 2.9.
     new = hasattr(products, "fp32_precision")
     name, rounded = ("fp32_precision", "tf32") if new else ("allow_tf32", True)
     before = getattr(products, name)

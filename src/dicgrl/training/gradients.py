@@ -31,7 +31,7 @@ def take_gradients(model: Trainable) -> Gradients:
 
 
 def put_gradients(model: Trainable, gradients: Gradients) -> None:
-    """Set gradients; rows of tables count as touched where theirs is not zero."""
+    """Set gradients; rows of tables count as touched if their gradient is not zero."""
     for name, table in model.tables().items():
         gradient = gradients[f"table/{name}"]
         rows = gradient.any(1).nonzero()[:, 0]

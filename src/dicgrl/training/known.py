@@ -1,7 +1,7 @@
 """Known answers by question: the tails of every (head, relation) and the heads of (relation, tail).
 
-Built once from triples by sorting; then exact look-ups for many questions at a time, on the device
-of the data, without a loop and without waiting for the device.
+Built once from triples by sorting. Look-ups are then exact, for many questions at a time, on the
+device of the data, without a loop and without waiting for the device.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class KnownAnswers:
     """Sorted answers of each question, for one side.
 
     Attributes:
-        asked: The column that answers stand in: `TAIL` or `HEAD`.
+        asked: The column of the answers: `TAIL` or `HEAD`.
         num_relations: Base of the question keys.
         questions: Keys of the questions with an answer, sorted, [g].
         start: Where each question's answers begin, [g + 1].
@@ -43,7 +43,7 @@ class KnownAnswers:
             ([1, 2, 2], [0, 2, 3])
         """
         keys, answers = _keys(triples, asked, num_relations), triples[:, asked]
-        # Question and answer as one number: those of a graph of ours take 24 + 15 + 24 bits.
+        # Question and answer as one number: in a usual graph they take 24 + 15 + 24 bits.
         span = int(answers.max()) + 1 if len(answers) else 1
         if len(answers) and (int(keys.max()) + 1) * span > _LARGEST:
             keys, answers = _sorted_apart(keys, answers)
@@ -76,7 +76,7 @@ class KnownAnswers:
 
 
 def _sorted_apart(keys: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
-    """Questions and answers by question, then by answer, each pair once; for two large numbers."""
+    """Sort by question, then answer, without repeats, if a pair does not fit into one number."""
     order = answers.argsort()
     keys, answers = keys[order], answers[order]
     order = keys.argsort(stable=True)
@@ -92,9 +92,9 @@ def _keys(triples: Tensor, asked: int, num_relations: int) -> Tensor:
 
 
 def times_asked(triples: Tensor, num_relations: int) -> Tensor:
-    """How many of the triples answer the two questions of each, summed over both, [n].
+    """How many triples answer the two questions of each triple, summed over both, [n].
 
-    As `KnowledgeGraph.times_asked`, where the triples are all there are.
+    Like `KnowledgeGraph.times_asked`, if these are all triples of the graph.
     """
     asked = torch.zeros(len(triples), dtype=torch.long, device=triples.device)
     for given in (HEAD, TAIL):

@@ -1,8 +1,8 @@
-"""The training loop: epochs of batches, early stopping, a guard against weights without sense.
+"""The training loop: epochs of batches, early stopping, and a guard against divergence.
 
-It knows training sets, a model and an optimiser; not what a triple or a node is. A `TrainingSet`
-says what is learned in each epoch; strategies of continual learning bring their own. Inside an
-epoch nothing waits for the device: losses are summed there and read once, when the epoch ends.
+It knows training sets, a model and an optimiser, but not what a triple or a node is. A
+`TrainingSet` says what is learned in each epoch; strategies have their own. Within an epoch nothing
+waits for the device: losses are summed there and read once, when the epoch ends.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dicgrl.training.stepper import Objective, Stepper
 
 
 class Trainable(Protocol):
-    """What the loop needs of a model."""
+    """What the loop requires of a model."""
 
     def tables(self) -> dict[str, Table]:
         """Its tables by name."""
@@ -36,20 +36,20 @@ class Trainable(Protocol):
         """Its dense parameters by name."""
 
     def train(self, mode: bool = True) -> object:
-        """Switch dropout and the like."""
+        """Switch between training and evaluation, as for dropout."""
 
 
 class TrainingSet:
-    """Weighted examples and the objective they are learned by.
+    """Weighted examples and the objective to learn them with.
 
-    Strategies extend it: other batches, gradients that are changed before a step, work between
+    Strategies extend it, with other batches, changes to gradients before a step, or work between
     epochs.
 
     Args:
         objective: Loss of a batch.
         examples: The examples, [n, ...], on the model's device.
-        weight: Weight of each example, [n]; all 1 unless given.
-        old: How many of the examples are of earlier parts; it changes nothing but the report.
+        weight: Weight of each example, [n]; 1 by default.
+        old: How many of the examples are from earlier parts; only used in reports.
     """
 
     def __init__(
@@ -71,14 +71,14 @@ class TrainingSet:
             yield self.objective, self.examples[chosen], self.weight[chosen]
 
     def old_in_epoch(self) -> int:
-        """How many of the examples that the last epoch took are of earlier parts."""
+        """How many examples of the last epoch were from earlier parts."""
         return self._old
 
     @property
     def capturable(self) -> bool:
-        """Whether a step does the same on the host each time, so that a GPU may replay it.
+        """Whether a step does the same work on the host each time, so that a GPU may replay it.
 
-        A training set of another kind that knows this of its objectives and of `adjust` may say so.
+        A subclass may override this if it is true of its objectives and its `adjust`.
         """
         return type(self).adjust is TrainingSet.adjust and type(self).batches is TrainingSet.batches
 
@@ -86,30 +86,30 @@ class TrainingSet:
         """Change the gradients of a step; called between the backward pass and the optimiser."""
 
     def end_epoch(self, epoch: int) -> None:
-        """Look after the model when an epoch is over, before it is validated."""
+        """Called after each epoch, before the model is validated."""
 
     def largest(self, found: float) -> float:
-        """The largest of what all processes that learn together have found; here there is one."""
+        """The largest value that any of the processes found; here there is only one process."""
         return found
 
 
 def shuffled(
     count: int, size: int, generator: torch.Generator, most: int = 0
 ) -> tuple[Tensor, ...]:
-    """The numbers below `count` in random order, in batches; so many at most, or all for 0."""
+    """The numbers below `count` in random order, in batches of at most `size`; 0 for one batch."""
     order = torch.randperm(count, generator=generator, device=generator.device)
     return torch.split(order[: most or count], size) if count else ()
 
 
 @dataclass(slots=True)
 class EpochReport:
-    """What an epoch did.
+    """Report of an epoch.
 
     Attributes:
-        epoch: Its number, counted from 1.
+        epoch: Number of the epoch, from 1.
         loss: Mean loss over its examples.
         rate: Examples per second.
-        validation: The validation metric, where it was measured.
+        validation: The validation metric, if it was measured.
     """
 
     epoch: int
@@ -123,15 +123,15 @@ Monitor = Callable[[EpochReport], None]
 
 @dataclass(slots=True)
 class FitReport:
-    """What training did.
+    """Report of a training run.
 
     Attributes:
-        epochs: Epochs trained.
+        epochs: Number of epochs trained.
         best_epoch: The epoch whose weights were kept.
         best: Its validation metric; None without validation.
-        seconds: Time of training alone, validation left out.
+        seconds: Time of training, without validation.
         validate_seconds: Time of validation.
-        positives: Examples of all epochs together.
+        positives: Number of examples of all epochs together.
         history: Every epoch.
     """
 
@@ -145,16 +145,15 @@ class FitReport:
 
 
 class DivergedError(FailureError):
-    """The loss or a weight is not finite, or a weight far too large.
+    """The loss or a weight is not finite, or a weight is far too large.
 
-    The model is back at its last good state, if there was memory for a copy of it.
+    The model has been reset to its last good state, if there was memory for a copy of it.
 
     Args:
-        epoch: The epoch, counted from 1.
-        step: The step, counted from 1, at which the loss was first not finite, or before which a
-            weight went wrong.
-        what: What is wrong.
-        kept: Whether the last good state was kept.
+        epoch: The epoch, from 1.
+        step: The first step, from 1, whose loss was not finite, or before which a weight was wrong.
+        what: Description of the problem.
+        kept: Whether the last good state was restored.
     """
 
     def __init__(self, epoch: int, step: int, what: str, *, kept: bool = True) -> None:
@@ -167,7 +166,7 @@ class DivergedError(FailureError):
         )
 
 
-_LARGEST = 1e6  # of a weight; around it float32 has steps of 0.06, too coarse to learn with
+_LARGEST = 1e6  # largest weight; float32 has steps of 0.06 there, too coarse to learn with
 
 
 def fit(
@@ -184,23 +183,23 @@ def fit(
     Args:
         model: What is trained.
         training_set: What it learns.
-        schedule: How long and how fast.
-        generator: Shuffles; on the device of the examples.
-        validate: Measures the model, higher is better.
+        schedule: How long and how fast to train.
+        generator: Shuffles the examples; on their device.
+        validate: Measures the model; higher is better.
         monitor: Told about every epoch.
 
     Raises:
-        DivergedError: The loss or a weight is not finite, or a weight far too large.
+        DivergedError: The loss or a weight is not finite, or a weight is far too large.
     """
-    with seeded(generator.initial_seed(), generator.device):  # dropout draws from the global one
+    with seeded(generator.initial_seed(), generator.device):  # dropout uses the global generator
         try:
             return _Training(model, training_set, schedule, generator, validate).run(monitor)
         finally:
-            model.train(False)  # threads that look at it later need not switch it back and forth
+            model.train(False)  # so that threads which use it later need not switch modes
 
 
 class _Training:
-    """A training under way: takes the steps of its epochs, judges them and keeps the best."""
+    """A training run in progress: takes steps, validates and keeps the best weights."""
 
     def __init__(
         self,
@@ -219,7 +218,7 @@ class _Training:
             [parameter for parameter in self.parameters if parameter.requires_grad],
             weight_decay=schedule.weight_decay,
             clip=schedule.clip,
-            dense_rate=schedule.dense_rate if self.tables else 1.0,  # else no rows are beside
+            dense_rate=schedule.dense_rate if self.tables else 1.0,  # relative to rows, if any
             every_row=schedule.adam == "dense",
             anew=schedule.moments == "new",
             rule=schedule.optimizer,
@@ -271,7 +270,7 @@ class _Training:
         return entry
 
     def _look(self, entry: EpochReport, *, last: bool) -> None:
-        """Validate, and keep a copy of the weights where they are the best or, at least, sound."""
+        """Validate, and copy the weights if they are the best or, without validation, sound."""
         if self.validate is None:
             if not last and not self._wrong():
                 self.good.take()
@@ -284,7 +283,7 @@ class _Training:
         if self.report.best is None or entry.validation > self.report.best:
             self.report.best, self.report.best_epoch = entry.validation, entry.epoch
             self.waited = 0
-            if not last:  # nothing could go wrong any more
+            if not last:  # after the last epoch no copy is needed
                 self.good.take()
 
     def _keep_the_best(self) -> None:
@@ -304,7 +303,7 @@ class _Training:
         return _unsound(self.training_set.largest(_largest(self.tables, self.parameters)))
 
     def _has_copies(self) -> bool:
-        """Whether there was memory for copies, wherever there are weights."""
+        """Whether there was memory for copies, in all processes."""
         return not self.training_set.largest(float(not self.good.kept))
 
     def _give_up(self, what: str, step: int) -> NoReturn:
@@ -313,9 +312,9 @@ class _Training:
 
 
 def _summed(losses: list[Tensor], sizes: list[int]) -> tuple[float, int]:
-    """Mean loss over the examples, and the first step, counted from 1, that has none; 0 for none.
+    """Mean loss over the examples, and the first step, from 1, whose loss is not finite, else 0.
 
-    Read from the device once.
+    Reads from the device once.
     """
     if not losses:
         return 0.0, 0
@@ -328,18 +327,18 @@ def _summed(losses: list[Tensor], sizes: list[int]) -> tuple[float, int]:
 
 
 def _largest(tables: list[Table], parameters: list[nn.Parameter]) -> float:
-    """Size of the largest weight that may have changed, NaN if one is; read once."""
+    """Size of the largest weight that may have changed; NaN if any is NaN. Reads once."""
     weights = [
         table.rows if table.movable is None else table.rows.index_select(0, table.movable)
         for table in tables
     ]
     weights += [parameter.detach() for parameter in parameters]
-    ends = [torch.stack(w.aminmax()).double() for w in weights if w.numel()]  # NaN, if there is one
+    ends = [torch.stack(w.aminmax()).double() for w in weights if w.numel()]  # NaN propagates
     return torch.stack(ends).abs().max().item() if ends else 0.0
 
 
 def _unsound(largest: float) -> str:
-    """What is wrong with weights of this size at most; empty where they can be used."""
+    """What is wrong if the largest weight has this size; empty if nothing is."""
     if not math.isfinite(largest):
         return "a weight is not finite"
     return f"a weight has the size {largest:.1e}" if largest > _LARGEST else ""

@@ -1,6 +1,6 @@
 """Losses on scores of positive and negative triples, weighted per example.
 
-Each takes positives [b], negatives [b, m], other heads first, a mask of the negatives that exist
+Each takes positives [b], negatives [b, m] (other heads first), a mask of the negatives that exist
 ([b, m] or None) and weights [b], and returns the weighted mean over the examples.
 """
 
@@ -21,7 +21,7 @@ from dicgrl.kernels import available
 
 @dataclass(frozen=True)
 class LossSettings(Section):
-    """Settings of a loss: arguments of its class, of the same names."""
+    """Settings of a loss, which are arguments of its class with the same names."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class MarginSettings(LossSettings):
 
 @dataclass(frozen=True)
 class AdversarialSettings(MarginSettings):
-    """Settings of a loss that weighs negatives by how likely the model finds them."""
+    """Settings of a loss that weights negatives by how likely the model finds them."""
 
     temperature: float = option(1.0, "Sharpness of the self-adversarial weights.", least=0)
 
@@ -52,11 +52,11 @@ class Loss(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _PairLoss:
-    """A loss that is computed by one kernel where there is one, else by PyTorch.
+    """A loss that is computed by a kernel if possible, otherwise by PyTorch.
 
     Attributes:
         margin: Margin of the loss.
-        temperature: How strongly hard negatives count more; 0 where a loss has no such weights.
+        temperature: How much more hard negatives count; 0 if a loss has no such weights.
     """
 
     margin: float
@@ -88,10 +88,10 @@ class _PairLoss:
 
 @dataclass(frozen=True, slots=True)
 class SoftMargin(_PairLoss):
-    """log(1 + exp(-y f)) over each positive and its negatives (equation 6, its sign put right).
+    """log(1 + exp(-y f)) over each positive and its negatives (equation 6, its sign corrected).
 
     Attributes:
-        margin: Added to every score; distances need it, since they are never above zero.
+        margin: Added to every score; distances need it, as their scores are never above zero.
     """
 
     margin: float = 0.0
@@ -128,9 +128,10 @@ class MarginRanking(_PairLoss):
 
 @dataclass(frozen=True, slots=True)
 class MeanMargin(_PairLoss):
-    """max(0, margin - f(positive) + mean of f(negatives)) / (1 + m): easy ones make up for hard.
+    """max(0, margin - f(positive) + mean of f(negatives)) / (1 + m).
 
-    As the published code of the LKGE family has it, which divides by all rows of a batch.
+    This is the loss of the published code of LKGE, IncDE and FastKGE, which divides by all rows of
+    a batch. Easy negatives compensate for hard ones.
 
     Attributes:
         margin: How far a positive must be ahead of the mean of its negatives.
@@ -156,7 +157,7 @@ class SelfAdversarial(_PairLoss):
 
     Attributes:
         margin: Added to every score.
-        temperature: How strongly hard negatives count more; 0 counts all alike.
+        temperature: How much more hard negatives count; 0 for equal weights.
     """
 
     margin: float = 9.0
@@ -176,7 +177,7 @@ class SelfAdversarial(_PairLoss):
 
 @dataclass(frozen=True, slots=True)
 class Softmax(_PairLoss):
-    """Cross entropy of the positive among its negatives, those of each side apart.
+    """Cross entropy of the positive among its negatives, separately for heads and tails.
 
     -log(exp f(positive) / (exp f(positive) + sum exp f(negative))), the mean of both sides.
     """
@@ -205,9 +206,9 @@ LOSSES: dict[str, type[_PairLoss]] = {
 
 
 def make_loss(name: str, margin: float, temperature: float) -> Loss:
-    """The loss of that name; `temperature` counts for the self-adversarial one alone.
+    """Create a loss by name.
 
-    The softmax has no margin either.
+    Only the self-adversarial loss uses `temperature`; the softmax does not use `margin` either.
     """
     if name not in LOSSES:
         raise unknown_name("loss", name, LOSSES)
@@ -217,13 +218,13 @@ def make_loss(name: str, margin: float, temperature: float) -> Loss:
 
 
 def sides(negative: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores of other heads and of other tails, which `NegativeSampler.corrupt` put together."""
+    """Split scores into those of other heads and other tails, as `NegativeSampler.corrupt` does."""
     heads = negative.shape[1] // 2
     return negative[:, :heads], negative[:, heads:]
 
 
 def weighted_mean(each: Tensor, weight: Tensor) -> Tensor:
-    """The mean of values [b] with weights [b]; 0 where all weights are."""
+    """Weighted mean of values [b] with weights [b]; 0 if all weights are 0."""
     return (each * weight).sum() / weight.sum().clamp(min=1e-12)
 
 

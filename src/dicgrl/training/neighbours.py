@@ -1,9 +1,9 @@
-"""What a batch of nodes needs to see: the whole network, or a sampled neighbourhood.
+"""The neighbourhood of a batch of nodes: the whole network, or a sample of it.
 
 The sampler draws at most f neighbours of each node, without replacement, layer by layer, with array
-operations alone; memory follows the batch and f, not the network. (PyTorch Geometric's own loader
+operations only. Memory depends on the batch and f, not on the network. (PyTorch Geometric's loader
 needs a compiled extension that is not part of the library.) It draws from a list of all edges, or
-from the index of a graph, which grows with the graph and has not to be made anew for each part.
+from the index of a graph, which grows with the graph and need not be rebuilt for each part.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class BatchView(NamedTuple):
         x: Features, [m, F].
         edges: Edges between rows of `x`, with self loops.
         positions: The rows of the batch's own nodes.
-        nodes: Which nodes the rows are; a slice where they are all.
+        nodes: The nodes of the rows; a slice if they are all nodes.
     """
 
     x: Tensor | SparseRows
@@ -38,14 +38,14 @@ class BatchView(NamedTuple):
 
 
 class Neighbourhood(Protocol):
-    """Gives the part of the network that a batch of nodes needs."""
+    """Returns the part of the network that a batch of nodes needs."""
 
     def __call__(self, nodes: Tensor) -> BatchView:
-        """What the nodes see."""
+        """The part of the network that the nodes see."""
 
 
 class WholeNetwork:
-    """All nodes and edges, for training on the full batch.
+    """All nodes and edges, for full-batch training.
 
     Args:
         x: Features of all nodes, [N, F].
@@ -56,16 +56,16 @@ class WholeNetwork:
         self.x, self.edges = x, edges
 
     def __call__(self, nodes: Tensor) -> BatchView:
-        """What the nodes see: everything."""
+        """Everything."""
         return BatchView(self.x, self.edges, nodes, slice(None))
 
 
-_DRAWN_FROM = 16  # edges looked at for each one that is drawn
-_BELOW_ONE = 1 - 2**-20  # never rounds up to the next edge
+_DRAWN_FROM = 16  # edges to consider for each one that is drawn
+_BELOW_ONE = 1 - 2**-20  # so that rounding never reaches the next edge
 
 
 class DrawnNeighbourhood(ABC):
-    """Neighbours of each node that are drawn in each of `layers` steps around a batch.
+    """Base class that draws neighbours of each node in each of `layers` steps around a batch.
 
     Args:
         x: Features of all nodes, [N, F].
@@ -79,7 +79,7 @@ class DrawnNeighbourhood(ABC):
         self._position = torch.full((len(x),), -1, dtype=torch.long, device=x.device)
 
     def __call__(self, nodes: Tensor) -> BatchView:
-        """What the nodes see: a node may stand in the batch more than once."""
+        """The part of the network that the nodes see; a node may be in the batch more than once."""
         batch, positions = torch.unique(nodes, return_inverse=True)
         seen, frontier = batch, batch
         sources, targets = [], []
@@ -96,12 +96,12 @@ class DrawnNeighbourhood(ABC):
         loops = torch.arange(len(seen), device=nodes.device)
         edges = torch.stack([torch.cat(sources), torch.cat(targets)])
         edges = torch.cat([self._position[edges], loops.expand(2, -1)], 1)
-        self._position[seen] = -1  # ready for the next batch, at the cost of this one
+        self._position[seen] = -1  # reset for the next batch, at a cost that depends on this one
         return BatchView(self.x[seen], edges, positions, seen)
 
     @abstractmethod
     def _draw(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
-        """Edges that nodes [m], each once, hear: sources and targets."""
+        """Draw incoming edges of distinct nodes [m]: sources and targets."""
 
 
 class SampledNeighbourhood(DrawnNeighbourhood):
@@ -140,12 +140,12 @@ class SampledNeighbourhood(DrawnNeighbourhood):
         owner = torch.repeat_interleave(drawn_from)
         offset = drawn_from.cumsum(0) - drawn_from
         rank = torch.arange(len(owner), device=nodes.device) - offset[owner]
-        # Of a node with more edges, those at a fixed stride from a random first one.
+        # From a node with more edges, take every k-th one after a random first one.
         random = torch.rand(len(nodes) + len(owner), generator=self.generator, device=nodes.device)
         begin, key = torch.split(random.double(), [len(nodes), len(owner)])
         stride = degree.double() / drawn_from.clamp(min=1)
         edge = ((rank + begin[owner] * _BELOW_ONE) * stride[owner]).long()
-        # Shuffle the edges of each node by random keys and keep the first ones.
+        # Shuffle the edges of each node by random keys and take the first ones.
         order = torch.argsort(owner + key)
         kept = order[rank < self.count]
         return self._source[(first[owner] + edge)[kept]], nodes[owner[kept]]
@@ -154,8 +154,8 @@ class SampledNeighbourhood(DrawnNeighbourhood):
 class IndexedNeighbourhood(DrawnNeighbourhood):
     """At most `count` neighbours of each node, drawn from the index of a graph.
 
-    Nothing is sorted: a small part of a large network costs what is drawn. The index lies in the
-    memory of the host.
+    Nothing is sorted, so that the cost of a small part of a large network depends on what is drawn.
+    The index is in the memory of the host.
 
     Args:
         x: Features of all nodes, [N, F].

@@ -18,21 +18,21 @@ from dicgrl.training.losses import Loss, weighted_mean
 from dicgrl.training.neighbours import BatchView, Neighbourhood
 from dicgrl.training.sampling import NegativeSampler
 
-#: Other heads, other tails, and which of them exist, [b, m]; None for all.
+#: Other heads, other tails, and a mask of those that exist, [b, m]; None for all.
 Drawn = tuple[Tensor, Tensor, Tensor | None]
 
 
 class LinkObjective:
-    """The loss of a batch of triples against freshly drawn negatives.
+    """The loss of a batch of triples against newly drawn negatives.
 
-    The normalisation loss is left out where it has no gradient.
+    The normalisation loss is omitted if it has no gradient.
 
     Args:
         sampler: Draws the negatives.
         loss: Compares positive and negative scores.
         negatives: Negatives per triple, half with another head, half with another tail.
-        beta: Weight of the normalisation loss; it counts for disentangled models only.
-        share: How many triples of a batch, one after the other, have the same negatives.
+        beta: Weight of the normalisation loss; only used by disentangled models.
+        share: How many consecutive triples of a batch share their negatives.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class LinkObjective:
         drawn: Sequence[Drawn],
         thresholds: Tensor | None = None,
     ) -> Tensor:
-        """The same with negatives that were drawn, once more where there are inverse relations."""
+        """The loss against given negatives; in both directions if there are inverse relations."""
         share = min(self.share, len(triples))
         other_heads, other_tails, mask = drawn[0]
         positive, negative, route = model.score_links(
@@ -111,7 +111,7 @@ class LinkObjective:
         if not self.sampler.saturated:
             return other_heads, other_tails, None
         mask = torch.cat([other_heads >= 0, other_tails >= 0], 1)
-        heads, _, tails = torch.split(triples, 1, dim=1)  # rows that the batch touches anyway
+        heads, _, tails = torch.split(triples, 1, dim=1)  # rows that the batch uses anyway
         other_heads = torch.where(other_heads >= 0, other_heads, heads)
         return other_heads, torch.where(other_tails >= 0, other_tails, tails), mask
 
@@ -124,17 +124,17 @@ def with_terms(
     weight: Tensor,
     beta: float,
 ) -> Tensor:
-    """The loss of triples [b, 3] with what does not depend on negatives.
+    """Add the terms that do not depend on negatives to the loss of triples [b, 3].
 
     Args:
         model: The model.
-        loss: What their scores cost beside others.
+        loss: Loss of their scores.
         triples: The triples.
         route: The components that they use.
         weight: Their weights, [b].
         beta: Weight of the normalisation loss.
     """
-    # Where attention does not learn, nothing would come of its term.
+    # If the attention does not learn, its term would have no effect.
     if route is not None and beta and route.alpha.requires_grad:
         loss = loss + beta * weighted_mean(route.concentration_loss(), weight)
     extra = model.regularisation(triples, route)
@@ -144,7 +144,7 @@ def with_terms(
 def score_inverses(
     model: KnowledgeModel, triples: Tensor, other_heads: Tensor, other_tails: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """What `KnowledgeModel.score_links` gives, by the inverse relations of a model with them."""
+    """Like `KnowledgeModel.score_links`, through the inverse relations of the model."""
     assert isinstance(model.scorer, Reciprocal)
     relation = model.relation_vectors(triples[:, 1], None)
     head, tail = (model.entity_vectors(triples[:, end], None) for end in (0, 2))
@@ -159,10 +159,10 @@ class NodeObjective:
 
     Args:
         labels: Class of every node, [N].
-        neighbourhood: Gives the features, the edges and the positions of a batch of nodes.
-        beta: Weight of the normalisation loss; it counts for disentangled models only.
-        kept: Attention to use in place of the model's own, by name; it does not learn.
-        movable: Where gradients may reach a component of a node, [N, K]; everywhere unless given.
+        neighbourhood: Returns the features, edges and positions of a batch of nodes.
+        beta: Weight of the normalisation loss; only used by disentangled models.
+        kept: Attention to use instead of the model's own, by name; it does not learn.
+        movable: Mask of the components of nodes that gradients may reach, [N, K]; all by default.
     """
 
     def __init__(
@@ -189,14 +189,14 @@ class NodeObjective:
 
 
 class KeptClasses:
-    """How far the class probabilities of nodes are from what they were (Kullback and Leibler).
+    """Kullback-Leibler divergence of class probabilities of nodes from what they were.
 
-    Classes that are new since had a probability of zero.
+    New classes had a probability of zero.
 
     Args:
-        before: Class scores [b, C'] that nodes [b] had, with C' classes; from what they see.
-        neighbourhood: Gives the features, the edges and the positions of a batch of nodes.
-        beta: Weight of the normalisation loss; it counts for disentangled models only.
+        before: Returns the earlier class scores [b, C'] of nodes [b] from what they see.
+        neighbourhood: Returns the features, edges and positions of a batch of nodes.
+        beta: Weight of the normalisation loss; only used by disentangled models.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class KeptClasses:
     def __call__(self, model: NetworkModel, nodes: Tensor, weight: Tensor) -> Tensor:
         """Loss of nodes [b] with weights [b]."""
         seen = self.neighbourhood(nodes)
-        with evaluating(model):  # else it would learn to say the same with half of what it sees
+        with evaluating(model):  # with dropout it would learn to answer from half of the input
             scores: Tensor = model(seen.x, seen.edges)[seen.positions]
         before = self.before(nodes, seen).log_softmax(1)
         now = scores.log_softmax(1)[:, : before.shape[1]]

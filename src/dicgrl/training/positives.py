@@ -1,4 +1,4 @@
-"""What training costs whatever the machine: examples, each counted as often as it is passed."""
+"""The cost of training independent of the machine: examples processed, with repeats."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Positives:
-    """Examples that went through the model forward and backward, repeats counted.
+    """Number of examples that went through the model forward and backward, with repeats.
 
     Attributes:
-        new: Of the newest part.
-        old: Of earlier parts.
+        new: Examples of the newest part.
+        old: Examples of earlier parts.
 
     Example:
         >>> Positives(new=100) + Positives(new=100, old=30)

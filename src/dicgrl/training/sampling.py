@@ -22,10 +22,10 @@ class NegativeSampler:
 
     Args:
         known: All triples that must not be drawn, [n, 3].
-        entities: The entities to draw from; a number stands for all below it.
-        num_relations: Relations seen so far.
+        entities: The entities to draw from, as a range, or a number for all below it.
+        num_relations: Number of relations seen so far.
         generator: Source of randomness, on the device of `known`.
-        retired: Entities that are never drawn, rising; no known triple mentions one.
+        retired: Entities that are never drawn, sorted; no known triple mentions one.
 
     Example:
         >>> known = torch.tensor([[0, 0, 1], [0, 0, 2]])
@@ -45,7 +45,7 @@ class NegativeSampler:
         self.entities = range(entities) if isinstance(entities, int) else entities
         self.generator = generator
         self._retired: Tensor | None = None
-        self._drawn = self.entities  # of those that are not retired, by their numbers
+        self._drawn = self.entities  # numbers of those that are not retired
         if retired is not None and len(retired):
             inside = (retired >= self.entities.start) & (retired < self.entities.stop)
             self._retired = retired[inside] - self.entities.start
@@ -55,23 +55,23 @@ class NegativeSampler:
             asked: _Side(KnownAnswers.of(some, asked, num_relations), self._drawn)
             for asked, some in within.items()
         }
-        #: Some question is answered by every entity; its negatives are marked as -1.
+        #: Whether every entity answers some question; its negatives are marked as -1.
         self.saturated = any(side.saturated for side in self._sides.values())
 
     @property
     def left(self) -> int:
-        """How many entities can be drawn: those that are not retired."""
+        """Number of entities that can be drawn, which are those that are not retired."""
         return len(self._drawn)
 
     def draw(self, triples: Tensor, asked: int, count: int) -> Tensor:
-        """Entities [n, count] for the head or tail of triples [n, 3].
+        """Draw entities [n, count] for the head or tail of triples [n, 3].
 
-        Where every entity answers the question there is nothing to draw: -1.
+        -1 if every entity answers the question, so that there is nothing to draw.
         """
         return self._entities(self._sides[asked].draw(triples, count, self.generator))
 
     def _entities(self, drawn: Tensor) -> Tensor:
-        """The entities that drawn numbers stand for: they count those that are not retired."""
+        """Map drawn numbers, which count entities that are not retired, to entities."""
         if self._retired is None:
             return drawn
         gaps = self._retired - torch.arange(len(self._retired), device=drawn.device)
@@ -79,7 +79,7 @@ class NegativeSampler:
         return torch.where(drawn < 0, drawn, found)
 
     def _within(self, known: Tensor, asked: int) -> Tensor:
-        """Triples whose answer can be drawn, counted from the first entity that can."""
+        """Triples whose answer can be drawn; answers are renumbered from the first such entity."""
         answers = known[:, asked]
         inside = known[(answers >= self.entities.start) & (answers < self.entities.stop)]
         inside[:, asked] -= self.entities.start
@@ -93,14 +93,15 @@ class NegativeSampler:
         return heads, self.draw(triples, TAIL, count - count // 2)
 
     def shared(self, triples: Tensor, count: int, share: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Entities that so many triples, one after the other, are compared with alike.
+        """Draw negatives that `share` consecutive triples have in common.
 
-        Drawn evenly from all, so that one may answer the question of some triple: what is left of
-        them is as evenly drawn from those that do not.
+        They are drawn uniformly from all entities, so that some may be known answers of a triple.
+        Without these, the rest is still uniform among the entities that are not.
 
         Returns:
             Replacements of heads [g, count // 2] and of tails [g, count - count // 2], where g is
-            n / share rounded up, and which do not answer the question of each triple, [n, count].
+            n / share rounded up; and a mask of those that do not answer a triple's question,
+            [n, count].
         """
         shape = (-(-len(triples) // share), count)
         span = self._drawn.start, self._drawn.stop
@@ -125,12 +126,12 @@ class _Side:
 
     @cached_property
     def _group(self) -> Tensor:
-        """The question of each answer, [m]; made where it is asked for, as what follows."""
+        """The question of each answer, [m]; computed on demand, like the properties below."""
         return torch.repeat_interleave(self.known.start.diff())
 
     @cached_property
     def _shifted(self) -> Tensor:
-        """a_i - i, made unique to its question so that one search serves all questions, [m]."""
+        """a_i - i plus an offset per question, so that one search serves all questions, [m]."""
         group, known = self._group, self.known
         rank = torch.arange(len(group), device=group.device) - known.start[:-1][group]
         return group * len(self.entities) + (known.answers - rank)

@@ -11,7 +11,7 @@ from dicgrl.common.options import Section, option
 from dicgrl.errors import UserError
 from dicgrl.training.adam import RULES
 
-_FASTEST = 3e37  # of a learning rate, which Adam's first step divides by 0.1 in float32
+_FASTEST = 3e37  # largest learning rate: Adam's first step divides it by 0.1 in float32
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ class Schedule(Section):
             )
 
     def fitted(self, examples: int) -> Self:
-        """The schedule for so many training examples, where something was left to their number."""
+        """The schedule with settings that depend on the number of training examples filled in."""
         del examples
         return self
 
     def rate(self, epoch: int) -> float:
-        """The learning rate of an epoch, counted from 1.
+        """The learning rate of an epoch, which is counted from 1.
 
         Example:
             >>> Schedule(epochs=10, lr=1.0, decay=1.0).rate(6)

@@ -69,7 +69,7 @@ class LinkTraining(Section):
             raise UserError(f"share={self.share} has no effect with negatives=0: all have the same")
 
 
-_USUAL = 270_000  # triples that 100 epochs, batches of 1,024 and the rate below were found for
+_USUAL = 270_000  # number of triples that the default epochs, batch and rate were tuned on
 _EPOCHS, _FEWEST, _MOST = 100, 5, 300
 _BATCH, _LARGEST = 1024, 1 << 14
 _RATE, _FASTEST = 3e-3, 1e-2
@@ -99,7 +99,7 @@ class LinkSchedule(Schedule):
 
     @override
     def fitted(self, examples: int) -> Self:
-        """What the settings above say of so many triples.
+        """Fill in epochs, batch and rate for a number of triples.
 
         Example:
             >>> LinkSchedule(epochs=0, batch=0, lr=0.0).fitted(27_000_000).epochs

@@ -1,4 +1,4 @@
-"""The weights that training goes back to."""
+"""A copy of weights that training can return to."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dicgrl.models.table import Table
 
 
 class Snapshot:
-    """The last good state of what may change: open rows of tables, and dense parameters.
+    """The last good state of everything that may change: rows of tables, and dense parameters.
 
-    Of a table so large that there is no memory for a copy, nothing is kept.
+    Tables that are too large for a copy in memory are left out.
 
     Args:
         tables: The tables.
@@ -26,23 +26,23 @@ class Snapshot:
 
     @property
     def kept(self) -> bool:
-        """Whether all of it is kept."""
+        """Whether nothing was left out."""
         return all(rows.complete for rows in self._rows)
 
     def take(self) -> None:
-        """Copy what may change as it is now."""
+        """Copy the current state of what may change."""
         for rows in self._rows:
             rows.retake()
         self._dense = [parameter.detach().clone() for parameter in self._parameters]
 
     def cover(self) -> None:
-        """Add rows that may move since."""
+        """Add rows that have been allowed to move since."""
         for rows in self._rows:
             rows.cover()
 
     @torch.no_grad()
     def restore(self) -> None:
-        """Put back what was kept."""
+        """Restore the copy."""
         for rows in self._rows:
             rows.restore()
         for parameter, values in zip(self._parameters, self._dense, strict=True):

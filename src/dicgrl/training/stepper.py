@@ -1,7 +1,7 @@
-"""One training step: loss, gradients, update; on a GPU recorded once and then replayed.
+"""One training step: loss, gradients, update. On a GPU it is recorded once and then replayed.
 
-A step on a GPU is a few dozen short launches, and handing them over one by one takes the host
-longer than the device needs to run them. A CUDA graph hands them over together.
+A step on a GPU is a few dozen short kernels, and launching them one by one takes the host longer
+than the device needs to run them. A CUDA graph launches them together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dicgrl.training.adam import RowAdam
 
 Objective = Callable[[Tensor, Tensor], Tensor]  # examples [b, ...], weights [b] -> loss
 
-_WARM_UP = 2  # steps of a kind before it is recorded; to record one takes as long as to take two
+_WARM_UP = 2  # steps of a kind before it is recorded; recording takes as long as two steps
 
 
 class Stepper:
@@ -27,8 +27,8 @@ class Stepper:
     Args:
         adjust: Changes the gradients before the update.
         optimiser: Makes the update.
-        generator: Source of all randomness where steps may be recorded; None where not. A step that
-            makes the host wait for the device is noticed before, and never recorded.
+        generator: Source of all randomness if steps may be recorded; None if not. A step that
+            makes the host wait for the device is detected during warm-up and never recorded.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class Stepper:
         self._movable: tuple[Tensor | None, ...] = ()
 
     def __call__(self, objective: Objective, examples: Tensor, weight: Tensor) -> Tensor:
-        """Take a step; its loss is a number of its own, without history."""
+        """Take a step; the loss is returned as a detached copy."""
         if not examples.is_cuda or self._generator is None:
             return self._step(objective, examples, weight)
         movable = tuple(table.movable for table in self._optimiser.tables)
         if any(now is not then for now, then in zip(movable, self._movable, strict=False)):
-            self._seen, self._records = {}, {}  # never needed again, and each holds memory
+            self._seen, self._records = {}, {}  # not needed any more, and each holds memory
         self._movable = movable
         key = (objective, examples.shape)
         self._used.add(key)
@@ -61,9 +61,7 @@ class Stepper:
         if self._seen[key] == _WARM_UP:
             with _waits() as waits:
                 loss = self._step(objective, examples, weight)
-            if (
-                waits
-            ):  # it cannot be recorded, and others of this training set are likely to be alike
+            if waits:  # cannot be recorded, and neither can similar steps of this training set
                 self._generator = None
             return loss
         if key not in self._records:
@@ -75,7 +73,7 @@ class Stepper:
         return record.loss.clone()
 
     def end_epoch(self) -> None:
-        """Forget, when an epoch is over, steps that it did not take: each record holds memory."""
+        """Drop records of steps that the last epoch did not take, as each holds memory."""
         self._seen = {key: count for key, count in self._seen.items() if key in self._used}
         self._records = {key: record for key, record in self._records.items() if key in self._used}
         self._used = set()
@@ -100,7 +98,7 @@ class Stepper:
 
 @contextmanager
 def _waits() -> Iterator[list[str]]:
-    """Collects what PyTorch says about operations that make the host wait for the device."""
+    """Collect PyTorch's warnings about operations that make the host wait for the device."""
     before = torch.cuda.get_sync_debug_mode()
     found: list[str] = []
     with warnings.catch_warnings(record=True) as caught:

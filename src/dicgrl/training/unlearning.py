@@ -1,4 +1,4 @@
-"""How far triples that are not known any more stand out from others that never were."""
+"""How far triples that were taken back stand out from others that were never known."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dicgrl.models.knowledge import KnowledgeModel
 from dicgrl.training.known import HEAD, RELATION, TAIL
 from dicgrl.training.losses import weighted_mean
 
-OTHERS = 4  # heads, and tails, of each triple
+OTHERS = 4  # other heads, and other tails, for each triple
 
 
 class UnlearnedLinks:
-    """What the scores of triples exceed those that their ends have beside others by.
+    """By how much the scores of removed triples exceed those of comparable ones.
 
-    The others are usual for the relation: heads and tails of training triples, a few for each
-    triple, drawn once. A triple that scores no higher than the mean of these is left alone: it was
-    taken back, which makes it unknown and not false.
+    Comparable triples replace the head or the tail by another one that is usual for the relation.
+    A few are drawn from training triples for each removed triple, once. A triple that scores no
+    higher than their mean is left alone: it was taken back, so it is unknown, not false.
 
     Args:
-        model: Scores triples.
-        gone: The triples, [n, 3].
+        model: Scores the triples.
+        gone: The removed triples, [n, 3].
         known: Training triples, [m, 3].
-        generator: Draws; on their device.
+        generator: Source of randomness, on the device of the triples.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class UnlearnedLinks:
         of_known, asked = by_relation[:, RELATION].contiguous(), gone[:, RELATION].contiguous()
         first = torch.searchsorted(of_known, asked)
         count = torch.searchsorted(of_known, asked, right=True) - first
-        # A relation without triples has any ends.
+        # For a relation without triples, any ends are used.
         first, count = torch.where(count > 0, first, 0), torch.where(count > 0, count, len(known))
         share = torch.rand(2, len(gone), OTHERS, generator=generator, device=gone.device)
         place = first[:, None] + (share * count[:, None]).long()
@@ -42,7 +42,7 @@ class UnlearnedLinks:
         self._heads, self._tails = drawn[0, ..., HEAD], drawn[1, ..., TAIL]
 
     def __call__(self, rows: Tensor, weight: Tensor) -> Tensor:
-        """The mean over some of the triples, by their positions [b], with weights [b]."""
+        """The weighted mean over triples, given by positions [b], with weights [b]."""
         head, relation, tail = self._gone[rows].unbind(1)
         with torch.no_grad():
             levels = self._model.score(self._heads[rows], relation[:, None], tail[:, None])

@@ -1,4 +1,4 @@
-"""Scorers that turn a question into a query: what they share, on a CPU's fast paths included."""
+"""What scorers with queries have in common, including fast paths on a CPU."""
 
 from dicgrl.models.queries.likeness import Dot, Likeness, Modulus, Norm
 from dicgrl.models.queries.product import ProductScorer

@@ -1,8 +1,8 @@
 """The fast path of query decoders through a training batch: queries, comparison, chain rule.
 
-The gradients of the queries, [b, l], go back to what these are made of by the decoder. Everything
-that is [b, m, l] is the comparison's: `dicgrl.kernels.query_batch` on a GPU with Triton, else
-`dicgrl.models.queries.comparison`.
+The decoder turns gradients of the queries, [b, l], into those of their ends and relations. All
+tensors of shape [b, m, l] are handled by the comparison: `dicgrl.kernels.query_batch` on a GPU with
+Triton, otherwise `dicgrl.models.queries.comparison`.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from dicgrl.models.queries.likeness import Likeness, by_part
 
 
 class Decoder(Protocol):
-    """What a `QueryScorer` says about queries."""
+    """The part of `QueryScorer` that is needed here."""
 
     likeness: Likeness
     linear: ClassVar[bool]
 
     def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
-        """What the answers of questions are compared with, [b, l]."""
+        """The queries that answers are compared with, [b, l]."""
 
     def query_gradients(
         self, given: Tensor, relation: Tensor, side: Side, gradient: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Gradients of what a query is made of, from its own."""
+        """Gradients of the end and the relation, from that of the query."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryBatch(FastBatch):
-    """Scores triples and their negatives by queries.
+    """Scores triples and their negatives with queries.
 
     Attributes:
         scorer: The decoder.
-        kernels: Whether kernels compare; they must know its likeness.
-        blocks: Whether few vectors are there at a time; not where PyTorch works on a GPU, which
-            would only wait for the launches.
+        kernels: Whether to use kernels, which must support its likeness.
+        blocks: Whether to process few vectors at a time. Not if PyTorch runs on a GPU, where this
+            would only add launches.
     """
 
     leaves_out: ClassVar[bool] = True
@@ -61,7 +61,7 @@ class QueryBatch(FastBatch):
     @property
     @override
     def shares(self) -> bool:
-        """Products become those of matrices, on any device; on a CPU distances gain by it, too."""
+        """Products become matrix products on any device; on a CPU distances are faster, too."""
         compare = self.scorer.likeness.compare
         return compare == "dot" or (self.blocks and not self.kernels and compare in ("l1", "l2"))
 
@@ -108,14 +108,14 @@ class QueryBatch(FastBatch):
             d_queries, d_gate = comparison.add_gradients(
                 batch, likeness, queries, pulls[1], into[0], parts
             )
-        # The triple itself: its tail takes the place of a replaced one.
+        # The triple itself: its tail is compared like a replaced one.
         own = likeness.slopes_(asked.tails[:, None].clone(), queries[1], pulls[0][:, None], parts)
         assert own.queries is not None
         d_queries[1] += own.queries
         gradients = asked.gradients(scorer, d_queries)
         if d_gate is not None and own.gates is not None:
             d_gate += own.gates
-            if not scorer.linear:  # else the ends and the relation pull as the queries do
+            if not scorer.linear:  # otherwise ends and relation together pull as the queries do
                 d_gate += asked.pull(gradients, parts)
                 for query, gradient in zip(queries, d_queries, strict=True):
                     d_gate -= by_part(query * gradient, parts)
@@ -156,20 +156,20 @@ class _Asked(NamedTuple):
         return cls(h, _vectors(batch.relations, batch.relation_rows()), t)
 
     def queries(self, scorer: Decoder) -> tuple[Tensor, Tensor]:
-        """What heads and what tails are compared with, [b, l] each."""
+        """The queries that heads, and that tails, are compared with, [b, l] each."""
         return (
             scorer.query(self.tails, self.relations, "head"),
             scorer.query(self.heads, self.relations, "tail"),
         )
 
     def gradients(self, scorer: Decoder, d_queries: Sequence[Tensor]) -> _Asked:
-        """Those of the vectors, from those of the queries."""
+        """Gradients of the vectors, from those of the queries."""
         d_tails, of_head = scorer.query_gradients(self.tails, self.relations, "head", d_queries[0])
         d_heads, of_tail = scorer.query_gradients(self.heads, self.relations, "tail", d_queries[1])
         return _Asked(d_heads, of_tail + of_head, d_tails)
 
     def pull(self, gradients: _Asked, parts: int) -> Tensor:
-        """What the vectors pull at the gates of their components, [b, n]."""
+        """Gradients of the components' gates through these vectors, [b, n]."""
         ends = self.heads * gradients.heads + self.tails * gradients.tails
         return by_part(ends, parts) + by_part(self.relations * gradients.relations, parts)
 
@@ -185,6 +185,6 @@ class _Asked(NamedTuple):
 
 
 def _vectors(table: Tensor, rows: Tensor) -> Tensor:
-    """What rows [b] or [b, n] make up, [b, l]; on a CPU much faster than by an index."""
+    """The vectors that rows [b] or [b, n] make up, [b, l]; on a CPU much faster than indexing."""
     length = rows.shape[1:].numel() * table.shape[1]
     return table.index_select(0, rows.reshape(-1)).view(len(rows), length)

@@ -1,12 +1,12 @@
-"""Queries against the negatives of a batch, block by block, with gradients that are written down.
+"""Compare queries with the negatives of a batch, block by block, with hand-written gradients.
 
-What autograd would keep and pass through memory, [b, m, l] several times over, is made here block
-by block and used while it is in the cache: the negatives' rows are gathered and compared in the
-forward pass, and gathered again in the backward pass, where their gradients go straight to the
-table. The reference is `Likeness.of` on gathered vectors.
+Autograd would store several tensors [b, m, l]. Here they are computed block by block and used while
+they are in the cache: the negatives' rows are gathered and compared in the forward pass, and
+gathered again in the backward pass, where their gradients are added directly to the table. The
+reference is `Likeness.of` on gathered vectors.
 
-Where a table lets only some rows change, no gradient is computed for the others: while newcomers
-learn alone, most of the work of the backward pass falls away.
+If only some rows of a table may change, no gradients are computed for the others. While newcomers
+learn alone, this saves most of the work of the backward pass.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dicgrl.kernels.batch import Batch, Pace
 from dicgrl.models.queries.likeness import Likeness
 
 _HEAD, _TAIL = 0, 2  # columns of a triple
-_BLOCK = 1 << 18  # numbers of a block on a CPU: a megabyte, about its second-level cache
+_BLOCK = 1 << 18  # numbers in a block on a CPU: a megabyte, about its second-level cache
 
 
 def scores(batch: Batch, likeness: Likeness, queries: Sequence[Tensor]) -> Tensor:
@@ -30,7 +30,7 @@ def scores(batch: Batch, likeness: Likeness, queries: Sequence[Tensor]) -> Tenso
     Args:
         batch: The triples and their negatives.
         likeness: How a query and a negative are compared.
-        queries: What heads are compared with, and what tails are, [b, l] each.
+        queries: The queries that heads, and that tails, are compared with, [b, l] each.
     """
     found = batch.entities.new_empty(len(batch.triples), batch.others.shape[1])
     for query, side in zip(queries, batch.sides(), strict=True):
@@ -53,13 +53,13 @@ def add_gradients(
         batch: As in the forward pass.
         likeness: Likewise.
         queries: Likewise.
-        pull: What the slopes are multiplied by (`Likeness.pull`), [b, m].
+        pull: Factors of the slopes (`Likeness.pull`), [b, m].
         d_entities: Gradients of the entities' rows, added to.
-        parts: Components whose gates want a gradient; 0 where they want none.
+        parts: Number of components whose gates need a gradient; 0 if none do.
 
     Returns:
-        Gradients of the queries, [b, l] each, 0 where nothing that a query is made of may change;
-        and what queries and negatives pull at the gates, [b, n], None where these want none.
+        Gradients of the queries, [b, l] each, 0 if nothing that a query is made of may change; and
+        gradients of the gates through queries and negatives, [b, n], None if not needed.
     """
     d_queries = [torch.zeros_like(query) for query in queries]
     d_gate = pull.new_zeros(len(pull), parts) if parts else None
@@ -81,16 +81,16 @@ def add_gradients(
 def _blocks(
     b: Batch, others: Tensor, width: int, triples: Tensor | None = None
 ) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """Blocks of replacements [k, m], their rows and their vectors, [block, m, l], in turn.
+    """Iterate over blocks of replacements [k, m], with their rows and vectors, [block, m, l].
 
-    `triples` says which of the batch the replacements belong to, [k], unless they are all of them
-    in order. Replacements that triples share are gathered once.
+    `triples` says which triples of the batch they belong to, [k]; None if they are all triples in
+    order. Replacements that triples share are gathered once.
     """
     if b.share > 1:
         yield from _shared_blocks(b, others, width)
         return
     height = max(len(others), 1)
-    if not others.is_cuda:  # a GPU would only wait for the launches
+    if not others.is_cuda:  # on a GPU, blocks would only add launches
         height = max(_BLOCK // max(others.shape[1] * width, 1), 1)
     for first in range(0, len(others) if others.shape[1] else 0, height):
         block = slice(first, first + height)
@@ -102,7 +102,7 @@ def _blocks(
 
 
 def _shared_blocks(b: Batch, others: Tensor, width: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """The same for replacements [g, m] that so many triples, one after the other, share."""
+    """The same for replacements [g, m] that consecutive triples share."""
     (groups, m), count = others.shape, len(b.triples)
     every = others.repeat_interleave(b.share, 0)[:count]
     height = max(_BLOCK // max(b.share * m * width, 1), 1)
@@ -120,9 +120,9 @@ class _Group(NamedTuple):
 
     Attributes:
         others: The replacements, [k, m].
-        pull: What their slopes are multiplied by, [k, m].
-        triples: The triples that they belong to, [k]; None for all of the batch in order.
-        asked: Whether the queries want a gradient too.
+        pull: Factors of their slopes, [k, m].
+        triples: The triples that they belong to, [k]; None for the whole batch in order.
+        asked: Whether the queries need a gradient, too.
     """
 
     others: Tensor
@@ -136,16 +136,16 @@ def _groups(b: Batch, side: slice, end: int, pull: Tensor) -> Iterator[_Group]:
 
     Args:
         b: The batch.
-        side: Their columns.
-        end: The column of a triple that stays.
-        pull: Of all replacements, [b, m].
+        side: Columns of the replacements.
+        end: Column of a triple that is not replaced.
+        pull: Factors of all replacements, [b, m].
     """
     others, pull = b.others[:, side], pull[:, side]
-    if b.pace is None or b.share > 1 or others.is_cuda:  # choosing would wait for the device
+    if b.pace is None or b.share > 1 or others.is_cuda:  # selecting would wait for the device
         yield _Group(others, pull)
         return
     moves = (b.pace.entities[b.entity_rows(others)] > 0).flatten(2).any(2)  # [b, m]
-    # Where most replacements of a triple move, all of them cost less than these one by one.
+    # If most replacements of a triple move, it is cheaper to take all of them together.
     together = _asked(b, b.pace, end) | (2 * moves.sum(1) > moves.shape[1])
     if together.all():
         yield _Group(others, pull)
@@ -157,7 +157,7 @@ def _groups(b: Batch, side: slice, end: int, pull: Tensor) -> Iterator[_Group]:
 
 
 def _asked(b: Batch, pace: Pace, end: int) -> Tensor:
-    """Which queries want a gradient: the end that stays, the relation or the gates may change."""
+    """Which queries need a gradient: those whose other end, relation or gates may change."""
     fastest = pace.entities[b.entity_rows(b.triples[:, end])].flatten(1).amax(1)
     fastest += pace.relations[b.relation_rows()].flatten(1).amax(1)
     if pace.attention is not None:
@@ -166,7 +166,7 @@ def _asked(b: Batch, pace: Pace, end: int) -> Tensor:
 
 
 def add_rows(into: Tensor, rows: Tensor, values: Tensor, pace: Pace | None) -> None:
-    """Add values [k, l] to rows, to those that may change where that is known."""
+    """Add values [k, l] to rows; if `pace` is given, only to those that may change."""
     if pace is not None and not rows.is_cuda:
         moves = (pace.entities.view(-1)[rows] > 0).nonzero()[:, 0]
         if len(moves) < len(rows):

@@ -1,7 +1,7 @@
-"""How well a candidate fits a query, both real vectors: their product, or how near they are.
+"""How well a candidate fits a query, both real vectors: their dot product, or their nearness.
 
-Each has a differentiable form, which the others are tested against, one for all pairs of queries
-and candidates, and one for the blocks of a training batch, whose slopes are written down.
+Each has three forms: a differentiable one, which is the reference for the others; one for all pairs
+of queries and candidates; and one for blocks of a training batch, with hand-written gradients.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from dicgrl.kernels import available
 from dicgrl.kernels.batch import Compare
 from dicgrl.models.queries.numbers import as_complex
 
-_BLOCK = 100_000  # numbers of a block for one core, well inside its second-level cache
+_BLOCK = 100_000  # numbers in a block for one core, well within its second-level cache
 _SLOPES = 20, 28  # powers of two: numbers of differences at a time, on a CPU and on a GPU
-_LEAST = 1e-30  # a squared modulus below it counts as zero
+_LEAST = 1e-30  # smaller squared moduli count as zero
 
 
 class Slopes(NamedTuple):
     """Gradients of a block.
 
     Attributes:
-        candidates: Of the candidates' vectors, [k, m, l].
-        queries: Of the queries, [k, l]; None where nobody asks.
-        gates: What both pull at the gates of the components, [k, n]: vector times gradient, summed
-            over a component; None where nobody asks.
+        candidates: Gradients of the candidates' vectors, [k, m, l].
+        queries: Gradients of the queries, [k, l]; None if not requested.
+        gates: Gradients of the components' gates through both, [k, n]: vector times gradient,
+            summed over a component; None if not requested.
     """
 
     candidates: Tensor
@@ -40,26 +40,26 @@ class Slopes(NamedTuple):
 
 
 class Likeness(ABC):
-    """phi(q, x) of queries and candidates; higher is more alike."""
+    """phi(q, x) of queries and candidates; higher is a better fit."""
 
     @property
     def compare(self) -> Compare | None:
-        """What kernels call it; None where they do not know it."""
+        """Its name in kernels; None if they do not support it."""
         return None
 
     @abstractmethod
     def of(self, queries: Tensor, candidates: Tensor) -> Tensor:
-        """Of vectors [..., l] whose leading shapes broadcast, [...]; differentiable."""
+        """Values for vectors [..., l] whose leading shapes broadcast, [...]; differentiable."""
 
     @abstractmethod
     def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
-        """Of each of q queries [q, l] and each of c candidates [c, l], [q, c]."""
+        """Values for all pairs of queries [q, l] and candidates [c, l], [q, c]."""
 
     @abstractmethod
     def pairs(self, queries: Tensor, candidates: Tensor) -> Tensor:
-        """Of one query and one candidate each, [k, l] both, [k].
+        """Values for queries [k, l] and candidates [k, l], pair by pair, [k].
 
-        The same pair is rounded alike wherever it stands: a tie is a tie.
+        A pair is rounded in the same way wherever it is, so that ties are exact.
         """
 
     @abstractmethod
@@ -69,15 +69,15 @@ class Likeness(ABC):
         Args:
             queries: [q, l].
             longest: Length of the longest candidate.
-            scores: One of each query, [q]; what matters is what is near it.
+            scores: A score for each query, [q]; only scores near it matter.
         """
 
     @abstractmethod
     def block_(self, x: Tensor, queries: Tensor) -> Tensor:
-        """Of queries [k, l] and m candidates x of each, [k, m, l], which it overwrites; [k, m]."""
+        """Values for queries [k, l] and candidates x [k, m, l], which are overwritten; [k, m]."""
 
     def pull(self, scores: Tensor, upstream: Tensor) -> Tensor:
-        """What the slopes of a block are multiplied by, given its scores and their gradient."""
+        """Factors of the slopes of a block, given its scores and their gradient."""
         del scores
         return upstream
 
@@ -90,9 +90,9 @@ class Likeness(ABC):
         Args:
             x: The candidates, [k, m, l], overwritten.
             queries: [k, l].
-            pull: What `pull` gave, [k, m].
-            parts: Components of a vector whose gates want a gradient; 0 where they want none.
-            asked: Whether queries and gates want one at all.
+            pull: The result of `pull`, [k, m].
+            parts: Number of components whose gates need a gradient; 0 if none do.
+            asked: Whether queries and gates need a gradient at all.
         """
 
     def matrix_slopes(
@@ -103,8 +103,8 @@ class Likeness(ABC):
         Args:
             queries: [q, l].
             candidates: [c, l].
-            scores: What `matrix` gave, [q, c], or minus infinity where the gradient is 0.
-            upstream: Their gradient, [q, c].
+            scores: The result of `matrix`, [q, c], or minus infinity where the gradient is 0.
+            upstream: Gradient of the scores, [q, c].
         """
         pull = self.pull(scores, upstream)
         d_queries, d_candidates = torch.zeros_like(queries), torch.empty_like(candidates)
@@ -121,7 +121,7 @@ class Likeness(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Dot(Likeness):
-    """Sum of q_i x_i."""
+    """The dot product, sum of q_i x_i."""
 
     @property
     @override
@@ -148,13 +148,13 @@ class Dot(Likeness):
 
     @override
     def slack(self, queries: Tensor, longest: Tensor, scores: Tensor) -> Tensor:
-        # A sum in any order is off by at most this share of the sum of all absolute values.
+        # Whatever the order, a sum is off by at most this share of the sum of absolute values.
         lengths: Tensor = torch.linalg.vector_norm(queries, dim=1)
         return _rounding(queries) * lengths * longest
 
     @override
     def block_(self, x: Tensor, queries: Tensor) -> Tensor:
-        # The other way round a CPU takes twenty times as long.
+        # In the other order a CPU takes twenty times as long.
         return torch.bmm(queries[:, None], x.transpose(1, 2))[:, 0]
 
     @override
@@ -163,26 +163,26 @@ class Dot(Likeness):
     ) -> Slopes:
         d_queries = torch.bmm(pull[:, None], x)[:, 0] if asked else None
         gates = None
-        if d_queries is not None and parts:  # as much by the candidates as by the query
+        if d_queries is not None and parts:  # the same through candidates as through the query
             gates = 2 * by_part(queries * d_queries, parts)
         torch.mul(pull[..., None], queries[:, None], out=x)
         return Slopes(x, d_queries, gates)
 
 
 class Nearness(Likeness):
-    """Minus the size of x - q, a sum over the coordinates or their squares."""
+    """Minus the size of x - q, which is a sum over coordinates or over their squares."""
 
     @abstractmethod
     def sizes_(self, difference: Tensor) -> Tensor:
-        """Sizes [...] of differences [..., l], which it may overwrite."""
+        """Sizes [...] of differences [..., l], which may be overwritten."""
 
     @abstractmethod
     def _directions_(self, difference: Tensor) -> Tensor:
-        """The gradient of the size up to a factor of its own; overwrites the difference."""
+        """The gradient of the size up to a factor per pair; overwrites the difference."""
 
     @abstractmethod
     def _each(self, difference: Tensor) -> Tensor:
-        """Difference times direction; its sum over a component is what is asked for, [..., c]."""
+        """Difference times direction, [..., c], which is to be summed over components."""
 
     @override
     def matrix(self, queries: Tensor, candidates: Tensor) -> Tensor:
@@ -200,7 +200,7 @@ class Nearness(Likeness):
         return _sizes(queries, candidates, self.sizes_)
 
     def _rooted_(self, distances: Tensor) -> Tensor:
-        """Sizes, given what kernels call a distance; they may be the same tensor."""
+        """Turn what kernels call a distance into sizes, possibly in place."""
         return distances
 
     @override
@@ -225,7 +225,7 @@ class Nearness(Likeness):
     ) -> Slopes:
         difference = x.sub_(queries[:, None])
         gates = None
-        if asked and parts:  # a size grows with both of its sides
+        if asked and parts:  # both sides contribute to the size
             gates = torch.einsum("bm,bmn->bn", pull, by_part(self._each(difference), parts))
         slope = self._directions_(difference)
         d_queries = torch.bmm(pull[:, None], slope)[:, 0].neg_() if asked else None
@@ -252,7 +252,7 @@ class Norm(Nearness):
         difference = queries - candidates
         if self.p == 1:
             return difference.abs().sum(-1).neg()
-        # Its gradient is 0 at distance 0, where that of a square root is not a number.
+        # Its gradient at distance 0 is 0, where that of a square root is NaN.
         distance: Tensor = torch.linalg.vector_norm(difference, dim=-1)
         return distance.neg()
 
@@ -271,7 +271,7 @@ class Norm(Nearness):
 
     @override
     def sizes_(self, difference: Tensor) -> Tensor:
-        # Many times as fast as `vector_norm` on a CPU.
+        # On a CPU many times as fast as `vector_norm`.
         if self.p == 1:
             return difference.abs_().sum(-1)
         return difference.square_().sum(-1).sqrt_()
@@ -291,7 +291,7 @@ class Norm(Nearness):
 
 @dataclass(frozen=True, slots=True)
 class Modulus(Nearness):
-    """-sum of |q_j - x_j| over complex numbers, their two parts side by side."""
+    """-sum of |q_j - x_j| over complex numbers, whose two parts are adjacent."""
 
     @property
     @override
@@ -300,12 +300,12 @@ class Modulus(Nearness):
 
     @override
     def of(self, queries: Tensor, candidates: Tensor) -> Tensor:
-        # The gradient of a complex modulus is 0 at 0, where that of a square root is no number.
+        # The gradient of a complex modulus at 0 is 0, where that of a square root is NaN.
         return as_complex(queries - candidates).abs().sum(-1).neg()
 
     @override
     def _without_kernel(self, queries: Tensor, candidates: Tensor) -> Tensor:
-        # Every second number of a vector costs several times what a half of it costs.
+        # Reading every second number of a vector is several times as slow as reading half of it.
         return _sizes(_halves(queries), _halves(candidates), _moduli_)
 
     @override
@@ -323,14 +323,14 @@ class Modulus(Nearness):
 
 
 def by_part(values: Tensor, parts: int) -> Tensor:
-    """Sums over each of so many components, [..., l] to [..., parts]."""
+    """Sums over components, [..., l] to [..., parts]."""
     return values.view(*values.shape[:-1], parts, values.shape[-1] // parts).sum(-1)
 
 
 def _sizes(queries: Tensor, candidates: Tensor, of: Callable[[Tensor], Tensor]) -> Tensor:
     """Sizes of all differences of queries [q, l] and candidates [c, l], [q, c].
 
-    Many times as fast as broadcasting: a few passes over a block that stays in the cache.
+    Many times as fast as broadcasting, with a few passes over a block that stays in the cache.
     """
     found = queries.new_empty(len(queries), len(candidates))
     cores = 1024 if queries.is_cuda else torch.get_num_threads()
@@ -346,22 +346,22 @@ def _sizes(queries: Tensor, candidates: Tensor, of: Callable[[Tensor], Tensor]) 
 
 
 def _halves(vectors: Tensor) -> Tensor:
-    """The same numbers, [k, l], all real parts before all imaginary ones."""
+    """The same numbers, [k, l], with all real parts before all imaginary parts."""
     return torch.cat([vectors[:, 0::2], vectors[:, 1::2]], 1)
 
 
 def _moduli_(differences: Tensor) -> Tensor:
-    """Sums of moduli, [k], of halves, [k, l], which it overwrites."""
+    """Sums of moduli, [k], of vectors [k, l] from `_halves`, which are overwritten."""
     real, imaginary = differences.chunk(2, 1)
     return real.square_().addcmul_(imaginary, imaginary).sqrt_().sum(1)
 
 
 def _squares(numbers: Tensor) -> Tensor:
-    """Squared moduli of complex numbers; several times as fast as `abs` on a CPU."""
+    """Squared moduli of complex numbers; on a CPU several times as fast as `abs`."""
     real, imaginary = numbers[..., 0::2], numbers[..., 1::2]
     return torch.addcmul(real * real, imaginary, imaginary)
 
 
 def _rounding(vectors: Tensor) -> float:
-    """Twice the share by which a sum over vectors [..., l] may be off, a little more for roots."""
+    """Twice the relative error of a sum over vectors [..., l], and a little more for roots."""
     return float(torch.finfo(vectors.dtype).eps) * (vectors.shape[-1] + 8)

@@ -1,6 +1,6 @@
-"""Complex numbers in real vectors: the two parts of a number stand side by side.
+"""Complex numbers in real vectors: real and imaginary parts are interleaved.
 
-A component of a vector is then a complex vector of its own, whichever other ones a triple uses.
+Each component of a vector is then a complex vector, whichever other components a triple uses.
 """
 
 from __future__ import annotations
@@ -20,5 +20,5 @@ def as_complex(vectors: Tensor) -> Tensor:
 
 
 def as_real(numbers: Tensor) -> Tensor:
-    """Complex vectors [..., m] as real ones, [..., 2 m]; a view where they are no conjugate."""
+    """Complex vectors [..., m] as real ones, [..., 2 m]; a view unless they are a conjugate."""
     return torch.view_as_real(numbers.resolve_conj()).flatten(-2)

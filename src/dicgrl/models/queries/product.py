@@ -17,15 +17,15 @@ from dicgrl.models.queries.likeness import Dot
 from dicgrl.models.queries.scorer import QueryScorer
 from dicgrl.models.scorer import Regulariser, ScorerSettings
 
-_SPREAD = 0.05  # of the start: larger numbers are learned by heart, one by one
+_SPREAD = 0.05  # standard deviation of initial values; larger ones overfit
 
-_MODEST = 0.7  # length of a newcomer beside its neighbour's, chosen on films
+_MODEST = 0.7  # length of a newcomer relative to its neighbour, chosen on films
 _RIDGE = 0.1
 
 
 @dataclass(frozen=True)
 class ProductSettings(ScorerSettings):
-    """Settings of decoders of products."""
+    """Settings of product decoders."""
 
     n3: float = option(
         0.05, "Weight of N3 in the loss: the cubes of all numbers that a triple uses.", least=0
@@ -33,7 +33,7 @@ class ProductSettings(ScorerSettings):
 
 
 class ProductScorer(QueryScorer):
-    """A product of the three vectors, summed up.
+    """A sum of products of the three vectors' numbers.
 
     Args:
         dim: Length of the vectors.
@@ -50,7 +50,7 @@ class ProductScorer(QueryScorer):
 
     @abstractmethod
     def moduli(self, vectors: Tensor) -> Tensor:
-        """Absolute values of the numbers that vectors [..., l] are made of."""
+        """Absolute values of the numbers in vectors [..., l]."""
 
     @override
     def initial(self, count: int, width: int, generator: torch.Generator) -> Tensor:
@@ -58,16 +58,16 @@ class ProductScorer(QueryScorer):
 
     @override
     def place_entity(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
-        """At the query, which no vector of its length fits better, but shorter than its neighbour.
+        """The direction of the query, which fits best for its length, but shorter.
 
-        A longer one would outscore old answers on no more evidence than that.
+        A longer vector would outscore old answers with no more evidence than one fact.
         """
         query = self.query(given, relation, side)
         return query * (_MODEST * _length(given) / _length(query).clamp(min=1e-12))
 
     @override
     def score_relations(self, head: Tensor, relations: Tensor, tail: Tensor) -> Tensor:
-        # A score is linear in its relation, which is compared with the gradient that it would get.
+        # The score is linear in the relation, and this is its gradient.
         query = self.query_gradients(head, relations[:1].expand_as(head), "tail", tail)[1]
         return self.likeness.matrix(query, relations)
 
@@ -81,9 +81,9 @@ class ProductScorer(QueryScorer):
 
 
 def ridge(squares: Tensor) -> Tensor:
-    """Squares [..., l] to divide by: coordinates that say little are not made to say much.
+    """Squares [..., l] to divide by, plus a constant that damps coordinates with little evidence.
 
-    The least squares of h r - t over all triples give r = sum t conj(h) / sum |h|^2.
+    Least squares of h r - t over all triples give r = sum t conj(h) / sum |h|^2.
     """
     return squares + _RIDGE * squares.mean(-1, keepdim=True) + 1e-12
 

@@ -1,7 +1,7 @@
-"""Products of queries with negatives that triples share: one matrix product for each group.
+"""Products of queries with negatives that triples share: one matrix product per group.
 
-What a negative costs then is a dot product that is part of a large one, and its row is gathered
-once for all triples of the group, so that a triple may have thousands of them.
+A negative is then much cheaper, and its row is gathered once for all triples of the group, so that
+a triple may have thousands of negatives.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def scores(batch: Batch, queries: Sequence[Tensor]) -> Tensor:
     """Scores of the negatives, [b, m].
 
     Args:
-        batch: Plain triples and the negatives that so many of them share.
-        queries: What heads are compared with, and what tails are, [b, l] each.
+        batch: Plain triples with shared negatives.
+        queries: The queries that heads, and that tails, are compared with, [b, l] each.
     """
     found = [
         (_grouped(batch, query) @ _vectors(batch, side).mT).flatten(0, 1)
@@ -60,6 +60,6 @@ def _vectors(batch: Batch, side: slice) -> Tensor:
 
 
 def _grouped(batch: Batch, each: Tensor) -> Tensor:
-    """Values [b, n] of the triples by group, [g, share, n]; zeros where the last one is short."""
+    """Values [b, n] of the triples by group, [g, share, n]; the last group is padded with zeros."""
     missing = len(batch.others) * batch.share - len(each)
     return F.pad(each, (0, 0, 0, missing)).view(len(batch.others), batch.share, -1)

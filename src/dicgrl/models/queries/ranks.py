@@ -1,7 +1,7 @@
-"""Counts behind the ranks of query decoders: by kernels, or by matrices of scores in PyTorch.
+"""Counts for the ranks of query decoders: by kernels, or by matrices of scores in PyTorch.
 
-A question's query is made once, and serves the true answer and all candidates: another place in
-memory may be enough for a product to be rounded otherwise, and a tie would be none.
+The query of a question is computed once, and used for the true answer and all candidates. Computed
+again at another place in memory, it might be rounded differently, and ties would be lost.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dicgrl.kernels.batch import Compare
 from dicgrl.models.fast import FastCounts, Questions, Side
 from dicgrl.models.queries.likeness import Likeness
 
-_QUESTIONS = 64  # at a time on a CPU, so that a block of scores stays in its cache
-_PAIRS = 1 << 16  # that are scored one by one at a time
+_QUESTIONS = 64  # questions at a time on a CPU, so that a block of scores stays in its cache
+_PAIRS = 1 << 16  # pairs to score again at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class QueryCounts(FastCounts):
     device.
 
     Attributes:
-        query: Makes queries of given ends, relations and the side that is asked for.
-        compare: How candidates are compared with them.
+        query: Makes queries from given ends, relations and the side that is asked for.
+        compare: How candidates are compared with queries.
     """
 
     query: Callable[[Tensor, Tensor, Side], Tensor]
@@ -72,7 +72,7 @@ class QueryCounts(FastCounts):
         from dicgrl.kernels import query_ranks  # needs Triton
 
         entities = questions.entities
-        if entities.dtype != queries.dtype:  # those that are asked for, converted
+        if entities.dtype != queries.dtype:  # convert only the candidates
             entities, answers = (
                 questions.vectors(answers),
                 torch.arange(len(answers), device=answers.device),
@@ -85,12 +85,12 @@ class QueryCounts(FastCounts):
 class MatrixCounts(FastCounts):
     """Counts by matrices of scores.
 
-    How a matrix product rounds depends on its shape and on where a pair stands. So candidates whose
-    scores are as good as the true answer's are scored again, each pair by itself.
+    How a matrix product rounds depends on its shape and on the position of a pair. So candidates
+    whose scores are very close to the true answer's are scored again, pair by pair.
 
     Attributes:
-        query: Makes queries of given ends, relations and the side that is asked for.
-        likeness: How well candidates fit them.
+        query: Makes queries from given ends, relations and the side that is asked for.
+        likeness: How well candidates fit queries.
     """
 
     query: Callable[[Tensor, Tensor, Side], Tensor]
@@ -144,19 +144,19 @@ class MatrixCounts(FastCounts):
         slack: Tensor,
         out: tuple[Tensor, Tensor],
     ) -> Tensor:
-        """How many candidates are scored higher than the truth [q] and the same, [2, q].
+        """How many candidates score higher than the truth [q], and how many the same, [2, q].
 
         Args:
             queries: [q, l].
             vectors: The candidates, [c, l].
             truth: Scores of the true answers, [q].
-            slack: How far from them a score has to be to be sure, [q].
-            out: Rows and columns of those that do not compete.
+            slack: Scores that are farther away than this need not be computed again, [q].
+            out: Rows and columns of pairs that do not compete.
         """
         scores = self.likeness.matrix(queries, vectors)
         below = scores <= (truth + slack)[:, None]
         near = (scores >= (truth - slack)[:, None]).logical_and_(below)
-        # Not `>`: a score that is not a number must not make the true answer look good.
+        # Not `>`: a NaN must not make the true answer look good.
         above = below.logical_not_()
         above[out], near[out] = False, False
         found = torch.stack([above.sum(1), torch.zeros_like(truth, dtype=torch.long)])
@@ -169,7 +169,7 @@ class MatrixCounts(FastCounts):
 
 
 def _alike(questions: Questions) -> Iterator[range]:
-    """Questions side by side that look at the same components."""
+    """Runs of consecutive questions that use the same components."""
     if questions.chosen is None:
         yield range(len(questions.answers))
         return
@@ -187,7 +187,7 @@ def _blocks(group: range, on_gpu: bool) -> Iterator[slice]:
 
 
 def _vectors(questions: Questions, entities: slice | Tensor, question: int) -> Tensor:
-    """What a question looks at of entities, [c, l]."""
+    """The components of entities that a question uses, [c, l]."""
     vectors = questions.vectors(entities)
     if questions.chosen is None:
         return vectors
@@ -196,7 +196,7 @@ def _vectors(questions: Questions, entities: slice | Tensor, question: int) -> T
 
 
 def _longest(vectors: Tensor) -> Tensor:
-    """Length of the longest of the vectors [c, l] that are numbers."""
+    """Length of the longest of the vectors [c, l], ignoring NaN."""
     lengths: Tensor = torch.linalg.vector_norm(vectors, dim=1).nan_to_num(0.0, 0.0)
     return torch.cat([lengths.new_zeros(1), lengths]).amax()
 
@@ -206,7 +206,7 @@ def _among(entities: Tensor, candidates: range) -> Tensor:
 
 
 def _expanded(first: Tensor, last: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
-    """Known answers one by one: the number of their question, and the entity."""
+    """One entry per known answer: the number of its question, and the entity."""
     sizes = last - first
     row = torch.repeat_interleave(sizes)
     offset = sizes.cumsum(0) - sizes

@@ -1,7 +1,7 @@
 """Query decoders: a question becomes a query, and a candidate's score is how well it fits.
 
-For (h, r, ?) the query is made of h and r, for (?, r, t) of t and r, and both give the triple the
-same score: phi(q_tail, t) = phi(q_head, h). So a decoder is a `query` and a `Likeness`.
+For (h, r, ?) the query is made from h and r, for (?, r, t) from t and r, and both give the triple
+the same score: phi(q_tail, t) = phi(q_head, h). So a decoder is a `query` and a `Likeness`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dicgrl.models.scorer import Scorer, depth
 
 
 class QueryScorer(Scorer):
-    """A scorer of queries.
+    """Base class of scorers with queries.
 
-    A subclass that asks otherwise does not inherit what was known of the old query.
+    A subclass that overrides `query` does not inherit what depends on the old query.
 
     Attributes:
         likeness: How well a candidate fits a query.
-        linear: Whether a query is linear in what it is made of taken together, as a translation is.
+        linear: Whether a query is jointly linear in end and relation, like a translation.
 
     Example:
         >>> from dicgrl.models.queries import Norm
@@ -50,7 +50,7 @@ class QueryScorer(Scorer):
                 setattr(cls, known, getattr(QueryScorer, known))
 
     def query(self, given: Tensor, relation: Tensor, side: Side) -> Tensor:
-        """What the answers of questions are compared with, [..., dim].
+        """The queries that the answers of questions are compared with, [..., dim].
 
         Args:
             given: Vectors of the ends that are known, [..., dim].
@@ -64,7 +64,7 @@ class QueryScorer(Scorer):
     ) -> tuple[Tensor, Tensor]:
         """Gradients of `given` and `relation`, [b, ...] each, from that of the query, [b, dim].
 
-        Autograd's unless overridden.
+        Uses autograd unless overridden.
         """
         with torch.enable_grad():
             ends = given.detach().requires_grad_(), relation.detach().requires_grad_()
@@ -85,7 +85,7 @@ class QueryScorer(Scorer):
 
     @override
     def pair_bytes(self) -> int:
-        """The scores themselves are all that is kept."""
+        """Only the scores themselves are stored."""
         return 4
 
     @override

@@ -1,4 +1,4 @@
-"""TransE: the scorer, and its fast ways to train and to rank."""
+"""TransE: the scorer, and its fast paths for training and ranking."""
 
 from dicgrl.models.transe.scorer import TransE
 

@@ -1,6 +1,6 @@
 """TransE's fast path through a training batch on a GPU: `dicgrl.kernels.transe_batch`.
 
-Elsewhere it is that of all query decoders (`dicgrl.models.queries.batch`).
+Elsewhere TransE uses the fast path of all query decoders (`dicgrl.models.queries.batch`).
 """
 
 from __future__ import annotations

@@ -69,12 +69,12 @@ class TransE(QueryScorer, name="transe"):
 
     @override
     def fast_batch(self, rows: Tensor) -> FastBatch:
-        # Its own kernels make the query too, and know of no other one.
+        # Its own kernels compute the query, too, so a subclass with another query cannot use them.
         if available(rows) and type(self).query is TransE.query:
             return TranslationBatch(self.p)
         return super().fast_batch(rows)
 
     @override
     def fast_counts(self, rows: Tensor) -> FastCounts | None:
-        # Sums and differences are rounded alike wherever they stand: the generic path ranks.
+        # Sums and differences round the same everywhere, so that the generic path can rank.
         return super().fast_counts(rows) if available(rows) else None
