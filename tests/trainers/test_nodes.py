@@ -289,7 +289,7 @@ def test_a_network_without_features_is_refused(model: str) -> None:
     ids = builder.nodes.add("ab")
     builder.classes.add(["red"])
     builder.add([(0, 1)], np.zeros((2, 0), np.float32), np.zeros(2, np.int64), ids, ids[:0], ids)
-    with pytest.raises(UserError, match=f"nodes have no features; {model} needs them"):
+    with pytest.raises(UserError, match=f"nodes have no features; {model} needs some"):
         node_run(builder.build(), model=model)
 
 
@@ -307,7 +307,9 @@ def test_a_model_of_nodes_is_refused_for_a_knowledge_graph(model: str) -> None:
 
 def test_parts_of_the_other_kind_are_refused() -> None:
     links = KnowledgeStream.from_labels("tiny", [[("a", "r", "b")]])
-    with pytest.raises(UserError, match="gat classifies nodes; this part is of a knowledge graph"):
+    with pytest.raises(
+        UserError, match="gat classifies nodes, but this part is of a knowledge graph"
+    ):
         NodeTrainer(Settings("gat"), 0, CPU).take(links[0])
     with pytest.raises(UserError, match="transe predicts links; this part is of a network"):
         LinkTrainer(Settings(), 0, CPU).take(clusters()[0])
