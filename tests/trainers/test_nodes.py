@@ -307,9 +307,11 @@ def test_a_model_of_nodes_is_refused_for_a_knowledge_graph(model: str) -> None:
 
 def test_parts_of_the_other_kind_are_refused() -> None:
     links = KnowledgeStream.from_labels("tiny", [[("a", "r", "b")]])
-    with pytest.raises(UserError, match="gat classifies nodes; this part is of a knowledge graph"):
+    with pytest.raises(
+        UserError, match="gat classifies nodes, but this part is of a knowledge graph"
+    ):
         NodeTrainer(Settings("gat"), 0, CPU).take(links[0])
-    with pytest.raises(UserError, match="transe predicts links; this part is of a network"):
+    with pytest.raises(UserError, match="transe predicts links, but this part is of a network"):
         LinkTrainer(Settings(), 0, CPU).take(clusters()[0])
 
 

@@ -11,7 +11,7 @@ from typing_extensions import TypeIs
 from dicgrl.common.room import room
 from dicgrl.errors import UserError
 
-#: Ids and counts: int64, or int32 where there are many. What is made of several ids is int64.
+#: Ids and counts: int64, or int32 if there are many. Combinations of ids are int64.
 IntArray = npt.NDArray[np.signedinteger[Any]]
 #: Keys of an index: whole numbers, or pairs of them as complex numbers (`graph.knowledge.keys`).
 KeyArray = IntArray | npt.NDArray[np.complex128]
@@ -204,9 +204,9 @@ def _as_rows(rows: npt.ArrayLike, width: tuple[int, ...], what: str) -> IntArray
 class GrowingArray(Generic[_Scalar]):
     """Rows that are appended; the buffer doubles, so appending is amortised O(rows).
 
-    Many rows get room behind them at once: memory is taken when it is written to.
+    Much room is reserved at once, as memory is only used when it is written to.
 
-    All else is rare and costs a copy of what is there.
+    All other changes are rare, and cost a copy.
 
     Args:
         width: Shape of one row, `()` for scalars.
