@@ -311,7 +311,7 @@ def test_parts_of_the_other_kind_are_refused() -> None:
         UserError, match="gat classifies nodes, but this part is of a knowledge graph"
     ):
         NodeTrainer(Settings("gat"), 0, CPU).take(links[0])
-    with pytest.raises(UserError, match="transe predicts links; this part is of a network"):
+    with pytest.raises(UserError, match="transe predicts links, but this part is of a network"):
         LinkTrainer(Settings(), 0, CPU).take(clusters()[0])
 
 

@@ -1,7 +1,7 @@
 """The growing graph: labels and ids, parts, streams, and the index that each part extends.
 
-What every kind of data shares is in this folder (`Part`, `Graph`, `Stream`); a kind of data is a
-folder of its own, which nothing else here names.
+This folder has what all kinds of data share (`Part`, `Graph`, `Stream`). Each kind of data has its
+own folder, which nothing else here mentions.
 """
 
 from dicgrl.graph.growing import Graph

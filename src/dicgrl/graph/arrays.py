@@ -1,4 +1,4 @@
-"""Array types, and an array that grows at its end at the cost of what is appended."""
+"""Array types, helpers for arrays of ids, and an array that grows at its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing_extensions import TypeIs
 from dicgrl.common.room import room
 from dicgrl.errors import UserError
 
-#: Ids and counts: int64, or int32 where there are many. What is made of several ids is int64.
+#: Ids and counts: int64, or int32 if there are many. Combinations of ids are int64.
 IntArray = npt.NDArray[np.signedinteger[Any]]
 #: Keys of an index: whole numbers, or pairs of them as complex numbers (`graph.knowledge.keys`).
 KeyArray = IntArray | npt.NDArray[np.complex128]
@@ -28,7 +28,7 @@ def are_pairs(keys: KeyArray) -> TypeIs[npt.NDArray[np.complex128]]:
 
 
 def narrow(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Whole numbers in 32 bits where all of them fit; anything else as it is.
+    """Convert whole numbers to 32 bits if all of them fit; anything else is returned as it is.
 
     Example:
         >>> narrow(np.array([1, 2])).dtype, narrow(np.array([1 << 40])).dtype
@@ -42,7 +42,7 @@ def narrow(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def ids_in(ids: range, dtype: npt.DTypeLike = np.int64) -> IntArray:
-    """The ids of a range as an array, also where it is empty.
+    """The ids of a range as an array, which may be empty.
 
     Example:
         >>> ids_in(range(2, 4))
@@ -52,7 +52,7 @@ def ids_in(ids: range, dtype: npt.DTypeLike = np.int64) -> IntArray:
 
 
 def distinct(*values: IntArray) -> IntArray:
-    """Each value of several arrays once, rising.
+    """The sorted distinct values of several arrays.
 
     Example:
         >>> distinct(np.array([3, 1]), np.array([1, 2]))
@@ -63,27 +63,27 @@ def distinct(*values: IntArray) -> IntArray:
         low, there = table
         return np.flatnonzero(there) + low
     ordered = np.concatenate(values)
-    ordered.sort()  # np.unique hashes and then sorts: much slower
+    ordered.sort()  # np.unique hashes and then sorts, which is much slower
     return ordered[_first_of_each(ordered)].astype(np.int64, copy=False)
 
 
 def count_in(values: IntArray, queries: IntArray) -> IntArray:
-    """How often each query stands among sorted values."""
+    """How often each query occurs among sorted values."""
     last, first = (np.searchsorted(values, queries, side) for side in ("right", "left"))
     return (last - first).astype(np.int64, copy=False)
 
 
 def mentions(ends: IntArray) -> IntArray:
-    """The nodes at the ends [m, 2] of links, one for each end; a self loop has one."""
+    """The nodes at the ends [m, 2] of links, with repeats; a self loop counts once."""
     return np.concatenate([ends[:, 0], ends[ends[:, 0] != ends[:, 1], 1]])
 
 
 def in_order_of_parts(rows: IntArray, sizes: IntArray) -> IntArray:
-    """Where rows stand when those of the first part come first, and so on.
+    """Convert rows counted within parts to positions if parts are concatenated.
 
     Args:
         rows: Rows, in any order.
-        sizes: How many rows each part has.
+        sizes: Number of rows of each part.
 
     Example:
         >>> in_order_of_parts(np.array([0, 1, 2, 0, 1, 2]), np.array([2, 1]))
@@ -94,18 +94,18 @@ def in_order_of_parts(rows: IntArray, sizes: IntArray) -> IntArray:
 
 
 def lies_close(low: int, high: int, count: int) -> bool:
-    """Whether a table from the lowest to the highest of so many values beats sort and search."""
+    """Whether a table from the lowest to the highest value is faster than sort and search."""
     return high - low < _DENSE * count
 
 
 class Groups:
-    """Positions of an array by their value.
+    """Groups the positions of an array by value.
 
-    Values that lie close together are counted in a table, others found by one sort.
+    Values that are close together are counted in a table, others are sorted once.
 
     Attributes:
-        values: The distinct values, rising.
-        group: For each position of the array, that of its value in `values`.
+        values: The distinct values, sorted.
+        group: For each position of the array, the index of its value in `values`.
 
     Example:
         >>> groups = Groups(np.array([7, 5, 7]))
@@ -127,18 +127,18 @@ class Groups:
             self.group[order] = np.cumsum(is_first) - 1
 
     def union(self, bits: IntArray) -> IntArray:
-        """Union of the bits of each group."""
+        """Bitwise union in each group."""
         united = np.zeros(len(self.values), np.int64)
         np.bitwise_or.at(united, self.group, bits)
         return united
 
     def sum(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Sum of the numbers of each group."""
+        """Sum in each group."""
         return np.bincount(self.group, numbers, len(self.values)).astype(np.float64)
 
 
 def _table(*values: IntArray) -> tuple[int, BoolArray] | None:
-    """The lowest value, and which numbers from it on are there; None where they lie far apart."""
+    """The lowest value, and which numbers from it on occur; None if values are far apart."""
     filled = [some for some in values if len(some)]
     low = min((int(some.min()) for some in filled), default=0)
     high = max((int(some.max()) for some in filled), default=-1)
@@ -157,11 +157,11 @@ def _first_of_each(ordered: IntArray) -> BoolArray:
 
 
 def as_triples(rows: npt.ArrayLike, what: str = "triples") -> IntArray:
-    """An array of shape [n, 3], also where `rows` is empty: int64, unless it is one of int32.
+    """Convert rows, possibly none, to an array of shape [n, 3]: int64, or int32 if they are.
 
     Args:
         rows: The rows.
-        what: What messages call them.
+        what: Their name in messages.
 
     Raises:
         UserError: They have another shape, or are not whole numbers.
@@ -176,12 +176,12 @@ def as_triples(rows: npt.ArrayLike, what: str = "triples") -> IntArray:
 
 
 def as_edges(rows: npt.ArrayLike, what: str = "edges") -> IntArray:
-    """An int64 array of shape [n, 2], also where `rows` is empty; see `as_triples`."""
+    """Convert rows, possibly none, to an int64 array of shape [n, 2]; see `as_triples`."""
     return _as_rows(rows, (2,), what)
 
 
 def as_ids(ids: npt.ArrayLike, what: str = "ids") -> IntArray:
-    """An int64 array of shape [n], also where `ids` is empty; see `as_triples`."""
+    """Convert ids, possibly none, to an int64 array of shape [n]; see `as_triples`."""
     return _as_rows(ids, (), what)
 
 
@@ -204,9 +204,9 @@ def _as_rows(rows: npt.ArrayLike, width: tuple[int, ...], what: str) -> IntArray
 class GrowingArray(Generic[_Scalar]):
     """Rows that are appended; the buffer doubles, so appending is amortised O(rows).
 
-    Many rows get room behind them at once: memory is taken when it is written to.
+    Much room is reserved at once, as memory is only used when it is written to.
 
-    All else is rare and costs a copy of what is there.
+    All other changes are rare, and cost a copy.
 
     Args:
         width: Shape of one row, `()` for scalars.
@@ -224,16 +224,16 @@ class GrowingArray(Generic[_Scalar]):
         self._length = 0
 
     def fork(self) -> GrowingArray[_Scalar]:
-        """The same rows, to be extended on their own.
+        """A copy that can be extended independently.
 
-        Room for more is shared: only one of the two may be extended while the other is used.
+        Room for more is shared, so that only one of the two may be extended while both are in use.
         """
         made: GrowingArray[_Scalar] = GrowingArray(self._buffer.shape[1:], self._buffer.dtype)
         made._buffer, made._length = self._buffer, self._length
         return made
 
     def append(self, rows: npt.NDArray[Any], kept: BoolArray | None = None) -> None:
-        """Copy `rows`, or those that are `kept` [n], to the end; a block at a time."""
+        """Append `rows`, or those that are `kept` [n], block by block."""
         needed = self._length + (len(rows) if kept is None else int(np.count_nonzero(kept)))
         if needed > len(self._buffer):
             wanted = max(needed, 2 * len(self._buffer), needed * 5 // 4 if needed > _MANY else 0)
@@ -248,11 +248,11 @@ class GrowingArray(Generic[_Scalar]):
             self._length += len(some)
 
     def keep(self, kept: BoolArray) -> None:
-        """Drop the rows where `kept` [n] is False; whoever has a view keeps what it had."""
+        """Drop the rows where `kept` [n] is False; existing views do not change."""
         self.replace(self._buffer[: self._length], kept)
 
     def replace(self, rows: npt.NDArray[Any], kept: BoolArray | None = None) -> None:
-        """Have other rows, or those `kept` of them; whoever has a view keeps what it had."""
+        """Replace all rows by others, or by those `kept` of them; existing views do not change."""
         self._buffer, self._length = self._buffer[:0], 0
         self.append(rows, kept)
 
@@ -260,9 +260,9 @@ class GrowingArray(Generic[_Scalar]):
         """Overwrite some rows.
 
         Args:
-            at: Which.
-            rows: What they are from now on.
-            shared: Whether whoever has a view keeps what it had, at the cost of a copy of all.
+            at: Positions of the rows.
+            rows: The new rows.
+            shared: Whether existing views must not change, which costs a copy of all rows.
         """
         if shared:
             self.replace(self._buffer[: self._length])

@@ -1,4 +1,4 @@
-"""A change: one step in the life of a graph, as a version of a run stores it."""
+"""A change of a graph, as each version of a run stores one."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ RETRAIN = "retrain"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """What happened to a graph at one time; applied in order, changes make the graph again.
+    """One change of a graph; applied in order, changes rebuild the graph.
 
-    - learn: a part arrived; `again` are training triples that were known and arrived once more,
-      where repeats weigh in learning; `dated` are training triples and moments at which they were
-      so, [n, 4], later ones than were known.
-    - forget: facts left: `triples`; or `edges`, and `nodes` whose class is unknown again.
-    - replace: as forget, and a part arrived in their place.
-    - rename: `ids` [n] have other labels; `vocabulary`, `old` and `new` labels.
-    - merge: `ids` [n, 2] are those that stay and those that are the same from now on; `vocabulary`,
-      `kept` and `gone` labels.
-    - revise: `nodes` have other classes (`labels`), those of `described` other `features`; the part
-      brings new classes and says which nodes to learn again.
-    - retrain: the graph stays; a new model learned all of it.
+    - learn: a part arrived. `again` are known training triples that arrived again, stored if
+      repeats count in learning. `dated` are training triples with a later date than was known,
+      [n, 4].
+    - forget: facts were removed: `triples`; or `edges`, and `nodes` whose class is unknown again.
+    - replace: like forget, and a part arrived in their place.
+    - rename: `ids` [n] got other labels; `vocabulary`, `old` and `new` labels.
+    - merge: `ids` [n, 2] are those that stay and those merged into them; `vocabulary`, `kept` and
+      `gone` labels.
+    - revise: `nodes` got other classes (`labels`), and those in `described` other `features`; the
+      part brings new classes and says which nodes to learn again.
+    - retrain: the graph stays the same; a new model learned all of it.
 
     Attributes:
-        kind: What was done.
-        part: What arrived, in ids of the graph; None where nothing did.
-        arrays: What else there is to know, by name, in ids of the graph.
-        labels: The same in labels, ready for JSON.
+        kind: The kind of change.
+        part: What arrived, in ids of the graph; None if nothing did.
+        arrays: Further data by name, in ids of the graph.
+        labels: Further data in labels, ready for JSON.
 
     Example:
         >>> from dicgrl.graph import KnowledgeGraph, KnowledgeStream

@@ -1,4 +1,4 @@
-"""Checks of arrays that every kind of part needs."""
+"""Checks of arrays for all kinds of parts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def check_ids(what: str, ids: IntArray, labels: Vocabulary, lowest: int = 0) -> 
     """Refuse an id that has no label.
 
     Args:
-        what: What the message calls the ids.
+        what: Name of the ids in the message.
         ids: The ids, [n].
         labels: Their labels.
-        lowest: The lowest id that is allowed; -1 where something may have none.
+        lowest: The lowest allowed id; -1 if there may be none.
 
     Raises:
         UserError: There is one; the message names its row.
@@ -35,6 +35,6 @@ def check_ids(what: str, ids: IntArray, labels: Vocabulary, lowest: int = 0) -> 
 
 
 def check_range(what: str, ids: range, labels: Vocabulary) -> None:
-    """As `check_ids`, of a range; it costs nothing where all is well."""
+    """Like `check_ids`, for a range; costs nothing if all is well."""
     if ids.start < 0 or ids.stop > len(labels):
         check_ids(what, ids_in(ids), labels)

@@ -1,7 +1,7 @@
-"""A column of labels as codes: each distinct label once, and where it stands.
+"""A column of labels as codes: a list of distinct labels, and the position of each row's label.
 
-Formats that store columns give labels this way. Python then looks at distinct labels alone, which
-are few beside the rows of a graph.
+Columnar formats provide labels this way. Python then only handles distinct labels, which are few
+compared with the rows of a graph.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Coded(Sequence[str]):
     """Labels of n rows.
 
     Attributes:
-        labels: The distinct labels; several columns may have the same list, and it may grow, as
-            further blocks of a file bring further labels.
-        codes: Position of each row's label among them, int64 [n].
+        labels: The distinct labels. Several columns may share a list, and it may grow while further
+            blocks of a file are read.
+        codes: Index of each row's label in the list, int64 [n].
 
     Example:
         >>> column = Coded(["horror", "satire"], np.array([1, 0, 1]))
@@ -55,9 +55,9 @@ class Coded(Sequence[str]):
 
 
 def coded_numbers(triples: object) -> list[Coded] | None:
-    """Columns of an array of whole numbers [n, 3], which are labels as they are written.
+    """Columns of an array of whole numbers [n, 3], whose digits are the labels.
 
-    None where it is something else, whose rows have to be looked at one by one.
+    None if it is anything else, whose rows have to be handled one by one.
 
     Example:
         >>> [list(column) for column in coded_numbers(np.array([[7, 0, 8], [8, 0, 7]]))]
@@ -72,7 +72,7 @@ def coded_numbers(triples: object) -> list[Coded] | None:
 
 
 def add_in_order(vocabulary: Vocabulary, *columns: Coded) -> list[IntArray]:
-    """Ids of the labels of columns of the same length; unseen ones arrive row by row.
+    """Ids of the labels of columns of the same length; new labels are added row by row.
 
     Example:
         >>> heads = Coded(["a", "b"], np.array([1, 0]))
@@ -81,7 +81,7 @@ def add_in_order(vocabulary: Vocabulary, *columns: Coded) -> list[IntArray]:
         >>> [ids.tolist() for ids in add_in_order(films, heads, tails)], list(films)
         ([[0, 2], [1, 0]], ['b', 'c', 'a'])
     """
-    local = Vocabulary()  # a label may stand in several columns
+    local = Vocabulary()  # a label may occur in several columns
     codes = [local.add(column.labels)[column.codes] for column in columns]
     every = np.stack(codes, axis=1).ravel() if codes else np.empty(0, np.int64)
     first = np.full(len(local), len(every))
@@ -93,12 +93,12 @@ def add_in_order(vocabulary: Vocabulary, *columns: Coded) -> list[IntArray]:
 
 
 class OrderedIds:
-    """Ids of the labels of columns, as `add_in_order` gives them.
+    """Ids of the labels of columns, like `add_in_order`, for several blocks.
 
-    Where blocks have one list of labels that grows, each label is looked up once.
+    If blocks share a growing list of labels, each label is looked up only once.
 
     Args:
-        vocabulary: Gives the ids; unseen labels arrive in it.
+        vocabulary: Provides the ids; new labels are added to it.
 
     Example:
         >>> labels, films = ["b", "a"], Vocabulary()
@@ -113,10 +113,10 @@ class OrderedIds:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._labels: list[str] | None = None
-        self._ids = np.empty(0, np.int64)  # of these; -1 where no row has had the label
+        self._ids = np.empty(0, np.int64)  # ids of these labels; -1 if no row has used one yet
 
     def of(self, *columns: Coded) -> list[IntArray]:
-        """Ids of columns of the same length; unseen labels arrive row by row."""
+        """Ids of columns of the same length; new labels are added row by row."""
         labels = columns[0].labels
         if any(column.labels is not labels for column in columns):
             return add_in_order(self._vocabulary, *columns)

@@ -14,11 +14,11 @@ _THREE = "three of them head, relation and tail"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A data frame, whatever library it is of.
+    """A data frame of any supported library.
 
     Attributes:
         names: The names of its columns.
-        column: Gives the values of the column in a place.
+        column: Returns the values of a column by its position.
 
     Example:
         >>> import pandas
@@ -32,7 +32,7 @@ class Frame:
 
     @classmethod
     def of(cls, given: Any) -> Frame | None:
-        """The frame that something is; None if it is none."""
+        """Wrap a data frame; None if it is not one."""
         if isinstance(given, Frame):
             return given
         if hasattr(given, "collect_schema") and hasattr(given, "collect"):  # a polars LazyFrame
@@ -46,13 +46,13 @@ class Frame:
         return None
 
     def columns(self, width: int = 3, *, timed: bool = False) -> list[list[Any]]:
-        """The columns of triples: head, relation and tail; of a `width` of 2 the ends of edges.
+        """The columns of triples: head, relation and tail; for a `width` of 2, the ends of edges.
 
-        They are in this order unless their names tell another one; then there may be others. A
-        column of times comes last, if it is asked for.
+        They are in this order unless their names say otherwise; then there may be further columns.
+        A column of times comes last, if requested.
 
         Raises:
-            UserError: They are more, or fewer, and their names do not tell which is what.
+            UserError: There are too many or too few, and their names do not identify them.
         """
         order = named_columns(self.names, width)
         if order is None and len(self.names) != width:
@@ -66,10 +66,10 @@ class Frame:
 
 
 def only_column(given: Any, name: str) -> list[Any]:
-    """The column of a data frame that has that name, or is alone; of anything else what it lists.
+    """The column of a data frame with a given name, or its only one; anything else as a list.
 
     Raises:
-        UserError: There are several columns, and none of that name.
+        UserError: There are several columns, and none has that name.
     """
     frame = Frame.of(given)
     if frame is None:
@@ -92,7 +92,7 @@ def listed(given: Any, expected: str) -> list[Any]:
 
 
 def frame_rows(given: Any, width: int = 3) -> Any:
-    """The rows of a data frame, as `Frame.columns` chooses them; anything else as it is.
+    """The rows of a data frame with the columns of `Frame.columns`; anything else as it is.
 
     Raises:
         UserError: See `Frame.columns`.

@@ -1,4 +1,4 @@
-"""What every graph that grows part by part can do, and take back."""
+"""The base class of graphs, which grow part by part, and from which facts can be taken back."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NONE: IntArray = np.empty(0, np.int64)
 
 
 class Graph(ABC, Generic[PartT]):
-    """All that is known so far; adding a part costs what the part costs.
+    """Everything known so far. The cost of adding a part depends on the part only.
 
-    A kind of graph has an attribute for each vocabulary of its parts, of the same name.
+    A subclass has an attribute for each vocabulary of its parts, with the same name.
 
     Attributes:
-        part_type: What it takes in.
+        part_type: The type of its parts.
 
     Example:
         >>> from dicgrl.graph import KnowledgeGraph, KnowledgeStream
@@ -46,60 +46,61 @@ class Graph(ABC, Generic[PartT]):
     @classmethod
     @abstractmethod
     def for_part(cls, part: PartT) -> Self:
-        """An empty graph that fits a stream whose first part this is."""
+        """An empty graph for a stream with this first part."""
 
     @abstractmethod
     def add(self, part: PartT) -> PartT:
         """Take in a part.
 
         Returns:
-            The part as this graph sees it: in the graph's own ids, without what it knew before.
+            The part in ids of the graph, without what was known before.
 
         Raises:
-            UserError: The part is not consistent or does not fit; nothing has changed then.
+            UserError: The part is not consistent or does not fit. Nothing has changed then.
         """
 
     @property
     @abstractmethod
     def num_parts(self) -> int:
-        """Parts taken in so far."""
+        """Number of parts taken in so far."""
 
     @abstractmethod
     def knows_all_of(self, part: PartT) -> bool:
-        """Whether a part brings nothing that is not here already."""
+        """Whether a part has nothing that is not known already."""
 
     def without_known(self, part: PartT) -> tuple[PartT, int, int]:
-        """A part without the facts that are known, or held out to measure with.
+        """A part without facts that are known, or held out for validation or testing.
 
-        A stream decides for itself what it teaches and what it asks; someone who gives facts day by
-        day may well give all of them each time.
+        For facts given day by day, as someone may give all of them each time. A stream decides for
+        itself what is learned and what is tested.
 
         Returns:
-            The part that is left, and how many facts were left out because they are known, and
-            because they are held out. A graph that drops known facts anyway leaves the part as is.
+            The rest of the part, and how many facts were left out because they are known, and
+            because they are held out. A graph that drops known facts anyway keeps the part as it
+            is.
         """
         return part, 0, 0
 
     def known_in(self, part: PartT) -> tuple[dict[str, IntArray], int]:
-        """What of a part's facts is known here, as `forget` takes it, and how many it has.
+        """The known facts of a part, for `forget`, and how many facts it has.
 
-        Both count a fact once; ids are ours.
+        Both count a fact once. Ids are those of the graph.
         """
         del part
         raise self._refusal()
 
     def left_without(self, facts: Mapping[str, IntArray]) -> int:
-        """Training examples that `forget` would leave."""
+        """Number of training examples that would be left after `forget`."""
         del facts
         raise self._refusal()
 
     def forget(self, facts: Mapping[str, IntArray]) -> dict[str, BoolArray]:
-        """Let facts leave; the cost is one pass over the graph.
+        """Remove facts; the cost is one pass over the graph.
 
-        What nothing is left of is no candidate any more, until a fact about it arrives.
+        An entity without any facts is no longer a candidate, until a fact about it arrives.
 
         Args:
-            facts: As `known_in` gave them.
+            facts: The result of `known_in`.
 
         Returns:
             For each split, which of its examples stayed.
@@ -108,21 +109,21 @@ class Graph(ABC, Generic[PartT]):
         raise self._refusal()
 
     def merge(self, vocabulary: str, pairs: IntArray) -> None:
-        """Let all facts of an id be facts of another; the cost is one pass over the graph.
+        """Move all facts of an id to another; the cost is one pass over the graph.
 
         Args:
-            vocabulary: Which of `vocabularies` the ids are of.
-            pairs: One after the other, the id that stays and the one whose facts and labels it
-                gets, [n, 2].
+            vocabulary: Name of the vocabulary of the ids.
+            pairs: The id that stays, and the one whose facts and labels it gets, [n, 2]; processed
+                in order.
         """
         del vocabulary, pairs
         raise self._refusal()
 
     def apply(self, change: Change) -> Change:
-        """Let a change happen; gives it in ids of the graph, as it can be applied again.
+        """Apply a change; returns it in ids of the graph, so that it can be applied again.
 
         Raises:
-            UserError: What arrives does not fit; nothing has changed then.
+            UserError: What arrives does not fit. Nothing has changed then.
         """
         if change.kind == RENAME:
             vocabulary = self.vocabularies()[change.labels["vocabulary"]]
@@ -141,14 +142,14 @@ class Graph(ABC, Generic[PartT]):
         return replace(change, part=self.add(cast("PartT", change.part)))
 
     def replay(self, changes: Iterable[Change]) -> list[Change]:
-        """Apply changes as `apply` gave them, in their order, to an empty graph.
+        """Apply changes, as returned by `apply`, in order to an empty graph.
 
-        What they leave is put together first and indexed once, where a kind of graph can do that.
+        If the kind of graph supports it, the result is collected first and indexed only once.
         """
         return [self.apply(change) for change in changes]
 
     def check(self, part: PartT) -> PartT:
-        """The part, checked; one that `add` would refuse is refused.
+        """Check a part, and refuse one that `add` would refuse.
 
         Raises:
             UserError: It does not fit.
@@ -156,7 +157,7 @@ class Graph(ABC, Generic[PartT]):
         return part.checked()
 
     def retired(self, vocabulary: str) -> IntArray:
-        """Ids that nothing is known of any more, rising: no candidates for answers."""
+        """Sorted ids without any facts left, which are not candidates for answers."""
         return self._retired.get(vocabulary, _NONE)
 
     def _retire(self, vocabulary: str, ids: IntArray) -> None:
@@ -173,5 +174,5 @@ class Graph(ABC, Generic[PartT]):
         return UserError(f"a {type(self).__name__} only grows: it takes no fact back")
 
     def vocabularies(self) -> dict[str, Vocabulary]:
-        """The labels so far, by the names that parts give them."""
+        """The vocabularies, by the names that parts use."""
         return {name: getattr(self, name) for name in self.part_type.vocabularies}

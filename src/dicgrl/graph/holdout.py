@@ -17,7 +17,7 @@ from dicgrl.graph.arrays import BoolArray, IntArray
 
 
 class HoldOut(NamedTuple):
-    """Shares of what each part learns from to hold out where a part has no such set.
+    """Shares of each part's training examples to hold out, for parts without such sets.
 
     Attributes:
         valid: Share for validation.
@@ -30,7 +30,7 @@ class HoldOut(NamedTuple):
     seed: int = 0
 
     def where_missing(self, has_valid: bool, has_test: bool) -> HoldOut:
-        """The shares of one part: nothing for a set that it has.
+        """The shares for one part; 0 for a set that it has.
 
         Example:
             >>> HoldOut(valid=0.1, test=0.2).where_missing(has_valid=False, has_test=True)
@@ -39,14 +39,14 @@ class HoldOut(NamedTuple):
         return HoldOut(0.0 if has_valid else self.valid, 0.0 if has_test else self.test, self.seed)
 
     def generator(self, part: int) -> np.random.Generator:
-        """Divides a part; a longer stream divides its first parts as a shorter one does."""
+        """Source of randomness for a part, which does not depend on the length of the stream."""
         return np.random.default_rng((whole_number("seed", self.seed, 0), part))
 
     def warn_if_unused(self, source: object, has: Sequence[tuple[bool, bool]]) -> None:
-        """Warn of a share that is asked for and held out nowhere.
+        """Warn about a share that was requested but not held out anywhere.
 
         Args:
-            source: What the warning names.
+            source: The source that the warning names.
             has: Whether each part has a set for validation, and one for testing.
         """
         unused = [

@@ -1,10 +1,10 @@
 """A growing multimap from keys to whole numbers, in sorted segments.
 
-Keys are whole numbers, or pairs of them as complex numbers; those of one multimap are of one kind.
+Keys are whole numbers, or pairs of them as complex numbers; a multimap has one kind of keys.
 
 A new part becomes a segment of its own, at the cost of sorting that part. Segments of similar size
-are merged (the logarithmic method), so that n entries in any number of parts never lie in more
-than about log2(n) segments and each entry is moved O(log n) times in its life.
+are merged (the logarithmic method), so that n entries in any number of parts are in at most about
+log2(n) segments, and each entry is moved O(log n) times in total.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from dicgrl.common.room import room
 from dicgrl.graph.arrays import BoolArray, IntArray, KeyArray, are_pairs, lies_close
 from dicgrl.graph.sorting import BLOCK, blocks_in_order, stable_order
 
-_FAR = 1 << 18  # keys of a segment that is searched in the order of what is asked
+_FAR = 1 << 18  # in segments with more keys, queries are sorted before the search
 _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
 
 
 class _Segment:
-    """Entries in the order of their keys; those of a key are found in a table, or by a search.
+    """Entries sorted by key; those of a key are found through a table, or by a search.
 
-    Numbers that fit take 32 bits, and where there is a table it stands for the keys: half of the
-    memory of a graph is in its indices. They are sorted by blocks, so that little is needed beside
-    them while they are made.
+    Half of the memory of a graph is in its indices. So numbers take 32 bits if they fit, and a
+    table, if there is one, replaces the keys. Entries are sorted in blocks, so that little
+    additional memory is needed.
 
     Args:
         keys: In any order, [n].
@@ -66,7 +66,7 @@ class _Segment:
 
     @property
     def keys(self) -> KeyArray:
-        """The keys, rising."""
+        """The keys, sorted."""
         if self._keys is not None:
             return self._keys
         assert self._starts is not None
@@ -86,9 +86,9 @@ class _Segment:
         return self._count
 
     def bounds(self, first: KeyArray, last: KeyArray) -> tuple[IntArray, IntArray]:
-        """Where entries of keys from `first` to `last`, for each of several, begin and end."""
+        """Begin and end of the entries with keys from `first` to `last`, for each pair of these."""
         if self._starts is not None:
-            # Whatever lies outside has an empty range.
+            # Keys outside have an empty range.
             start = self._starts[first.clip(self._low, self._high + 1) - self._low]
             stop = self._starts[last.clip(self._low - 1, self._high) - self._low + 1]
             return _wide(start), np.maximum(_wide(stop), start)
@@ -110,12 +110,12 @@ class _Segment:
 
 
 def _wide(numbers: npt.NDArray[Any]) -> IntArray:
-    """The same numbers in 64 bits."""
+    """Convert numbers to 64 bits."""
     return numbers.astype(np.int64, copy=False)
 
 
 def _narrowest(low: int, high: int) -> Any:
-    """32 bits where numbers between these fit, and the numbers around them as well."""
+    """32 bits if numbers between these fit, and their neighbours as well; otherwise 64."""
     return np.int32 if low > _LEAST and high < _MOST else np.int64
 
 
@@ -137,7 +137,7 @@ class SegmentIndex:
         self._segments: list[_Segment] = []
 
     def fork(self) -> SegmentIndex:
-        """The same entries, in a multimap that is extended on its own."""
+        """A copy that can be extended independently."""
         made = SegmentIndex()
         made._segments = list(self._segments)  # segments do not change
         return made
@@ -155,8 +155,7 @@ class SegmentIndex:
         """Give every value another number, in one pass over all entries.
 
         Args:
-            numbers: The new number of each value, in the order of the old ones; -1 where its
-                entries leave.
+            numbers: The new number of each old value, in order; -1 to remove its entries.
 
         Example:
             >>> index = SegmentIndex()
@@ -174,7 +173,7 @@ class SegmentIndex:
         self._segments = segments
 
     def drop(self, keys: IntArray, values: IntArray) -> None:
-        """Remove entries, in one pass over all there are; both below 2^31.
+        """Remove entries, in one pass over all entries; keys and values must be below 2^31.
 
         Example:
             >>> index = SegmentIndex()
@@ -200,7 +199,7 @@ class SegmentIndex:
 
         Args:
             queries: The keys.
-            last: Where each query is a range of keys, its last one.
+            last: Last key of each query, if queries are ranges of keys.
 
         Returns:
             Positions in `queries` and the values, one pair per entry, ordered by query and then
@@ -224,16 +223,16 @@ class SegmentIndex:
         generator: np.random.Generator,
         among: IntArray | None = None,
     ) -> tuple[IntArray, IntArray]:
-        """At most `most` entries of each queried key, drawn evenly and without repeats.
+        """Draw at most `most` entries of each queried key, without replacement.
 
-        The cost follows the entries drawn, not those that exist: entries of a key with more are
-        reached by one random offset and a fixed stride, a systematic sample.
+        The cost depends on the number of drawn entries: if a key has more, they are a systematic
+        sample with a random offset and a fixed stride.
 
         Args:
             queries: The keys.
-            most: How many.
+            most: Most entries per key.
             generator: Source of randomness.
-            among: Of each key, draw only among so many entries that arrived first.
+            among: For each key, only draw among this many entries that arrived first.
 
         Returns:
             As `lookup`.
@@ -242,7 +241,7 @@ class SegmentIndex:
         taken = np.minimum(total, most)
         query = np.repeat(np.arange(len(queries)), taken)
         nth = np.arange(len(query)) - np.repeat(np.cumsum(taken) - taken, taken)
-        offset = generator.random(len(queries)) * (1 - 2**-20)  # never rounds up to the next one
+        offset = generator.random(len(queries)) * (1 - 2**-20)  # so that it never rounds up
         stride = (total / np.maximum(taken, 1))[query]
         wanted = ((nth + offset[query]) * stride).astype(np.int64)
         value = np.empty(len(query), np.int64)
@@ -277,7 +276,7 @@ class SegmentIndex:
 
 
 def _merge(older: _Segment, newer: _Segment) -> _Segment:
-    """The entries of both, the older ones first among those of a key."""
+    """The entries of both; for equal keys, older entries come first."""
     return _Segment(_joined(older.keys, newer.keys), _joined(older.values, newer.values))
 
 

@@ -53,13 +53,13 @@ def as_columns(triples: Triples, times: list[str] | None = None) -> list[Sequenc
 
 
 def has_names(triples: Triples) -> bool:
-    """Whether names tell what is what: those of a frame's columns, or the keys of dicts."""
+    """Whether columns have names: those of a data frame, or the keys of dicts."""
     first = triples[0] if isinstance(triples, list) and triples else None
     return Frame.of(triples) is not None or isinstance(first, Mapping)
 
 
 def as_labels(triples: Triples) -> list[tuple[str, str, str]]:
-    """The same as rows.
+    """Labelled triples as rows.
 
     Example:
         >>> as_labels([("Alien", "year", 1979)])
@@ -84,7 +84,7 @@ def _is_even(rows: list[Any]) -> bool:
 
 
 def _as_plain(values: list[Any]) -> list[str] | None:
-    """Labels of a column; None where a value is none, or has to be looked at."""
+    """Labels of a column; None if a value is not a plain label and has to be checked."""
     kinds = set(map(type, values))
     if not kinds <= _PLAIN:
         return None

@@ -1,4 +1,4 @@
-"""What may be a label, and what columns of labels are called."""
+"""Which values may be labels, and the names of columns of labels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ROLE_OF = {
 
 
 def role_of(name: object) -> int | None:
-    """Which column of a triple a word names; None where it names none.
+    """Which column of a triple a word names; None if none.
 
     Example:
         >>> role_of("Subject"), role_of("predicate"), role_of("note")
@@ -43,7 +43,7 @@ def role_of(name: object) -> int | None:
 
 
 def named_columns(names: Iterable[object], width: int = 3) -> list[int] | None:
-    """Where head, relation and tail stand by the names of columns; None unless each does once.
+    """Positions of head, relation and tail by column names; None unless each occurs once.
 
     Other columns, besides the three, may have any name. Of a `width` of 2 they are the two ends of
     an edge, head and tail.
@@ -61,7 +61,7 @@ def named_columns(names: Iterable[object], width: int = 3) -> list[int] | None:
 
 
 def time_column(names: Iterable[object]) -> int | None:
-    """Where the times of triples stand by the names of columns; None unless one alone is called so.
+    """Position of the times by column names; None unless exactly one column has such a name.
 
     Example:
         >>> time_column(["head", "relation", "tail", "Date"])
@@ -113,7 +113,7 @@ def check_labels(labels: Iterable[str], what: str = "") -> None:
 
 
 def as_label(value: object) -> str:
-    """A label from text or a whole number; nothing else is one, least of all None or NaN.
+    """A label from text or a whole number; anything else, such as None or NaN, is refused.
 
     Raises:
         UserError: The value is none of them.

@@ -1,4 +1,4 @@
-"""A part: what arrives at one time, with its train, valid and test sets."""
+"""The base class of parts: what arrives at one time, with its train, valid and test sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part(ABC):
-    """What every part has, whatever it is a part of.
+    """What all kinds of parts have in common.
 
     A kind of data derives a frozen dataclass with the fields `index`, `train`, `valid` and `test`;
     for each name in `vocabularies` a field of that name (a `Vocabulary`) and one called
@@ -72,7 +72,7 @@ class Part(ABC):
         ranges: Mapping[str, range],
         arrays: Mapping[str, npt.NDArray[Any]],
     ) -> Self:
-        """A part from what `arrays` and `new_labels` gave; it is not checked.
+        """Create a part, without checks, from the results of `arrays` and `new_labels`.
 
         Args:
             index: The part's position in its stream.
@@ -107,12 +107,12 @@ class Part(ABC):
 
     @property
     def facts(self) -> int:
-        """How many facts the part brings, in all of its sets."""
+        """Number of facts of the part, in all of its sets."""
         return sum(len(getattr(self, split)) for split in SPLITS)
 
     @abstractmethod
     def checked(self) -> Self:
-        """The part with arrays of the right types, if it is consistent in itself.
+        """The part with arrays of the right types, after checking that it is consistent.
 
         Whether it fits a graph is for that graph to say.
 

@@ -1,4 +1,4 @@
-"""Parts that end with a day, week, month or year, or at dates that are given."""
+"""Parts that end with a day, week, month or year, or at given dates."""
 
 from __future__ import annotations
 

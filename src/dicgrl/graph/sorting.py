@@ -21,7 +21,7 @@ _WORD = 64
 
 
 def stable_order(numbers: KeyArray) -> IntArray:
-    """As `np.argsort(numbers, kind="stable")`, several times as fast where they are whole numbers.
+    """Like `np.argsort(numbers, kind="stable")`, but several times as fast for whole numbers.
 
     Example:
         >>> stable_order(np.array([3, 1, 3, 2])).tolist()
@@ -62,7 +62,7 @@ def _ones(bits: int) -> np.uint64:
 
 
 def blocks_in_order(numbers: KeyArray, block: int = 0) -> Iterator[IntArray]:
-    """Positions of numbers in rising order, some at a time; of equal ones the first comes first.
+    """Positions of numbers in ascending order, in blocks; the order is stable.
 
     No value stands in two blocks, of pairs no first number. A block is larger than asked for only
     where one of some ten thousand equal ranges of numbers holds more.
@@ -107,7 +107,7 @@ def blocks_in_order(numbers: KeyArray, block: int = 0) -> Iterator[IntArray]:
 
 
 def is_first(values: KeyArray) -> BoolArray:
-    """Where a value stands for the first time, [n].
+    """Whether a value occurs for the first time, [n].
 
     Example:
         >>> is_first(np.array([3, 1, 3]))

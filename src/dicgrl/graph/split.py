@@ -89,9 +89,9 @@ def part_shares(
 
 
 def part_ends(shares: Shares, count: int) -> IntArray:
-    """How many of `count` things have arrived by the end of each part, [parts]."""
+    """Number of things, out of `count`, that have arrived by the end of each part, [parts]."""
     ends = np.round(np.cumsum(shares) * count).astype(np.int64)
-    ends[-1] = count  # whatever the shares' rounding left over
+    ends[-1] = count  # despite rounding of the shares
     return ends
 
 

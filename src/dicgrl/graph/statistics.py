@@ -1,4 +1,4 @@
-"""Counts of a stream, part by part: the paper's appendix C, and what is irregular in the data."""
+"""Counts of a stream, part by part: the paper's appendix C, and irregularities in the data."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Stream(ABC, Generic[PartT_co]):
         return {name: getattr(first, name) for name in first.vocabularies}
 
     def without_test(self) -> Self:
-        """The stream with empty test sets; what is in them is not looked at."""
+        """The stream with empty test sets."""
         # No rows of the validation set have the right shape.
         parts = (replace(part, test=part.valid[:0]) for part in self.parts)  # type: ignore[call-arg]
         return replace(self, parts=tuple(parts))
@@ -77,7 +77,7 @@ class Stream(ABC, Generic[PartT_co]):
 
     @abstractmethod
     def merged(self) -> Self:
-        """The same data in one part: the setting that is not continual."""
+        """The same data in one part, for learning everything at once."""
 
     @abstractmethod
     def split(

@@ -1,4 +1,4 @@
-"""What a history of arrivals and retractions leaves, at the cost of one sort of all of it.
+"""The rows that are left after a history of arrivals and removals, computed by one sort.
 
 A row that arrived is left unless a later change took it back. Nothing is indexed on the way.
 """
@@ -15,7 +15,7 @@ _NO_IDS: IntArray = np.empty(0, np.int32)
 
 
 class Survivors:
-    """Rows that arrive with parts, and leave.
+    """Rows that arrive with parts, and may be removed later.
 
     Args:
         keys: Gives each row of several arrays a number of its own, the same for equal rows.
@@ -36,13 +36,13 @@ class Survivors:
         self._forgotten, self._before = [none], [_NO_IDS]
 
     def add(self, rows: IntArray, part: int | IntArray) -> None:
-        """Let rows arrive with a part, or each with its own."""
+        """Add rows with a part, or each with its own part."""
         if len(rows):
             self._rows.append(rows)
             self._parts.append(np.broadcast_to(np.asarray(part, np.int32), len(rows)))
 
     def forget(self, rows: IntArray, before: int) -> None:
-        """Let rows leave that came with a part before this one."""
+        """Remove rows that arrived with a part before this one."""
         if not len(rows):
             return
         self._forgotten.append(rows)
@@ -51,7 +51,7 @@ class Survivors:
     def rewrite(
         self, change: Callable[[IntArray], IntArray], *, once: bool
     ) -> tuple[IntArray, IntArray]:
-        """Let all rows so far be others.
+        """Replace all rows so far.
 
         Args:
             change: Gives a row for each row.
@@ -71,7 +71,7 @@ class Survivors:
         return rows[~stays], parts[~stays]
 
     def settled(self, num_parts: int) -> tuple[IntArray, list[int]]:
-        """What is left, oldest first, and where each part begins in it; the end comes last."""
+        """The rows that are left, oldest first, and the first row of each part; the end is last."""
         rows, parts = self._settle()
         wanted = np.arange(num_parts + 1, dtype=parts.dtype)  # of another type, all would be copied
         return rows, np.searchsorted(parts, wanted).tolist()
@@ -85,7 +85,7 @@ class Survivors:
             at = np.searchsorted(keys[order], own, side="right") - 1
             left = (at < 0) | (keys[order][at] != own) | (parts >= before[order][at])
             rows, parts = rows[left], parts[left]
-        if (parts[1:] < parts[:-1]).any():  # some were added late
+        if (parts[1:] < parts[:-1]).any():  # some rows were added later
             order = np.argsort(parts, kind="stable")
             rows, parts = rows[order], parts[order]
         self._rows, self._parts = [rows], [parts]
@@ -94,6 +94,6 @@ class Survivors:
 
 
 def _joined(arrays: list[IntArray]) -> IntArray:
-    """All of some arrays, the first of which is empty; not copied where there is only one more."""
+    """Concatenate arrays, the first of which is empty, without a copy if there is only one more."""
     filled = [array for array in arrays if len(array)]
     return filled[0] if len(filled) == 1 else np.concatenate(filled or arrays)

@@ -1,4 +1,4 @@
-"""Times as they are written (numbers or ISO dates), and moments as they are kept."""
+"""Times as they are written (numbers or ISO dates), and moments as they are stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dicgrl.graph.arrays import IntArray
 TIME_TYPES = ("float64", "datetime64[us]")
 #: The moment of what has no time.
 NEVER = int(np.iinfo(np.int64).min)
-_LATEST = 1e12  # seconds: what is beyond is no date
+_LATEST = 1e12  # seconds; larger numbers are not dates
 _BASIC = re.compile(r"(?:1[89]|2[01])[0-9]{6}")  # ISO dates without their hyphens
 #: Whole numbers below are years, other numbers seconds since 1970.
 YEARS = 10_000
@@ -33,9 +33,9 @@ _OTHERS = [
     *(f"%Y-%m-%d{clock}" for clock in _CLOCKS if "%Z" in clock),
     *("%Y%m%dT%H%M%S", "%Y%m%dT%H%M%S%z", "%a %b %d %H:%M:%S %Y"),
 ]
-_FAR = 290_000  # years: beyond, microseconds since 1970 are more than 64 bits hold
+_FAR = 290_000  # years: beyond, microseconds since 1970 do not fit into 64 bits
 _LONG_YEAR = re.compile(r"[+-]?[0-9]{6,}(?=-)")
-_SAMPLE = 1000  # times that tell how most are written
+_SAMPLE = 1000  # times to determine the most common format from
 _NOTHING = ("", "NaT", "nan", "None", "<NA>")
 _ZONED = re.compile(r"([^T ]*[T ][0-9:.]+)([^0-9:.].*)")
 _ZONE = re.compile(r" ?(?:[Zz]|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)")
@@ -75,7 +75,7 @@ def parse_as(times: Sequence[str], kind: str) -> npt.NDArray[Any] | None:
 
 
 def parse_written(times: Sequence[str], written: str) -> npt.NDArray[Any] | None:
-    """Times that are written in one way, [n]; None if one is not.
+    """Times that all have the same format, [n]; None if any has not.
 
     Args:
         times: The times.
@@ -147,7 +147,7 @@ def moments(times: Sequence[str], written: str = "") -> IntArray | None:
 
 
 def told(moment: int) -> str:
-    """A moment as an ISO date, with the time of the day where it is not midnight; "" for `NEVER`.
+    """A moment as an ISO date, with the time of day unless it is midnight; "" for `NEVER`.
 
     Example:
         >>> told(86_400_000_000), told(90_000_000_000)
@@ -181,7 +181,7 @@ def is_too_far(time: str) -> bool:
 
 
 def odd_time(times: Sequence[str], written: str = "") -> str:
-    """The first time that is not of the kind that most are, or not written as it should be."""
+    """The first time that is of another kind than most, or malformed."""
     if written:
         return next(time for time in times if parse_written([time], written) is None)
     ways = [partial(parse_as, kind=kind) for kind in TIME_TYPES]
@@ -198,10 +198,10 @@ def odd_time(times: Sequence[str], written: str = "") -> str:
 
 
 def _utc(times: Sequence[str], kind: str) -> npt.NDArray[Any]:
-    """ISO dates without their time zones, moved to UTC; NumPy knows none.
+    """ISO dates converted to UTC without time zones, which NumPy does not support.
 
     Raises:
-        ValueError: One is no date, or too far away to be kept.
+        ValueError: One is not a date, or too far away to be kept.
     """
     local = list(times)
     offsets = np.zeros(len(times), dtype="timedelta64[m]")

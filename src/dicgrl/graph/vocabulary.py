@@ -1,4 +1,4 @@
-"""Labels <-> ids; an id never changes once it is given, a label may."""
+"""Labels <-> ids; an id never changes once it is assigned, a label may."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SUGGEST_UP_TO = 200_000  # beyond this many labels a search for similar ones ta
 
 
 class _Index(dict[str, int]):
-    """A dict that gives the next id to a label it has not seen."""
+    """A dict that assigns the next id to a new label."""
 
     def __missing__(self, label: str) -> int:
         self[label] = number = len(self)
@@ -43,12 +43,12 @@ class Vocabulary:
         self.kind = kind
         self._index = _Index()
         self._labels: list[str] = []
-        self._first: dict[int, str] = {}  # what renamed ids were called when they arrived
-        self._merged: dict[str, int] = {}  # labels that find another id than the one they had
+        self._first: dict[int, str] = {}  # original labels of renamed ids
+        self._merged: dict[str, int] = {}  # labels of merged ids, with the id that stayed
         self.add(labels)
 
     def copy(self) -> Vocabulary:
-        """The same labels, in a vocabulary that grows on its own."""
+        """A copy that can grow independently."""
         made = Vocabulary(kind=self.kind)
         made._index.update(self._index)
         made._labels = list(self._labels)
@@ -89,7 +89,7 @@ class Vocabulary:
         return np.fromiter((get(label, -1) for label in labels), dtype=np.int64)
 
     def unknown(self, label: str, names: Callable[[], Iterable[str]] = tuple) -> UnknownLabelError:
-        """The error that names an unknown label and the labels and readable names like it.
+        """The error for an unknown label, which suggests similar labels and readable names.
 
         Args:
             label: The label.
@@ -104,7 +104,7 @@ class Vocabulary:
         return UnknownLabelError(f"unknown {self.kind} {shown(label)}", hint)
 
     def append(self, labels: Iterable[str]) -> range:
-        """Give the next ids to labels as they arrived once, none of which is known.
+        """Assign the next ids to stored labels, none of which is known.
 
         Raises:
             ValueError: One of them is known.

@@ -1,4 +1,4 @@
-"""Reads streams from files: `read_stream` finds out which layout a path has."""
+"""Read streams from files: `read_stream` detects the layout of a path."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ def read_stream(
 
 
 def _held(given: Any) -> Any:
-    """What an iterator gives, as it can be looked at only once; anything else as it is."""
+    """An iterator as a list, as it can only be read once; anything else as it is."""
     return list(given) if isinstance(given, Iterator) else given
 
 
 def _paths_in(given: Any) -> list[Path] | None:
-    """The paths that a list holds; None where it, or a data frame, holds facts."""
+    """The paths in a list; None if it is a list or data frame of facts."""
     if Frame.of(given) is not None or not isinstance(given, Iterable):
         return None
     listed = list(given)
@@ -119,7 +119,7 @@ def _names_in(labels: str | Path) -> Mapping[str, str]:
 def read_part(
     path: str | Path, graph: Graph | None = None, reading: Reading | None = None
 ) -> tuple[Part, Mapping[str, str]]:
-    """Read what arrives next: data in any layout of `read_stream`, of one part.
+    """Read the next part: data in any layout of `read_stream` with one part.
 
     Args:
         path: Where the data lies.

@@ -1,4 +1,4 @@
-"""NumPy's files, `.npy` and `.npz`, read without unpickling and without believing their headers.
+"""NumPy's files, `.npy` and `.npz`, read without unpickling and without trusting their headers.
 
 NumPy makes room for as many numbers as a header declares; here only as many bytes become an array
 as the file has.
@@ -21,7 +21,7 @@ from dicgrl.readers.sources import SourceFile
 
 _BLOCK = 1 << 20
 _MAPPED = 1 << 26  # bytes of a file from which on it is mapped
-_WORDS = 200  # characters of a reason
+_WORDS = 200  # most characters of a reason in a message
 _PLAIN = "biufcmMSU"  # kinds of numbers, times and texts
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -85,7 +85,7 @@ def _arrays_of(content: BinaryIO, label: str) -> dict[str, npt.NDArray[Any]]:
 
 
 def _mapped(file: SourceFile) -> npt.NDArray[Any] | None:
-    """A large NPY file on disk as an array that is not read before somebody looks at it."""
+    """A large NPY file as a memory-mapped array, which is only read when used."""
     if file.path is None or file.ending != ".npy" or file.label.lower().endswith(".gz"):
         return None
     size = file.path.stat().st_size
@@ -101,7 +101,7 @@ def _mapped(file: SourceFile) -> npt.NDArray[Any] | None:
 
 
 def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether columns come first, and type."""
+    """Shape, whether it is in Fortran order, and type."""
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
         raise ValueError(f"format {version}")

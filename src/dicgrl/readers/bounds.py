@@ -1,4 +1,4 @@
-"""A bound on what a file unpacks to, so that a small one cannot fill the memory.
+"""A bound on the unpacked size of a file, so that a small file cannot fill the memory.
 
 Sizes that a file declares are never believed: what is read is counted.
 """
@@ -16,7 +16,7 @@ from dicgrl.common.memory import free_on_host
 from dicgrl.errors import DataError, UserError, shown
 
 UNPACKED_VARIABLE = "DICGRL_MAX_UNPACKED"
-_BLOCK = 1 << 20  # bytes that are asked for at a time, whatever somebody wants
+_BLOCK = 1 << 20  # most bytes to read at a time
 
 
 def most_unpacked() -> int:
@@ -44,7 +44,7 @@ def most_unpacked() -> int:
 
 
 def too_large(label: str, most: int) -> DataError:
-    """The error for what unpacks to more than it may."""
+    """The error for a file that unpacks to more than it may."""
     return DataError(
         label,
         f"holds more than {most / 1e9:,.3g} GB; {UNPACKED_VARIABLE} (in GB, a quarter of the "
@@ -53,7 +53,7 @@ def too_large(label: str, most: int) -> DataError:
 
 
 class BoundedStream(io.RawIOBase):
-    """Reads a stream to a bound, and no more at a time than there is.
+    """Reads a stream up to a bound, in blocks.
 
     Args:
         stream: What is read.
@@ -93,7 +93,7 @@ class BoundedStream(io.RawIOBase):
     @override
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         assert whence == os.SEEK_SET
-        self._move_to(offset)  # before anything is unpacked in vain
+        self._move_to(offset)  # fails before anything is unpacked
         self._position = self._stream.seek(offset)
         return self._position
 

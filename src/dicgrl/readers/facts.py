@@ -61,7 +61,7 @@ class NetworkFacts:
     split: Sequence[str] | npt.NDArray[Any] | None = None
 
     def part(self, graph: NetworkGraph | None = None) -> NetworkPart:
-        """The part that these are in a network; its first one where there is no network yet.
+        """Convert to a part of a network, or to the first part if there is no network yet.
 
         Raises:
             DataError: They do not fit together, or not to the network.
@@ -85,7 +85,7 @@ class NetworkFacts:
         return table.stream("learned")[0]
 
     def known_in(self, graph: NetworkGraph) -> tuple[dict[str, IntArray], int]:
-        """What of these is known in a network, as it forgets it, and how many facts there are.
+        """The facts that are known in a network, for `forget`, and the number of facts.
 
         A node's class is a fact, its features are none; a class that is not given is any.
 
@@ -145,7 +145,7 @@ class NetworkFacts:
 
 
 def edges_of(given: Any) -> Any:
-    """The facts that pairs of labels are: edges. Anything else as it is.
+    """Pairs of labels as facts, namely edges; anything else as it is.
 
     Args:
         given: A list, an iterator, an array, or a data frame with two columns.
@@ -155,7 +155,7 @@ def edges_of(given: Any) -> Any:
         [('Alien', 'Aliens')]
     """
     if hasattr(given, "columns") or hasattr(given, "column_names"):
-        with contextlib.suppress(UserError):  # then they are no edges
+        with contextlib.suppress(UserError):  # then they are not edges
             given = list(frame_rows(given, 2))
     if isinstance(given, Iterator):
         given = list(given)
@@ -169,7 +169,7 @@ def edges_of(given: Any) -> Any:
 def pairs_known_in(
     graph: NetworkGraph, edges: Sequence[tuple[str, str]], classes: Sequence[tuple[str, str]]
 ) -> tuple[dict[str, IntArray], int]:
-    """What of labelled facts is known in a network, as it forgets it, and how many there are.
+    """The labelled facts that are known in a network, for `forget`, and the number of facts.
 
     Args:
         graph: The network.
@@ -194,7 +194,7 @@ def _revision(
     split: IntArray,
     features: FloatArray,
 ) -> Change:
-    """The change by which nodes have other classes, "" for the same, and other features, if any."""
+    """The change that gives nodes other classes ("" for the same) and other features, if any."""
     told = np.array([label not in ("", "-1") for label in classes], dtype=np.bool_)
     new = Vocabulary(dict.fromkeys(c for c in classes if c not in ("", "-1")), kind="class")
     unseen = Vocabulary((label for label in new if label not in graph.classes), kind="class")

@@ -1,4 +1,4 @@
-"""Facts that a program gives, by what a `Reading` says of their columns and times."""
+"""Facts that a program passes, with a `Reading` that describes their columns and times."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def as_read(given: Any, reading: Reading | None) -> Any:
 
 
 def reading_of(given: Any, reading: Reading | None, *, beside: Any) -> Reading | None:
-    """What a reading says of facts beside others: files, where only these are in one."""
+    """The part of a reading that applies to facts, without what only applies to files."""
     in_file = [isinstance(each, str | Path) for each in (given, beside)]
     return None if in_file == [False, True] else reading
 
@@ -86,7 +86,7 @@ def _of_tuples(rows: list[Any]) -> Frame:
 
 
 def _dated(frame: Frame, written: str) -> Frame:
-    """The same with times as ISO dates, which are written otherwise."""
+    """The same facts, with times converted to ISO dates."""
     *triples, times = frame.columns(timed=True)
     if len(triples) < 3:
         raise UserError("reading: time_format is told, but no column is called time or date")

@@ -1,4 +1,4 @@
-"""Layouts: the ways in which data may lie in files, each of which can tell whether it is the one.
+"""Layouts: the ways in which data can be stored in files; each can detect itself.
 
 A kind of data registers its layouts. `read_stream` asks those of the newest kind first, so that a
 plugin can take over files that another layout would read; layouts of one kind are asked in the
@@ -24,7 +24,7 @@ Source = SourceFile | tuple[SourceFile, ...] | Folder
 
 
 class Layout(ABC):
-    """One way in which data lies in files.
+    """A way in which data is stored in files.
 
     Attributes:
         name: The layout's name; no two have the same.

@@ -15,7 +15,7 @@ NAMES_FILE = "labels.tsv"
 
 
 def read_names(folder: Folder, strip: bool = True) -> dict[str, str]:
-    """The names beside the data, where there are any; for `strip` see `read_rows`."""
+    """The names stored with the data, if there are any; for `strip` see `read_rows`."""
     file = folder.file(NAMES_FILE)
     return read_names_file(file, strip) if file else {}
 
@@ -43,7 +43,7 @@ def names_beside(paths: Sequence[Path], stream: Stream) -> dict[str, str]:
 
 
 def read_names_file(file: SourceFile, strip: bool = True) -> dict[str, str]:
-    """Names by label; where a label stands twice, the first name counts."""
+    """Names by label; if a label occurs twice, the first name counts."""
     names: dict[str, str] = {}
     for rows in read_rows(file, 2, strip=strip):
         for label, name in zip(*rows.columns, strict=True):

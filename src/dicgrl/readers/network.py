@@ -105,7 +105,7 @@ class NpzNetwork(Layout):
 
 
 def _network(graph: Graph | None) -> NetworkGraph | None:
-    """The network in which data arrives; none if it arrives in something else, or first."""
+    """The network that data arrives in; None if there is none yet, or it is something else."""
     return graph if isinstance(graph, NetworkGraph) else None
 
 
@@ -319,7 +319,7 @@ def feature_columns(file: SourceFile, columns: dict[str, list[str]], count: int)
 
 
 def _read_edges_alone(folder: Folder, name: str, graph: NetworkGraph) -> NetworkStream:
-    """Edges between old nodes: a part that brings no node."""
+    """A part with edges between old nodes only."""
     positions = Positions((), graph)
     edges = _read_csv_edges(_needed(folder, "edges.csv"), positions)
     features = np.empty((0, graph.num_features), dtype=np.float32)

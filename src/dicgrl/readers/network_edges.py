@@ -1,4 +1,4 @@
-"""The layout of a file of edges alone, which arrive between nodes that a network has."""
+"""The layout of a file with edges only, which arrive between nodes of a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network as arrays: checked once, then divided into parts.
+"""A network as arrays, which are checked once and then divided into parts.
 
 It is a whole network, or what arrives in one that is known already (a `NetworkGraph`): then only
 new nodes are listed, and edges may name old ones.
@@ -19,7 +19,7 @@ from dicgrl.graph.arrays import FloatArray, IntArray
 from dicgrl.graph.holdout import NOTHING, HoldOut
 from dicgrl.graph.network.holdout import hold_out_nodes
 
-_ROWS = 1 << 12  # of features that are looked at together
+_ROWS = 1 << 12  # rows of features to check at a time
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class NetworkTable:
 
 
 def _taken(features: FloatArray, rows: IntArray) -> FloatArray:
-    """Some rows of features, rising; the same array where they are all."""
+    """Some rows of features, in order; the same array if they are all."""
     if len(rows) == len(features):
         return features
     taken = room((len(rows), features.shape[1]), np.float32)
@@ -121,7 +121,7 @@ class Positions:
 
     @property
     def old(self) -> list[str]:
-        """Old nodes that were asked for so far."""
+        """Old nodes that were looked up so far."""
         return list(self._old)
 
     def unknown(self, label: str, why: str) -> str:
@@ -161,7 +161,7 @@ def natural_order(label: str) -> tuple[bool, int, str, str]:
 
 
 def later_end(part: IntArray, edges: IntArray) -> IntArray:
-    """The part of each edge's later node, with which an edge arrives unless stated otherwise."""
+    """The part of each edge's later node, with which it arrives by default."""
     later: IntArray = part[edges].max(axis=1, initial=0)
     return later
 
@@ -179,7 +179,7 @@ def checked_table(
     hold_out: HoldOut = NOTHING,
     positions: Positions | None = None,
 ) -> NetworkTable:
-    """A network whose arrays fit together; what is left out is filled in.
+    """Check that the arrays of a network fit together, and fill in what is missing.
 
     Args:
         source: What messages call it.
@@ -217,7 +217,7 @@ def checked_table(
 
 
 def check_lengths(source: str, nodes: Sequence[str], **columns: Sized | None) -> None:
-    """Refuse columns that do not have one row for each node, and nodes that stand twice."""
+    """Refuse columns that do not have one row per node, and duplicate nodes."""
     for what, column in columns.items():
         if column is not None and len(column) != len(nodes):
             raise DataError(
@@ -326,7 +326,7 @@ def already_there(label: str) -> str:
 def refuse_duplicates(
     source: str, labels: Sequence[str], first_line: int = 1, graph: NetworkGraph | None = None
 ) -> None:
-    """Refuse a node that stands twice, or that the network knows; the message names the lines."""
+    """Refuse a node that is duplicate or already known; the message names the lines."""
     seen: dict[str, int] = {}
     for line, label in enumerate(labels, start=first_line):
         if not label:

@@ -1,1 +1,1 @@
-"""Where learners live: the only room that knows names of files in a run folder."""
+"""Run folders: the only room that knows the names of files in them."""

@@ -17,7 +17,7 @@ _TRIES = 20
 
 
 def backup(database: Path, target: Path) -> int:
-    """Copy a run, as it is at one moment, to a new folder; gives its newest version.
+    """Copy a run, as it is at one moment, to a new folder; returns its newest version.
 
     Raises:
         DataError: The run is damaged.

@@ -1,4 +1,4 @@
-"""Parts and changes as arrays and labels, and back: what a run and checksums are made of."""
+"""Convert parts and changes to arrays and labels, and back, for storage and checksums."""
 
 from __future__ import annotations
 

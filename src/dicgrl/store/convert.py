@@ -1,4 +1,4 @@
-"""A run of an earlier format becomes one of this: the old files go when the new store is there."""
+"""Convert runs of earlier formats; old files are deleted once the new store is complete."""
 
 from __future__ import annotations
 

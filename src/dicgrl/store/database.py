@@ -1,4 +1,4 @@
-"""The database of a run, store.sqlite: every row carries the checksum of itself and of the run.
+"""The database of a run, store.sqlite: every row has a checksum of itself and of the run.
 
 A reader sees the database as it was when it began, whatever a writer does meanwhile (WAL); a commit
 is synced before it counts. Nothing of a foreign database is trusted: it must have exactly our
@@ -254,7 +254,7 @@ def writing_failures(path: Path) -> contextlib.AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def _failures(path: Path, *, write: bool) -> Iterator[None]:
-    """What SQLite complains of, in our words."""
+    """Translate an error of SQLite."""
     try:
         yield
     except sqlite3.DatabaseError as error:

@@ -1,4 +1,4 @@
-"""JSON of the database that is parsed when somebody looks at it; of most versions nobody does."""
+"""JSON from the database that is only parsed when it is used, which is rare for most versions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing_extensions import override
 from dicgrl.store.database import parsed
 
 Damaged = Callable[[object], Exception]
-"""Makes an error of what is wrong."""
+"""Creates an error from a description of what is wrong."""
 
 
 class ListLater(Sequence[Any]):

@@ -1,4 +1,4 @@
-"""What is done to versions: log, tag, restore, compact."""
+"""Operations on versions: log, tag, restore, compact."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAG = re.compile(r"[\w.+@:/-]{1,100}")
 
 
 def log(source: Source) -> list[dict[str, Any]]:
-    """What became of a run, a version after the other, ready for JSON."""
+    """The versions of a run, in order, ready for JSON."""
     tags = source.tags()
     models = source.models()
     return [
@@ -136,7 +136,7 @@ def compact(run: StoredRun, keep: str) -> None:
 
 
 def _worth_a_base(run: StoredRun, newest: int, keep: str) -> ModelTensors | None:
-    """The newest model, where one file of it would replace files that take as much room."""
+    """The newest model, if a single file would take no more room than the files it replaces."""
     files, sources = run.files(), run.models()
     others = [sources[version] for version in kept_versions(run, keep) - {newest}]
     shared = {file.name for chain in chains_of(files, others) for file in chain}

@@ -30,7 +30,7 @@ class StoredMap(NamedTuple):
 
 
 def read_maps(run: RunFolder) -> dict[int, Mapping[str, Any]]:
-    """What is known of the maps that are stored, by version."""
+    """Metadata of the stored maps, by version."""
     if not run.has_database():
         return {}
     with opened(run.database) as database:
@@ -39,7 +39,7 @@ def read_maps(run: RunFolder) -> dict[int, Mapping[str, Any]]:
 
 
 def read_map(run: RunFolder, version: int) -> StoredMap | None:
-    """The map of a version; None where none is stored.
+    """The map of a version; None if none is stored.
 
     Raises:
         DataError: It is damaged.

@@ -1,4 +1,4 @@
-"""The nights of a run: what each nightly job found.
+"""The nights of a run: the results of each nightly job.
 
 The reports are rows of the store, written with the version that a night made; beside it lie, for
 people and scripts, a JSON and a page of HTML for each (`nights/0001.json`, `nights/0001.html`).
@@ -18,7 +18,7 @@ from dicgrl.store.database import Database, as_text, opened, parsed
 from dicgrl.store.place import RunPlace
 
 Night = dict[str, Any]
-"""What a nightly job found, ready for JSON (docs/nightly.md)."""
+"""The results of a nightly job, ready for JSON (docs/nightly.md)."""
 
 
 def insert_night(database: Database, report: Mapping[str, Any], version: int) -> Night:
@@ -36,7 +36,7 @@ class NightsPlace(RunPlace):
     """The part of a run's folder that holds its nights."""
 
     def nights(self) -> list[Night]:
-        """What every nightly job found, oldest first; none where none ran.
+        """The results of all nightly jobs, oldest first.
 
         Raises:
             DataError: A report is damaged.
@@ -52,7 +52,7 @@ class NightsPlace(RunPlace):
                 raise database.damaged(f"a night: {error}") from error
 
     def night(self, number: int | None = None) -> Night:
-        """What one of them found; the newest unless given.
+        """The results of a nightly job; of the newest by default.
 
         Raises:
             UserError: There is no such night.
@@ -81,7 +81,7 @@ class NightsPlace(RunPlace):
             raise DataError(self.night_file(number, "html"), f"no text ({error})") from error
 
     def night_file(self, number: int, ending: str) -> Path:
-        """Where the JSON (`json`) or the page (`html`) of a night lies."""
+        """Path of the JSON (`json`) or the page (`html`) of a night."""
         return self._nights / f"{number:04}.{ending}"
 
     def write_night_page(self, number: int, page: str) -> Path:

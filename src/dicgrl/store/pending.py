@@ -1,4 +1,4 @@
-"""Facts that wait to be learned, in the database of a run: they are durable before they are known.
+"""Facts that wait to be learned, in the database of a run: durable before they are learned.
 
 Whoever takes facts in appends them, at any time and without the lock of the folder. Whoever learns
 them commits the version that holds them and takes them off in one transaction: after a crash each
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What waits to be learned after a version.
+    """The facts that wait to be learned after a version.
 
     Attributes:
         version: The newest version.
@@ -73,7 +73,7 @@ class Pending:
         return sum(len(entry.facts) for entry in self.entries)
 
     def settled(self) -> tuple[list[Fact], list[Fact]]:
-        """What is to be learned and what to be forgotten, when all of it has come.
+        """What is to be learned, and what to be forgotten, in total.
 
         A fact that was only waiting is not learned when it is forgotten; one that is to be
         forgotten stays when it comes again.
@@ -147,7 +147,7 @@ class PendingFacts(RunPlace):
 
     @contextmanager
     def pending_writer(self) -> Iterator[PendingWriter]:
-        """What writes facts that are to wait; the lock of the folder is not needed.
+        """A writer of facts that are to wait; the lock of the folder is not needed.
 
         Raises:
             UserError: The folder holds a run of an earlier format.
@@ -164,7 +164,7 @@ class PendingFacts(RunPlace):
             yield PendingWriter(database)
 
     def mark(self) -> Mark:
-        """What changes whenever a version is committed, or facts begin or end to wait.
+        """A value that changes whenever a version is committed, or facts begin or cease to wait.
 
         It also changes where another run, or another copy of the run, takes the place of this one.
         """
@@ -178,7 +178,7 @@ class PendingFacts(RunPlace):
             return database.identity, version, run.stamp(version), int(last), int(count)
 
     def pending(self) -> Pending:
-        """What waits to be learned, and after which version, at one moment.
+        """The facts that wait to be learned, and after which version, at one moment.
 
         Raises:
             DataError: Something of it is damaged.
@@ -194,7 +194,7 @@ class PendingFacts(RunPlace):
 
 
 def _file_at(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another at the same path."""
+    """Identifies a file, to distinguish it from another at the same path."""
     try:
         found = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Where a run lies or may be written: what is there, and what that allows."""
+"""The folder of a run: what is there, and whether a run may be written to it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class RunPlace:
 
     @property
     def curves_file(self) -> Path:
-        """Where the picture of the learning curves goes."""
+        """Path of the picture of the learning curves."""
         return self.path / "curves.png"
 
     @property
     def reliability_file(self) -> Path:
-        """Where the picture of how reliable probabilities are goes."""
+        """Path of the picture of how reliable probabilities are."""
         return self.path / "reliability.png"
 
     def exists(self) -> bool:
@@ -95,7 +95,7 @@ class RunPlace:
         return there
 
     def check_layout(self, *, several: bool) -> None:
-        """Refuse to mix a run with folders of runs, which is where several strategies go.
+        """Refuse to mix a run with folders of runs, as several strategies need.
 
         Raises:
             UserError: The folder holds a run and several are to come, or the other way round.

@@ -81,5 +81,5 @@ def divided(tensors: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Te
 
 
 def _answers(signs: str | None) -> Tensor | None:
-    """Which questions of the first part were answered at first, bool [questions]."""
+    """Whether each question of the first part was answered at first, bool [questions]."""
     return None if signs is None else torch.tensor([sign == "1" for sign in signs])

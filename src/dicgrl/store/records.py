@@ -138,7 +138,7 @@ class StoredRun:
         return {row["name"]: row["version"] for row in self.database.rows("tags")}
 
     def trace(self) -> dict[int, list[dict[str, Any]]]:
-        """What was noted of each epoch, by version."""
+        """The records of epochs, by version."""
         rows = self.database.rows("trace", "ORDER BY version")
         return {row["version"]: parsed(row["epochs"]) for row in rows}
 
@@ -151,7 +151,7 @@ class StoredRun:
         return {row["version"]: row["source"] for row in self.database.rows("models")}
 
     def chain(self, number: int) -> list[TensorFile]:
-        """The files that make the model of a version, base first; empty where it was not kept."""
+        """The files of a version's model, base first; empty if it was not kept."""
         sources = self.models()
         return chain_of(self.files(), sources[number]) if number in sources else []
 
@@ -178,7 +178,7 @@ class StoredRun:
 
 
 def chain_of(files: Sequence[TensorFile], version: int) -> list[TensorFile]:
-    """The base and the deltas that make the tensors of a version; empty where one is missing."""
+    """The base and the deltas of a version's tensors; empty if any is missing."""
     return next(chains_of(files, [version]))
 
 
@@ -250,7 +250,7 @@ def insert_names(
 
 
 def digest_of(content: Content) -> str:
-    """Checksum of arrays and labels; equal where they are."""
+    """Checksum of arrays and labels."""
     return _digest(_blobs(content))
 
 

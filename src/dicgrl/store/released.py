@@ -154,7 +154,7 @@ class ReleasedRun:
         )
 
     def trace(self) -> dict[int, list[dict[str, Any]]]:
-        """What was noted of each epoch, by version; empty where the file is damaged."""
+        """The records of epochs, by version; empty if the file is damaged."""
         found: dict[int, list[dict[str, Any]]] = {}
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             for line in (self.folder / _TRACE).read_text(encoding="utf-8").splitlines():
@@ -192,7 +192,7 @@ class ReleasedRun:
             raise DataError(place, f"damaged run ({error})") from error
 
     def _results(self) -> dict[str, Any]:
-        """What was measured; empty where it cannot be read: it can be redone."""
+        """Measured results; empty if they cannot be read, as they can be measured again."""
         with contextlib.suppress(DataError, TypeError, KeyError, AttributeError):
             path = self.folder / _RESULTS
             results = read_json(path) if path.is_file() else {}

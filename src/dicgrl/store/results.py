@@ -1,4 +1,4 @@
-"""What people and scripts read beside the store: results.json and trace.jsonl.
+"""Files for people and scripts beside the store: results.json and trace.jsonl.
 
 Both are made from the database after each version, and never read back.
 """
@@ -21,7 +21,7 @@ _LONGEST_LINE = 1 << 16  # bytes of a trace that are read to find its last line
 
 
 def results_of(line: Sequence[Version]) -> dict[str, Any]:
-    """What results.json says of versions; empty where nothing was measured after the newest."""
+    """The content of results.json; empty if nothing was measured after the newest version."""
     if not line or line[-1].results is None:
         return {}
     shown = newest(line)
@@ -33,7 +33,7 @@ def results_of(line: Sequence[Version]) -> dict[str, Any]:
 
 
 def newest_parts(tests: Sequence[Sequence[object]]) -> int:
-    """How many of the newest parts results.json has: it does not grow for ever.
+    """How many of the newest parts are in results.json, so that it does not grow for ever.
 
     After each part all test sets so far are measured, so that a long life shows fewer parts.
 
@@ -59,14 +59,14 @@ def newest(line: Sequence[Version]) -> Sequence[Version]:
 
 
 def earlier(parts: int, shown: int) -> dict[str, int]:
-    """How many parts came before those that results.json has; nothing where it has all of them."""
+    """How many parts came before those in results.json; nothing if it has all of them."""
     return {"earlier_parts": parts - shown} if parts > shown else {}
 
 
 def checked_results(
     folder: Path, config: Mapping[str, Any], line: Sequence[Version]
 ) -> dict[str, Any]:
-    """What was measured of a run that learned part by part.
+    """The results of a run that learned part by part.
 
     Raises:
         DataError: There are no results, or they are of another kind of run.
@@ -138,7 +138,7 @@ def _lines(part: int, epochs: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _last_part(path: Path) -> int | None:
-    """The part of the last line of a trace; None where that is not complete."""
+    """The part in the last line of a trace; None if the line is incomplete."""
     if not path.is_file():
         return None
     try:

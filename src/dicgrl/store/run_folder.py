@@ -164,7 +164,7 @@ class RunFolder(NightsPlace, PendingFacts):
             return lineage(versions, chosen(at, versions, source))
 
     def num_parts(self) -> int:
-        """How many changes there are."""
+        """Number of changes."""
         return len(self.line())
 
     def stored_parts(self) -> list[Part]:
@@ -178,7 +178,7 @@ class RunFolder(NightsPlace, PendingFacts):
             return [c.part for c in changes_of(kind, contents) if c.part is not None]
 
     def data_checksums(self) -> list[str]:
-        """Checksums of the arrays and labels of every version; equal where the data is.
+        """Checksums of the arrays and labels of every version.
 
         Raises:
             DataError: A version is damaged or missing.
@@ -194,7 +194,7 @@ class RunFolder(NightsPlace, PendingFacts):
         return overview(self.path, self.config(), self.line(at))
 
     def results(self, at: int | str | None = None) -> dict[str, Any]:
-        """What was measured of a run that learned part by part.
+        """The results of a run that learned part by part.
 
         Raises:
             DataError: There are no results, or they are not about all versions.
@@ -218,7 +218,7 @@ class RunFolder(NightsPlace, PendingFacts):
         raise AssertionError
 
     def log(self) -> list[dict[str, Any]]:
-        """What became of the run, a version after the other, ready for JSON."""
+        """The versions of the run, in order, ready for JSON."""
         with self.source() as source:
             return log(source)
 
@@ -346,7 +346,7 @@ class RunFolder(NightsPlace, PendingFacts):
             remove_garbage(run.folder, StoredRun(database).files())
 
     def _derive(self, commit: Commit, known: Known) -> None:
-        """Write what people and scripts read beside the store."""
+        """Write the files for people and scripts beside the store."""
         self.write_nights()
         if commit.results is None:
             return

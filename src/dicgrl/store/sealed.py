@@ -1,4 +1,4 @@
-"""JSON files of earlier releases: each carries its own checksum and names its run."""
+"""JSON files of earlier releases, each with its own checksum and the identity of its run."""
 
 from __future__ import annotations
 

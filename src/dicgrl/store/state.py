@@ -1,4 +1,4 @@
-"""What there is to save of a learner, as plain values: all that a run folder has to know of it."""
+"""The state of a learner as plain values, which is all that a run folder knows about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor files: a base holds all tensors of a version, a delta the rows that changed since another.
+"""Tensor files: a base has all tensors of a version, a delta only rows changed since another.
 
 Tensors are compared bit by bit. In a delta, `NAME` is a tensor that is stored whole, `NAME|rows`
 and `NAME|values` are the rows of one that changed or are new; what it does not name stays as it
@@ -51,7 +51,7 @@ class TensorFile(NamedTuple):
 
 
 class Delta(NamedTuple):
-    """What changed between two versions.
+    """The difference between the tensors of two versions.
 
     Attributes:
         tensors: As in a delta's file.
@@ -90,7 +90,7 @@ def changed_rows(before: Tensor, now: Tensor) -> Tensor:
 
 
 def delta_of(before: Mapping[str, Tensor], now: Mapping[str, Tensor]) -> Delta:
-    """What has to be stored of tensors to make them from those of another version."""
+    """The difference from the tensors of another version, to be stored."""
     changed: Tensors = {}
     for name, tensor in now.items():
         old = before.get(name)
@@ -178,7 +178,7 @@ def _bits(tensor: Tensor) -> Tensor:
 
 
 def write_file(folder: Path, delta: Delta, version: int, parent: int, identity: str) -> TensorFile:
-    """Write a delta, or a base where there is no parent, whole or not at all."""
+    """Write a delta, or a base if there is no parent, atomically."""
     kind = "delta" if parent else "base"
     path = folder / f"{version}.{kind}.{secrets.token_hex(8)}.safetensors"
     about = {"identity": identity, "version": str(version), "parent": str(parent)}

@@ -1,4 +1,4 @@
-"""What became of a run since a version: for a reader that takes in what is newer."""
+"""The changes of a run since a version, for a reader that follows them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dicgrl.store.version import RESTORE, ModelTensors, Version
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What a reader has to take in.
+    """The changes that a reader has to take in.
 
     Attributes:
         versions: The versions since, oldest first.
@@ -57,7 +57,7 @@ class News(NamedTuple):
 
 
 def news_since(run: StoredRun, version: int, stamp: int, *, by_rows: bool = True) -> News:
-    """What a reader of a version has to take in to be the newest.
+    """The changes that a reader of a version has to take in to reach the newest version.
 
     Args:
         run: The stored run.
@@ -88,7 +88,7 @@ def _update(run: StoredRun, version: int, newest: int, by_rows: bool) -> Update 
 
 
 def _steps(run: StoredRun, version: int, newest: int) -> list[Delta] | None:
-    """Which rows changed from a version to the newest; None where that was not kept.
+    """Which rows changed from a version to the newest; None if that was not kept.
 
     Several changes that were saved at once have one delta, that of the last of them.
     """

@@ -1,4 +1,4 @@
-"""Whether a stored run is whole: every checksum, id, count and link."""
+"""Verify a stored run: every checksum, id, count and link."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dicgrl.store.tensors import TensorFile, check_file, check_name, combined, r
 from dicgrl.store.version import RESTORE, Version, lineage
 from dicgrl.tasks import task_of_model
 
-# What reading something damaged may raise; each is one line of the findings.
+# Errors that reading damaged data may raise; each becomes a line of the findings.
 _FAULTS = (DicgrlError, ArithmeticError, AttributeError, LookupError, OSError, RecursionError,
            RuntimeError, TypeError, ValueError, sqlite3.Error)  # fmt: skip
 
 
 @dataclass(slots=True)
 class Findings:
-    """What `verify` found.
+    """The findings of `verify`.
 
     Attributes:
         damage: What is damaged, a line each.
@@ -109,7 +109,7 @@ class _Verification:
         return there
 
     def _check_models(self, files: Sequence[TensorFile], whole: set[int], there: set[str]) -> None:
-        """Which versions can be restored: their facts are whole, and all their files are there."""
+        """Versions that can be restored, as their facts and all their files are intact."""
         models = self.run.models()
         chains = chains_of(files, models.values())
         for number, chain in zip(models, chains, strict=True):

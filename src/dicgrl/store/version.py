@@ -1,4 +1,4 @@
-"""A version of a run: one change, what it brought, and what is known of it."""
+"""A version of a run: one change, with its facts and metadata."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UserError, shown
 from dicgrl.store.content import Content
 
-RESTORE = "restore"  # a version without a change of its own: it is what an earlier one was
+RESTORE = "restore"  # a version without a change of its own, equal to an earlier one
 _NAMED = 5  # versions in a message
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What is known of a version besides facts and tensors.
+    """Metadata of a version, besides facts and tensors.
 
     Attributes:
         number: Counted from 1.
@@ -85,7 +85,7 @@ class ModelTensors(NamedTuple):
 
 
 class HasTags(Protocol):
-    """What knows the tags of a run."""
+    """Provides the tags of a run."""
 
     def tags(self) -> dict[str, int]:
         """Versions by their tags."""
@@ -114,7 +114,7 @@ class Source(HasTags, Protocol):
         """The versions whose model is kept, each with the version that has its tensors."""
 
     def model(self, number: int) -> ModelTensors | None:
-        """The model of a version; None where it was not kept."""
+        """The model of a version; None if it was not kept."""
 
 
 def now() -> str:
@@ -142,7 +142,7 @@ def lineage(versions: Sequence[Version], number: int) -> list[Version]:
 
 
 def not_kept(number: int, models: Collection[int]) -> UserError:
-    """The error for a version whose model is gone: it says whose are there.
+    """The error for a version whose model was not kept, which names those that were.
 
     Example:
         >>> print(not_kept(1, [2, 3]))

@@ -1,4 +1,4 @@
-"""What a commit writes: versions, facts, names and tensors; and which models stay.
+"""Writes commits: versions, facts, names and tensors; and decides which models to keep.
 
 Tensors are written and synced first, then one transaction makes the version exist. A file that no
 version names is garbage, which the next writer removes.
@@ -42,7 +42,7 @@ LONGEST_CHAIN = 16  # deltas that a load may have to apply
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a learner knows of a folder, since it read from it or wrote to it.
+    """What a learner knows about a folder since it last read or wrote it.
 
     Attributes:
         version: The version that it is.
@@ -57,7 +57,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What is written besides the learner.
+    """Metadata to write with a learner.
 
     Attributes:
         about: Further values for the configuration of a new run.
@@ -182,7 +182,7 @@ def insert_model(
 def write_tensor_files(
     run: StoredRun, model: ModelTensors, version: int, parent: int
 ) -> list[TensorFile]:
-    """Write the tensors of a version: what changed, and all where that has become too much.
+    """Write the tensors of a version: a delta, or a base if deltas have become too large.
 
     With a base the changes are written as well, where they are few: whoever has the version before
     takes in only them.
@@ -249,9 +249,9 @@ def remove_garbage(folder: Path, files: Sequence[TensorFile]) -> None:
 
 
 def _stored_changes(run: StoredRun, state: LearnerState, known: Known, newest: int) -> int:
-    """How many changes of a learner are stored; those that are must be its own."""
+    """How many changes of a learner are stored already, after checking that they are its own."""
     if known.stamp and run.stamp(known.version) != known.stamp:
-        known = replace(known, version=0)  # the folder was put back: all of it is looked at
+        known = replace(known, version=0)  # the folder was restored from a backup: check everything
     elif known.version == newest:
         return known.changes
     line = lineage(run.versions(), newest)
@@ -275,7 +275,7 @@ def _same(version: Version, change: Change) -> bool:
 
 
 def _described(state: LearnerState, number: int) -> Version:
-    """What is known of a change that is to be stored."""
+    """Metadata of a change that is to be stored."""
     change = state.history[number]
     counts: dict[str, int] = {}
     if change.part is not None:

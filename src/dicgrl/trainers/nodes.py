@@ -116,7 +116,7 @@ class NodeTrainer(Trainer):
             )
         num_features = part.features.shape[1]
         if not num_features:
-            raise UserError(f"this network's nodes have no features; {self.model_name} needs some")
+            raise UserError(f"this network's nodes have no features; {self.model_name} needs them")
         graph = self.graph or NetworkGraph(num_features)
         self.part = graph.add(part)
         self.graph = graph

@@ -1,4 +1,4 @@
-"""When triples of a knowledge graph arrived, how often, and when they were so."""
+"""When and how often triples of a knowledge graph arrived, and their dates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dicgrl.graph.times import NEVER
 
 
 class Arrivals(ABC):
-    """The part of a knowledge graph that counts and dates what arrives."""
+    """The part of a knowledge graph that stores arrivals and dates."""
 
     _facts: Facts
 
@@ -25,14 +25,14 @@ class Arrivals(ABC):
 
     @abstractmethod
     def _ours(self, part: KnowledgePart, triples: IntArray) -> IntArray:
-        """Triples of a part in our ids, [n, 3]; -1 for labels that are not known here."""
+        """Triples of a part in ids of the graph, [n, 3]; -1 for unknown labels."""
 
     def repeats_in(self, part: KnowledgePart, added: KnowledgePart | None) -> IntArray:
-        """Training triples of a part that were known, or stand in it twice, as `Change` has them.
+        """Training triples of a part that were known, or occur in it twice, for a `Change`.
 
         Args:
-            part: What was given.
-            added: What of it was new to the graph, which has taken it in.
+            part: The part as it was given.
+            added: What was new in it, which the graph has taken in.
         """
         rows = self._ours(part, part.train)
         rows = rows[(rows >= 0).all(axis=1)]
@@ -42,9 +42,9 @@ class Arrivals(ABC):
         return rows[~(is_first(triple_keys(rows)) & are_among(rows, added.train))]
 
     def dates_in(self, part: KnowledgePart) -> IntArray:
-        """What a part says of when known training triples were so, as `Change` has it, [n, 4].
+        """Known training triples with dates from a part, for a `Change`, [n, 4].
 
-        Only what is later than what is known of a triple counts.
+        Only dates that are later than the one known for a triple count.
         """
         if not len(part.times):
             return np.empty((0, 4), np.int64)
@@ -55,14 +55,14 @@ class Arrivals(ABC):
         return rows[np.sort(np.unique(triple_keys(rows), return_index=True)[1])]
 
     def date(self, rows: IntArray) -> None:
-        """Note when known training triples were so: triples and moments, [n, 4]."""
+        """Store dates of known training triples: triples and moments, [n, 4]."""
         self._facts.date(rows)
 
     def dates(self, triples: IntArray) -> IntArray:
-        """The latest moment at which each of some triples was so, as far as that is known.
+        """The latest known date of each triple.
 
-        Moments are microseconds since 1970; `dicgrl.graph.times` has those of which none is known,
-        and what they are in words.
+        Dates are microseconds since 1970; `dicgrl.graph.times` has the value for an unknown date,
+        and converts dates to text.
 
         Example:
             >>> from dicgrl.graph import KnowledgeGraph, KnowledgeStream
@@ -77,18 +77,18 @@ class Arrivals(ABC):
         return self._facts.dates(triples)
 
     def period(self) -> tuple[int, int]:
-        """The first and the last moment that is known of a training triple; the same for none."""
+        """The first and the last date of any training triple; equal if there are none."""
         moments = self._facts.rows(DATED)[:, 3]
         return (int(moments.min()), int(moments.max())) if len(moments) else (NEVER, NEVER)
 
     def repeat(self, triples: IntArray) -> None:
-        """Note training triples that arrived again with the newest part, or after it."""
+        """Store that training triples arrived again, with the newest part or after it."""
         self._facts.repeat(triples)
 
     def arrivals(self, triples: IntArray) -> tuple[IntArray, IntArray]:
-        """How often each of some training triples arrived, and the part that it last came with.
+        """How often each training triple arrived, and the part with which it last did.
 
-        Only repeats that were noted count (`repeat`).
+        Only repeats that were stored count (`repeat`).
 
         Example:
             >>> from dicgrl.graph import KnowledgeGraph, KnowledgeStream

@@ -1,4 +1,4 @@
-"""Triples of all parts and splits, and the index over those to learn from.
+"""Triples of all parts and splits, and an index over training triples.
 
 Appending costs what is appended. Taking facts back is rare: it costs one pass over all that is
 there, and rows stay dense, so that draws by position and the ranges of parts stay what they are.
@@ -21,14 +21,14 @@ from dicgrl.graph.part import SPLITS
 from dicgrl.graph.sorting import is_first
 from dicgrl.graph.times import NEVER
 
-_LOOPS = 0.05  # share of self loops that a reflexive relation has more of
+_LOOPS = 0.05  # a reflexive relation has a larger share of self loops than this
 _SURE = 1.645  # standard deviations: one-sided, 95 %
 AGAIN = "again"  # training triples each time that they arrive once more
 DATED = "dated"  # training triples with a moment at which they were so, in a fourth column
 SETS = (*SPLITS, AGAIN, DATED)
 WIDTHS = {name: 4 if name == DATED else 3 for name in SETS}
 Rows = Mapping[str, IntArray]
-"""Triples [n, 3] of each set; those that are dated have a fourth column."""
+"""Triples [n, 3] of each set; dated ones have a fourth column."""
 
 
 class Facts:
@@ -62,11 +62,11 @@ class Facts:
 
     @property
     def by_question(self) -> dict[str, Questions | SegmentIndex]:
-        """Training triples by (h, r, ?), where the tail is asked for, and by (?, r, t)."""
+        """Training triples by question: (h, r, ?) for tails, and (?, r, t) for heads."""
         return {"tail": self.by_triple.questions, "head": self.by_tail}
 
     def fork(self) -> Facts:
-        """The same facts; while the fork is used, these may not change."""
+        """A copy that can be changed; while it is in use, the original must not change."""
         made = copy(self)
         for name, value in vars(self).items():
             setattr(made, name, _forked(value))
@@ -84,7 +84,7 @@ class Facts:
         return self._rows[split].view()[starts[first] : stop]
 
     def of_relations(self, ids: IntArray) -> IntArray:
-        """How many training triples each relation has."""
+        """Number of training triples of each relation."""
         return _of(self._relation_counts, ids)
 
     def reflexive(self, ids: IntArray) -> BoolArray:
@@ -111,11 +111,11 @@ class Facts:
         self._hold_out(rows)
 
     def repeat(self, triples: IntArray) -> None:
-        """Note training triples that arrived again with the newest part, or after it."""
+        """Store that training triples arrived again, with the newest part or after it."""
         self._note(AGAIN, self.by_repeat, triples)
 
     def date(self, rows: IntArray) -> None:
-        """Note when training triples were so: triples and moments, [n, 4]."""
+        """Store dates of training triples: triples and moments, [n, 4]."""
         self._note(DATED, self.by_date, rows)
 
     def _note(self, name: str, index: TripleIndex, rows: IntArray) -> None:
@@ -125,14 +125,14 @@ class Facts:
         self._starts[name][-1] += len(rows)
 
     def dates(self, triples: IntArray) -> IntArray:
-        """The latest moment at which each of some triples was so; `NEVER` where none is known."""
+        """The latest known date of each triple; `NEVER` if none is known."""
         latest = np.full(len(triples), NEVER)
         query, row = self.by_date.lookup(triples)
         np.maximum.at(latest, query, self.rows(DATED)[row, 3])
         return latest
 
     def arrivals(self, triples: IntArray) -> tuple[IntArray, IntArray]:
-        """How often each of some training triples arrived, and the part that it last came with."""
+        """How often each training triple arrived, and the part with which it last did."""
         last = self._part_of("train", self.by_triple.lookup(triples)[1])
         query, row = self.by_repeat.lookup(triples)
         np.maximum.at(last, query, self._part_of(AGAIN, row))
@@ -143,7 +143,7 @@ class Facts:
         return np.searchsorted(starts, rows, side="right").astype(np.int64) - 1
 
     def keep(self, kept: Mapping[str, BoolArray]) -> None:
-        """Drop the triples where `kept` is False, in one pass over those there are.
+        """Drop the triples where `kept` is False, in one pass over all triples.
 
         Args:
             kept: For each row of each set whether it stays.
@@ -167,7 +167,7 @@ class Facts:
             self._hold_out({split: self.rows(split) for split in SPLITS})
 
     def restore(self, rows: dict[str, IntArray], starts: Mapping[str, Sequence[int]]) -> None:
-        """Have other triples from now on, indexed at once.
+        """Replace all triples by others, which are indexed at once.
 
         Args:
             rows: All triples of each set, oldest first; those of `train` once each. They are taken
@@ -184,7 +184,7 @@ class Facts:
             index.add(self.rows(name), np.arange(len(self.rows(name))))
 
     def starts(self) -> dict[str, list[int]]:
-        """Where each part begins in the rows of each set, and the end of the last."""
+        """The first row of each part in each set, and the end of the last part."""
         return {name: list(starts) for name, starts in self._starts.items()}
 
     def _index(self, triples: IntArray, first: int, bounds: Sequence[int]) -> None:
@@ -205,7 +205,7 @@ class Facts:
         self._count(triples, 1)
 
     def _count(self, triples: IntArray, sign: int) -> None:
-        """Add triples to the counts by relation, or take them off."""
+        """Add triples to the counts by relation, or subtract them."""
         loops = triples[triples[:, 0] == triples[:, 2]]
         self._relation_counts = _counted(self._relation_counts, triples[:, 1], sign)
         self._loop_counts = _counted(self._loop_counts, loops[:, 1], sign)
@@ -224,7 +224,7 @@ class Facts:
 
 
 def _type_of(name: str) -> np.dtype[Any]:
-    """What rows of a set are kept in: moments need 64 bits, ids do not."""
+    """The type of the rows of a set: moments need 64 bits, ids do not."""
     return np.dtype(np.int64 if name == DATED else np.int32)
 
 
@@ -240,7 +240,7 @@ def _mentions(triples: IntArray, first: int, bounds: Sequence[int]) -> tuple[Int
 
 
 def _forked(value: Any) -> Any:
-    """What is dear to copy is shared, the rest is copied."""
+    """Copy, but share what is expensive to copy."""
     if isinstance(value, SegmentIndex | TripleIndex | GrowingArray):
         return value.fork()
     if isinstance(value, dict):
@@ -249,7 +249,7 @@ def _forked(value: Any) -> Any:
 
 
 def _of(counts: IntArray, ids: IntArray) -> IntArray:
-    """The counts of relations, 0 of those that have none yet."""
+    """The counts of relations, padded with 0."""
     found = np.zeros(len(ids), np.int64)
     counted = ids < len(counts)
     found[counted] = counts[ids[counted]]
@@ -257,7 +257,7 @@ def _of(counts: IntArray, ids: IntArray) -> IntArray:
 
 
 def _counted(before: IntArray, relations: IntArray, sign: int) -> IntArray:
-    """Counts by relation with those of some triples, or without them."""
+    """Counts by relation after adding or subtracting some triples."""
     counts = sign * np.bincount(relations, minlength=len(before))
     counts[: len(before)] += before
     return counts

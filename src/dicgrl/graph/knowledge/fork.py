@@ -1,4 +1,4 @@
-"""A graph that goes its own way for a while, at the cost of its labels and not of its triples."""
+"""A temporary copy of a graph; its cost depends on the labels, not on the triples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dicgrl.graph.knowledge.graph import KnowledgeGraph
 
 
 def fork_graph(graph: KnowledgeGraph) -> KnowledgeGraph:
-    """The same graph, to be changed on its own; while the fork is used, the graph must rest.
+    """A copy that can be changed independently; meanwhile the graph must not change.
 
     Example:
         >>> from dicgrl.graph import KnowledgeStream

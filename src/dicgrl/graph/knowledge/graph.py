@@ -36,11 +36,11 @@ from dicgrl.graph.part import SPLITS, Part
 from dicgrl.graph.sorting import is_first
 from dicgrl.graph.vocabulary import Vocabulary
 
-_GLANCE = 64  # triples that are looked at first
+_GLANCE = 64  # triples to check first
 
 
 class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
-    """All that is known so far; adding a part costs what the part costs.
+    """Everything known so far. The cost of adding a part depends on the part only.
 
     The rule for repeats: a training triple is stored once, when it first arrives; the same triple
     again, in its part or a later one, is dropped. Self loops are facts like any other and stay.
@@ -118,7 +118,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         ):
             if len(ours) + len(new) <= most:
                 continue
-            unknown = ours.found(theirs, ids_in(new)) < 0  # what is new to a part may be known
+            unknown = ours.found(theirs, ids_in(new)) < 0  # labels new in a part may be known here
             if len(ours) + np.count_nonzero(unknown) > most:
                 raise UserError(f"a graph holds at most {most:,} {what}")
         if len(self.train) + len(part.train) > MAX_TRIPLES:
@@ -132,7 +132,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         rows = self._ours(part, given)
         rows = rows[(rows >= 0).all(axis=1)]
         known = self._facts.by_triple.contains(rows) | self._facts.held_out.contains(rows)
-        # Labels of two that were merged are one.
+        # Labels of merged ids have the same id.
         return {"triples": rows[known & is_first(triple_keys(rows))]}, len(given)
 
     @override
@@ -160,7 +160,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         self._facts.restore(rows, starts)
         for kept, gone in pairs:
             self.vocabularies()[vocabulary].merge(int(kept), int(gone))
-            if gone not in self.retired(vocabulary):  # it had facts, which the other has now
+            if gone not in self.retired(vocabulary):  # it had facts, which are now the other's
                 self._revive(vocabulary, np.array([kept]))
             self._retire(vocabulary, np.array([gone]))
 
@@ -198,7 +198,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         return [self._shared(change) for change in taken]
 
     def _shared(self, change: Change) -> Change:
-        """A change whose part has our rows instead of its own, where they are the same."""
+        """A change whose part shares the graph's rows instead of its own, if they are equal."""
         part = change.part
         if not isinstance(part, KnowledgePart) or part.index >= self.num_parts:
             return change
@@ -218,7 +218,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         return applied
 
     def _arrived(self, part: Part, index: int) -> KnowledgePart:
-        """A part that was added once, whose ids are ours, with its labels in our vocabularies."""
+        """A stored part, whose ids are those of the graph, with its labels in our vocabularies."""
         new = part.new_labels()
         return KnowledgePart(
             index,
@@ -232,7 +232,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         ).checked()
 
     def _retire_unmentioned(self, triples: IntArray) -> None:
-        """Let what triples that were forgotten spoke of leave the candidates, if no other does."""
+        """Retire what only forgotten triples mentioned, so that it is no longer a candidate."""
         held_out = np.concatenate([self.valid, self.test])
         entities, relations = distinct(triples[:, 0], triples[:, 2]), distinct(triples[:, 1])
         gone = entities[self.degree(entities) == 0]
@@ -256,7 +256,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         generator: np.random.Generator,
         among: IntArray | None = None,
     ) -> tuple[IntArray, IntArray]:
-        """As `triples_of`, but at most `most` of each entity, drawn evenly among its first."""
+        """Like `triples_of`, but at most `most` per entity, drawn among its first ones."""
         return self._facts.by_entity.sample(entities, most, generator, among)
 
     def same_questions(self, triples: IntArray) -> IntArray:
@@ -279,7 +279,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         return asked
 
     def times_answered(self, triples: IntArray, asked: str) -> IntArray:
-        """How many training triples have the relation of each triple and the answer at that end."""
+        """How many training triples have the relation and the answer of each triple."""
         other = "head" if asked == "tail" else "tail"  # whose questions name what is asked for
         return self._facts.by_question[other].count(question_keys(triples, other))
 
@@ -293,7 +293,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         return self._facts.reflexive(relations)
 
     def seen(self, relation: int, side: str) -> IntArray:
-        """Entities that stand at that end of a training triple of the relation, rising.
+        """Sorted entities at one end of training triples of a relation.
 
         The cost follows their number, not that of the triples.
         """
@@ -304,7 +304,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         return (entities < len(self.entities)) & ~np.isin(entities, self.retired("entities"))
 
     def candidates(self) -> IntArray:
-        """All entities that may answer a question, rising."""
+        """All entities that may answer a question, sorted."""
         every = ids_in(range(len(self.entities)))
         return every[self.may_answer(every)]
 
@@ -327,7 +327,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         return self._facts.by_triple.contains(triples)
 
     def holds_out(self, triples: IntArray) -> BoolArray:
-        """Which triples are validation or test triples and no training triples.
+        """Which triples are validation or test triples, but not training triples.
 
         The cost follows the triples asked for, not those that are held out.
         """
@@ -335,7 +335,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
 
     @override
     def without_known(self, part: KnowledgePart) -> tuple[KnowledgePart, int, int]:
-        """See `Graph.without_known`; what is learned with the part is nothing to measure with."""
+        """See `Graph.without_known`; the part's own training triples leave its test sets, too."""
         old = {split: self._old(part, split) for split in SPLITS}
         stay = {split: ~(known | held_out) for split, (known, held_out) in old.items()}
         left = {split: getattr(part, split)[stay[split]] for split in SPLITS}
@@ -348,7 +348,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         """Whether a part brings no triple that is neither known nor held out already."""
         return all(
             (known | held_out).all()
-            for few in (_GLANCE, None)  # most parts bring something new right away
+            for few in (_GLANCE, None)  # most parts begin with something new
             for known, held_out in (self._old(part, split, few) for split in SPLITS)
         )
 
@@ -358,7 +358,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         """Which triples of a part (the first few, or all) are known, and which are held out."""
         triples: IntArray = getattr(part, split)[:few]
         rows = self._ours(part, triples)
-        labelled = (rows >= 0).all(axis=1)  # all three labels are here
+        labelled = (rows >= 0).all(axis=1)  # all three labels are known
         known, held_out = np.zeros_like(labelled), np.zeros_like(labelled)
         known[labelled] = self.contains(rows[labelled])
         held_out[labelled] = self.holds_out(rows[labelled])
@@ -368,7 +368,7 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
 
     @override
     def _ours(self, part: KnowledgePart, triples: IntArray) -> IntArray:
-        """Triples of a part in our ids, [n, 3]; -1 for labels that are not known here."""
+        """Triples of a part in ids of the graph, [n, 3]; -1 for unknown labels."""
         entity = self.entities.found(part.entities, triples[:, [0, 2]])
         relation = self.relations.found(part.relations, triples[:, 1])
         return np.stack([entity[:, 0], relation, entity[:, 1]], axis=1)

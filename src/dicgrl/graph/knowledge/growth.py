@@ -22,7 +22,7 @@ _LARGE = 0.5  # of the largest later part: what has more triples would leave no 
 
 @dataclass(frozen=True)
 class StaticTriples:
-    """What is to be divided.
+    """The triples to divide.
 
     Attributes:
         triples: Training triples, then those held out, [n, 3].
@@ -64,7 +64,7 @@ class StaticTriples:
         return self._times(counts)[self.triples[:, 1]]
 
     def _times(self, mentions: IntArray) -> Shares:
-        """Times of things in random order; large ones come first, the largest before the others."""
+        """Times of things in random order, but large ones come first, by size."""
         later = self.shares[1:].max(initial=0) * self.taught
         large = mentions > _LARGE * later
         order = np.lexsort((self.generator.random(len(mentions)), np.where(large, -mentions, 0)))
@@ -111,7 +111,7 @@ def _facts(static: StaticTriples) -> _Times:
 
 
 def _spanning(static: StaticTriples, random: Shares) -> IntArray:
-    """Training triples that mention all that training triples mention; the richest first."""
+    """Training triples that together mention everything; those with most new things first."""
     # Entities of few triples choose first: what they choose mentions most of the others.
     scarce = static.degrees()[static.train[:, _ENDS]].min(axis=1, initial=len(static.triples))
     order = np.lexsort((random, scarce))

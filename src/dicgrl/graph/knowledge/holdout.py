@@ -32,7 +32,7 @@ def hold_out_triples(
     order = generator.permutation(len(triples))
     shuffled = triples[order]
     needed = np.zeros(len(triples), dtype=np.bool_)
-    # The first triple (in random order) that mentions something is the one that teaches it.
+    # The first triple (in random order) that mentions something stays in the training set.
     ends = shuffled[:, [0, 2]].ravel()
     needed[np.unique(ends, return_index=True)[1] // 2] = True
     needed[np.unique(shuffled[:, 1], return_index=True)[1]] = True

@@ -1,4 +1,4 @@
-"""One number for each triple and for each question, which never changes while the graph grows.
+"""Keys: one number per triple and per question, which does not change while the graph grows.
 
 A triple of a graph of at most 16.7 million entities is one int64 of 24 + 15 + 24 bits. Beyond that
 it is a pair of whole numbers, (head and relation, tail), as one complex128: both are exact below
@@ -21,7 +21,7 @@ _TAIL = (1 << ENTITY_BITS) - 1  # the bits of a tail
 
 
 def triple_keys(triples: IntArray, *, wide: bool | None = None) -> KeyArray:
-    """One number per triple, [n]; numbers of triples rise with head, then relation, then tail.
+    """One number per triple, [n], ordered by head, then relation, then tail.
 
     Args:
         triples: The triples, [n, 3].
@@ -58,24 +58,24 @@ def common_keys(*sets: IntArray) -> list[KeyArray]:
 
 
 def are_among(triples: IntArray, others: IntArray) -> BoolArray:
-    """Which triples stand among others."""
+    """Which triples are among others."""
     own, theirs = common_keys(triples, others)
     return np.isin(own, theirs)
 
 
 def fits(triples: IntArray) -> bool:
-    """Whether one word each is enough for triples."""
+    """Whether one word per triple is enough."""
     return all(int(triples[:, end].max(initial=0)) < NARROW_ENTITIES for end in (0, 2))
 
 
 def keys_or_none(triples: IntArray) -> IntArray:
-    """Numbers of one word each, and -1, which no triple has, where that is not enough."""
+    """Numbers of one word each; -1, which no triple has, if that is not enough."""
     enough = (triples[:, 0] < NARROW_ENTITIES) & (triples[:, 2] < NARROW_ENTITIES)
     return np.where(enough, triple_keys(triples, wide=False), -1)
 
 
 def widened(keys: KeyArray) -> KeyArray:
-    """The same numbers with two words each."""
+    """Convert numbers to two words each."""
     if are_pairs(keys):
         return keys
     pairs = room(len(keys), np.complex128)
@@ -84,7 +84,7 @@ def widened(keys: KeyArray) -> KeyArray:
 
 
 def question_keys(triples: IntArray, asked: str) -> IntArray:
-    """One int64 per question, [n]: (h, r, ?) where the tail is asked for, else (?, r, t)."""
+    """One int64 per question, [n]: (h, r, ?) if the tail is asked for, otherwise (?, r, t)."""
     keys = room(len(triples), np.int64)
     keys[:] = triples[:, 0 if asked == "tail" else 2]
     keys <<= RELATION_BITS

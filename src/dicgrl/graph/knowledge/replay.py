@@ -1,4 +1,4 @@
-"""The triples that a history of changes leaves, put together at the cost of all their rows."""
+"""The triples that are left after a history of changes, computed in one pass over all rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLUMNS = {"entities": [0, 2], "relations": [1]}
 
 
 class Replay:
-    """Takes changes in their order, in ids of the graph, and says what is left.
+    """Collects changes in order, in ids of the graph, and computes what is left.
 
     Attributes:
         num_parts: Parts so far.
@@ -34,7 +34,7 @@ class Replay:
 
     @classmethod
     def of(cls, facts: Facts) -> Self:
-        """What is left already."""
+        """What is left so far."""
         made = cls()
         made.num_parts = facts.num_parts
         for name, starts in facts.starts().items():
@@ -49,21 +49,21 @@ class Replay:
         self.num_parts += 1
 
     def repeat(self, triples: IntArray) -> None:
-        """Note triples that arrived again with the newest part, or after it."""
+        """Store that triples arrived again, with the newest part or after it."""
         self._left[AGAIN].add(triples, self.num_parts - 1)
 
     def date(self, rows: IntArray) -> None:
-        """Note when triples were so: triples and moments, [n, 4]."""
+        """Store dates of triples: triples and moments, [n, 4]."""
         self._left[DATED].add(rows, self.num_parts - 1)
 
     def forget(self, triples: IntArray) -> None:
-        """Let triples leave."""
+        """Remove triples."""
         self._forgotten.append(triples)
         for name, left in self._left.items():
             left.forget(np.pad(triples, ((0, 0), (0, WIDTHS[name] - 3))), self.num_parts)
 
     def merge(self, vocabulary: str, pairs: IntArray) -> None:
-        """Put ids in the place of others; what would be learned twice then has arrived again."""
+        """Replace ids by others; triples that become equal count as having arrived again."""
         columns = _COLUMNS[vocabulary]
 
         def renamed(rows: IntArray) -> IntArray:
@@ -78,12 +78,12 @@ class Replay:
                 self._left[AGAIN].add(twice, parts)
 
     def settled(self) -> tuple[dict[str, IntArray], dict[str, list[int]]]:
-        """The triples of each set that are left, and where each part begins in them."""
+        """The triples of each set that are left, and the first row of each part."""
         found = {name: left.settled(self.num_parts) for name, left in self._left.items()}
         rows = {name: left for name, (left, _) in found.items()}
         return rows, {name: starts for name, (_, starts) in found.items()}
 
     @property
     def forgotten(self) -> IntArray:
-        """All triples that were taken back, [n, 3]."""
+        """All triples that were removed, [n, 3]."""
         return np.concatenate(self._forgotten)

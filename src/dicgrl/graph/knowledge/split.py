@@ -35,7 +35,7 @@ def split_knowledge(
     triples = np.concatenate([static.train, static.valid, static.test])
     kind = np.repeat(np.arange(3), [len(static.train), len(static.valid), len(static.test)])
     generator = np.random.default_rng(seed)
-    arrival = np.zeros(static.num_entities, dtype=np.int64)  # never mentioned: known at once
+    arrival = np.zeros(static.num_entities, dtype=np.int64)  # 0 if never mentioned
     if by == "arrival":
         arrival = assign(by, shares, None, static.num_entities, generator, "entities")
         part_of = arrival[triples[:, [0, 2]]].max(axis=1, initial=0)

@@ -1,4 +1,4 @@
-"""A growing multimap by triples, which is one by questions, too."""
+"""A growing multimap by triples, which can also be searched by question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dicgrl.graph.knowledge.keys import (
 
 
 class TripleIndex:
-    """Whole numbers by triples. Appending costs what is appended.
+    """Whole numbers by triples. The cost of appending depends on what is appended.
 
     A triple takes one word until one arrives that needs two; then all get two, in one pass.
 
@@ -33,7 +33,7 @@ class TripleIndex:
         self._index, self._wide = SegmentIndex(), False
 
     def fork(self) -> TripleIndex:
-        """The same entries, in a multimap that is extended on its own."""
+        """A copy that can be extended independently."""
         made = copy(self)
         made._index = self._index.fork()
         return made
@@ -54,7 +54,7 @@ class TripleIndex:
         return self._index.lookup(self._keys(triples))
 
     def count(self, triples: IntArray) -> IntArray:
-        """How many entries each triple has."""
+        """Number of entries of each triple."""
         return self._index.count(self._keys(triples))
 
     def contains(self, triples: IntArray) -> BoolArray:
@@ -68,7 +68,7 @@ class TripleIndex:
 
     @property
     def questions(self) -> Questions:
-        """The same entries by (h, r, ?): what is sorted by triples is so by their first two ids."""
+        """The same entries by (h, r, ?), as sorted triples are sorted by their first two ids."""
         return Questions(self._index, wide=self._wide)
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class Questions:
         return self._index.lookup(*triples_of_questions(questions, wide=self._wide))
 
     def count(self, questions: IntArray) -> IntArray:
-        """How many entries each question has."""
+        """Number of entries of each question."""
         return self._index.count(*triples_of_questions(questions, wide=self._wide))
 
     def contains(self, questions: IntArray) -> BoolArray:

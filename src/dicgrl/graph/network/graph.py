@@ -33,7 +33,7 @@ Scope = Literal["accumulated", "part"]
 
 
 class NetworkGraph(Graph[NetworkPart]):
-    """All that is known of a network so far; adding a part costs what the part costs.
+    """Everything known about a network. The cost of adding a part depends on the part only.
 
     The rule for edges: undirected, each pair once, when it first arrives; the same pair again, in
     either direction, in its part or a later one, is dropped. Self loops are dropped as well:
@@ -128,7 +128,7 @@ class NetworkGraph(Graph[NetworkPart]):
 
     @override
     def known_in(self, part: NetworkPart) -> tuple[dict[str, IntArray], int]:
-        """See `Graph.known_in`; of nodes that a part brings, it is the class that is a fact."""
+        """See `Graph.known_in`; for a node of the part, its class is the fact."""
         told = part.labels >= 0
         nodes = self.nodes.found(part.nodes, ids_in(part.new_nodes)[told])
         classes = self.classes.found(part.classes, part.labels[told])
@@ -140,7 +140,7 @@ class NetworkGraph(Graph[NetworkPart]):
     def known_facts(
         self, edges: IntArray, nodes: IntArray, classes: IntArray
     ) -> dict[str, IntArray]:
-        """Those of some facts that are known, as `forget` takes them.
+        """The known ones among some facts, for `forget`.
 
         Args:
             edges: Pairs of our ids, [m, 2]; -1 where one is not known, likewise below.
@@ -161,7 +161,7 @@ class NetworkGraph(Graph[NetworkPart]):
 
     @override
     def forget(self, facts: Mapping[str, IntArray]) -> dict[str, BoolArray]:
-        """See `Graph.forget`; a node that is left without edges and class is still one to ask for.
+        """See `Graph.forget`; a node without edges and class can still be asked about.
 
         Args:
             facts: `edges` [m, 2], lower id first, and `nodes` whose class is not known any more.
@@ -179,7 +179,7 @@ class NetworkGraph(Graph[NetworkPart]):
         return self._leave_sets(facts["nodes"])
 
     def _leave_sets(self, nodes: IntArray) -> dict[str, BoolArray]:
-        """Let nodes be in no split any more; gives for each split which of its nodes stayed."""
+        """Remove nodes from all splits; returns for each split which of its nodes stayed."""
         stayed = {split: ~np.isin(self.split_nodes(split), nodes) for split in SPLITS}
         for split, kept in stayed.items():
             ends = np.cumsum([len(chosen) for chosen in self._sets[split]])
@@ -202,7 +202,7 @@ class NetworkGraph(Graph[NetworkPart]):
         self._retire(vocabulary, pairs[:, 1])
 
     def revise(self, facts: Mapping[str, IntArray]) -> None:
-        """Let nodes have other classes or features; the cost is one pass over both.
+        """Change classes or features of nodes; the cost is one pass over both.
 
         Args:
             facts: `nodes` and `labels`, their classes, which may be about to arrive; `described`
@@ -244,7 +244,7 @@ class NetworkGraph(Graph[NetworkPart]):
         return taken
 
     def _arrived(self, part: Part, index: int) -> NetworkPart:
-        """A part that was added once, whose ids are ours, with its labels in our vocabularies."""
+        """A stored part, whose ids are those of the graph, with its labels in our vocabularies."""
         new = part.new_labels()
         vocabularies = self.vocabularies()
         ranges = {name: vocabularies[name].append(new[name]) for name in vocabularies}
@@ -252,7 +252,7 @@ class NetworkGraph(Graph[NetworkPart]):
         return ours.checked(self.num_features)
 
     def _left(self) -> Replay:
-        """All there is, ready to change."""
+        """The content of the graph, in a form that can be changed."""
         left, parts = Replay(self.num_features), np.arange(self.num_parts)
         left.restore(self.features, self.labels, self.num_parts)
         left.edges.add(self.edges, np.repeat(parts, np.diff(self._edge_starts)))
@@ -262,7 +262,7 @@ class NetworkGraph(Graph[NetworkPart]):
         return left
 
     def _become(self, left: Replay) -> None:
-        """Have what is left, indexed at once."""
+        """Replace the content by what is left, indexed at once."""
         self._features.replace(left.features)
         self._labels.replace(left.labels)
         edges, self._edge_starts = left.edges.settled(left.num_parts)
@@ -275,7 +275,7 @@ class NetworkGraph(Graph[NetworkPart]):
 
     @override
     def knows_all_of(self, part: NetworkPart) -> bool:
-        """Whether a part brings neither a node nor an edge that is not here already."""
+        """Whether all nodes and edges of a part are known already."""
         edges = self.nodes.found(part.nodes, part.edges)
         there = bool((edges >= 0).all()) and not len(self._unseen(edges))
         return not len(part.new_nodes) and there
@@ -291,11 +291,11 @@ class NetworkGraph(Graph[NetworkPart]):
         generator: np.random.Generator,
         among: IntArray | None = None,
     ) -> tuple[IntArray, IntArray]:
-        """As `edges_of`, but at most `most` of each node, drawn evenly among its first."""
+        """Like `edges_of`, but at most `most` per node, drawn among its first ones."""
         return self._by_node.sample(nodes, most, generator, among)
 
     def degree(self, nodes: IntArray) -> IntArray:
-        """How many neighbours each node has."""
+        """Number of neighbours of each node."""
         return self._by_node.count(nodes)
 
     def edge_index(self, scope: Scope = "accumulated", part: int | None = None) -> IntArray:
@@ -336,7 +336,7 @@ class NetworkGraph(Graph[NetworkPart]):
 
     @property
     def labels(self) -> IntArray:
-        """Class ids of all nodes so far, [n]; -1 where not known."""
+        """Class ids of all nodes so far, [n]; -1 if unknown."""
         return self._labels.view()
 
     @property
@@ -350,7 +350,7 @@ class NetworkGraph(Graph[NetworkPart]):
         return len(self._edge_starts) - 1
 
     def _index(self, edges: IntArray, first: int, sizes: IntArray | None = None) -> None:
-        """Index edges of one part, or of parts of these sizes as if they came one by one."""
+        """Index edges of one part, or of several parts with these sizes."""
         rows = np.arange(first, first + len(edges))
         self._by_edge.add(edge_keys(edges), rows)
         ends, rows = edges.T.ravel(), np.concatenate([rows, rows])

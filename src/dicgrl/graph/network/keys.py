@@ -1,4 +1,4 @@
-"""One number for each edge, which never changes while the network grows."""
+"""Keys: one number per edge, which does not change while the network grows."""
 
 from __future__ import annotations
 

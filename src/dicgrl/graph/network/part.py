@@ -62,12 +62,12 @@ class NetworkPart(Part):
     @property
     @override
     def facts(self) -> int:
-        """How many edges the part brings."""
+        """Number of edges of the part."""
         return len(self.edges)
 
     @override
     def checked(self, num_features: int | None = None) -> Self:
-        """The part with int64 ids that have labels, finite features, and a class where one is due.
+        """The part, after checking that ids have labels, features are finite and classes are known.
 
         Nodes of a split that arrived earlier have their classes elsewhere: see `check_classes`.
 

@@ -1,4 +1,4 @@
-"""The network that a history of changes leaves, put together at the cost of all its rows."""
+"""The network that is left after a history of changes, computed in one pass over all rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_EDGES: IntArray = np.empty((0, 2), np.int64)
 
 
 class Replay:
-    """Takes changes in their order, in ids of the graph, and says what is left.
+    """Collects changes in order, in ids of the graph, and computes what is left.
 
     Args:
         num_features: Length of a node's feature vector.
@@ -42,11 +42,11 @@ class Replay:
 
     @property
     def labels(self) -> IntArray:
-        """Class ids of all nodes, [n]; -1 where not known."""
+        """Class ids of all nodes, [n]; -1 if unknown."""
         return self._labels.view()
 
     def restore(self, features: FloatArray, labels: IntArray, num_parts: int) -> None:
-        """Begin with what was learned already; its edges and splits are added besides."""
+        """Start from what was learned already; its edges and splits are added separately."""
         self._features.append(features)
         self._labels.append(labels)
         self.num_parts = num_parts
@@ -61,25 +61,25 @@ class Replay:
         self.num_parts += 1
 
     def forget(self, facts: Mapping[str, IntArray]) -> None:
-        """Let edges leave, and the classes of nodes."""
+        """Remove edges, and classes of nodes."""
         self.edges.forget(facts["edges"], self.num_parts)
         self._leave_sets(facts["nodes"])
         self._labels.put(facts["nodes"], np.array(-1), shared=False)
 
     def revise(self, facts: Mapping[str, IntArray]) -> None:
-        """Let nodes have other classes, and leave the splits that they are in; other features."""
+        """Change classes of nodes, which then leave their splits, and features."""
         self._leave_sets(facts["nodes"])
         self._labels.put(facts["nodes"], facts["labels"], shared=False)
         self._features.put(facts["described"], facts["features"], shared=False)
 
     def merge(self, vocabulary: str, kept: int, gone: int) -> None:
-        """Put one id in the place of another; a node keeps its features, and a class it has."""
+        """Replace an id by another; a node keeps its features, and its class if it has one."""
         labels = self.labels
         if vocabulary == "classes":
             self._labels.put(np.flatnonzero(labels == gone), np.array(kept), shared=False)
             return
         ends = np.sort([[kept, gone]], axis=1)
-        self.edges.forget(ends, self.num_parts)  # it would be a loop
+        self.edges.forget(ends, self.num_parts)  # it would become a self loop
         self.edges.rewrite(lambda edges: np.sort(np.where(edges == gone, kept, edges)), once=True)
         if labels[kept] >= 0:
             self._leave_sets(np.array([gone]))

@@ -1,4 +1,4 @@
-"""Formats of files of triples, by their endings; what reads triples reads all of them.
+"""Formats of files of triples, by their endings; everything that reads triples supports all.
 
 A format gives the rows of a file in blocks, so that memory does not follow its size. To add one,
 subclass `Format` with its endings; libraries that it needs are imported when it is used.
@@ -22,7 +22,7 @@ TRIPLE = 3  # columns of a triple; the time is the next
 
 
 class Format(ABC):
-    """One way in which triples are written to a file.
+    """A format of files of triples.
 
     Attributes:
         endings: Endings of such files; the first is the format's name as well.
@@ -55,20 +55,20 @@ class Format(ABC):
 
     @property
     def is_written(self) -> bool:
-        """Whether it is written, too."""
+        """Whether the format can be written, too."""
         return type(self).write is not Format.write
 
     def says_times(self, file: SourceFile) -> bool:
-        """Whether one of the columns is told to hold times: by the user, or by its name."""
+        """Whether one of the columns holds times, according to the user or its name."""
         return len(file.reading.named) > TRIPLE
 
     def write(self, path: Path, triples: Iterable[Sequence[Triple]]) -> None:
-        """Write triples, given in blocks, so that `rows` gives them back in their order."""
+        """Write triples, given in blocks, so that `rows` returns them in the same order."""
         raise NotImplementedError
 
 
 def format_of(file: SourceFile) -> Format:
-    """The format of a file: what the user says, else what its ending says, else text.
+    """The format of a file: the user's choice, otherwise that of its ending, otherwise text.
 
     Raises:
         UserError: There is no such format, or it does not heed what the user says.
@@ -93,7 +93,7 @@ def has_format(file: SourceFile) -> bool:
 
 
 def format_named(name: str) -> Format:
-    """The format of that name, such as csv.
+    """Look up a format by name, such as csv.
 
     Raises:
         UserError: There is none.

@@ -1,4 +1,4 @@
-"""Databases through ADBC: the answers of an SQL query as Arrow batches. Nothing is committed.
+"""Databases through ADBC: the results of an SQL query as Arrow batches. Nothing is committed.
 
 ADBC is optional: `pip install 'dicgrl[adbc]'`, and the package of the database's driver, such as
 adbc-driver-postgresql; that of SQLite comes along.
@@ -88,7 +88,7 @@ class Adbc(Format):
 
 
 def _address(driver: str, scheme: str | None, rest: str) -> str:
-    """What the driver calls the database; a SQLite file is opened for reading alone."""
+    """The name of the database for the driver; a SQLite file is opened read-only."""
     if driver != "sqlite":
         return f"{scheme or driver}://{rest}"
     path = Path(rest.removeprefix("/"))

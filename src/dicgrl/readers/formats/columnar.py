@@ -1,4 +1,4 @@
-"""Columnar files: Parquet, and Arrow's own files (Feather); read by batches, coded by column.
+"""Columnar files: Parquet, and Arrow's own files (Feather); read in batches, as coded columns.
 
 pyarrow is optional: `pip install 'dicgrl[arrow]'`.
 """
@@ -107,7 +107,7 @@ class Arrow(_Columnar):
 
 
 class _Book:
-    """The labels of columns, each taken out of Arrow once, whichever block brings it.
+    """The labels of columns; each is converted from Arrow only once for all blocks.
 
     Args:
         label: How messages call the file.
@@ -121,7 +121,7 @@ class _Book:
         self.labels: list[str] = []
 
     def coded(self, column: Any, name: str, first: int) -> Coded:
-        """A column of a batch as labels; whole numbers count as what they are written as.
+        """A column of a batch as labels; for whole numbers, their digits are the label.
 
         Args:
             column: The column.
@@ -230,7 +230,7 @@ class Tree(Format):
         )
 
     def _parts(self, tree: Any, names: list[str]) -> Iterator[tuple[str, Any]]:
-        """How messages call each file, and its batches."""
+        """The name of each file in messages, and its batches."""
         dataset = needed("pyarrow.dataset", "arrow", "Parquet")
         for part in tree.get_fragments():
             there = [*part.physical_schema.names]
@@ -244,7 +244,7 @@ class Tree(Format):
 
 
 def tree_files(folder: Path) -> list[Path]:
-    """The Parquet files below a folder; with a dot or `_` first, they are somebody's workings."""
+    """The Parquet files below a folder, except temporary ones, which begin with a dot or `_`."""
     return sorted(
         path
         for path in folder.rglob("*.parquet")
@@ -303,7 +303,7 @@ def _gathered(batches: Iterable[Any], names: list[str], known: list[str]) -> Ite
     """
     arrow, waiting, rows = needed("pyarrow", "arrow", "Arrow"), [], 0
     for batch in batches:
-        batch.validate(full=True)  # else a damaged file may point anywhere
+        batch.validate(full=True)  # otherwise a damaged file may point to any memory
         if batch.num_rows:
             waiting.append(batch.select(names))
             rows += batch.num_rows
@@ -314,7 +314,7 @@ def _gathered(batches: Iterable[Any], names: list[str], known: list[str]) -> Ite
 
 
 def _as_one(arrow: Any, batches: list[Any]) -> list[Any]:
-    """Batches as one, or a few where the text of one would be too long."""
+    """Concatenate batches into one, or a few if the text of one would be too long."""
     if len(batches) < 2:
         return batches
     made: list[Any] = arrow.Table.from_batches(batches).combine_chunks().to_batches()
@@ -322,7 +322,7 @@ def _as_one(arrow: Any, batches: list[Any]) -> list[Any]:
 
 
 def _texts(column: Any) -> list[str]:
-    """A column of times, or of labels, as text; "" where there is none."""
+    """A column of times, or of labels, as text; "" if there is none."""
     arrow, compute = (needed(name, "arrow", "Arrow") for name in ("pyarrow", "pyarrow.compute"))
     if arrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()

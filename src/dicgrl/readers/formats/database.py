@@ -1,4 +1,4 @@
-"""Databases by URL: the answers of an SQL query, through SQLAlchemy. Nothing is committed.
+"""Databases by URL: the results of an SQL query, through SQLAlchemy. Nothing is committed.
 
 SQLAlchemy is optional: `pip install 'dicgrl[sql]'`; the database's own driver is needed, too.
 """

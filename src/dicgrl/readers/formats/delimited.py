@@ -1,4 +1,4 @@
-"""Text in columns: TAB, comma or another sign between the fields, with or without a header."""
+"""Text in columns, separated by TAB, comma or another character, with or without a header."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TIME_HINT = "; `dicgrl datasets split FILE --by time` reads a fourth column, of
 _SURE = re.compile(r"(?:head|relation|tail|subject|predicate|object)(?:_.*)?")
 #: What a column may be called: a word or some, and no number, IRI or code.
 _WORD = re.compile(r"(?![A-Za-z]{1,2}[0-9]+$)[^\W\d_][\w -]{1,30}")
-_SIGNS = "\t;,|"  # that may separate fields where the usual one does not
+_SIGNS = "\t;,|"  # separators to try if the usual one does not occur
 
 
 class Delimited(Format):
@@ -97,7 +97,7 @@ def _chosen(file: SourceFile, width: int) -> tuple[int, list[int], int] | None:
 def _as_asked(
     file: SourceFile, fields: list[str], reading: Reading, width: int
 ) -> tuple[int, list[int], int]:
-    """The same where the user names the columns."""
+    """The same if the user names the columns."""
     known = {field.lower() for field in fields}
     named = all(name.lower() in known for name in reading.named)
     check_number(file.label, reading, width)
@@ -116,7 +116,7 @@ def _as_asked(
 
 
 def _header(fields: list[str], width: int) -> list[int] | None:
-    """Where head, relation, tail and, of four, the time stand; None if the line is no header."""
+    """Positions of head, relation, tail and, of four, the time; None if the line is no header."""
     order = named_columns(fields, width)
     if order is None or width < 4:
         return order
@@ -131,14 +131,14 @@ def _header(fields: list[str], width: int) -> list[int] | None:
 
 
 def _separates(line: str, width: int) -> str:
-    """The sign that separates fields of a line in which the usual one does not; "" if none."""
+    """The separator of a line in which the usual one does not occur; "" if none is found."""
     return next((sign for sign in _SIGNS if line.count(sign) == width - 1), "")
 
 
 def refuse_header(
     file: SourceFile, columns: Sequence[Sequence[str]], known: Callable[[str], bool]
 ) -> None:
-    """Refuse a first line that would be learned as a fact, but is a header in other words.
+    """Refuse a first line that would be learned as a fact, but looks like a header.
 
     It is one where it has words for columns of triples; a word such as `type` may well be a
     relation: it counts for little, and for nothing where it stands in other lines as well. It is
@@ -177,7 +177,7 @@ def refuse_header(
 def _is_apart(
     fields: list[str], columns: Sequence[Sequence[str]], known: Callable[[str], bool]
 ) -> bool:
-    """Whether the first line alone has no label that is known, or stands in another line."""
+    """Whether only the first line has no label that is known or occurs in another line."""
     if not all(map(_WORD.fullmatch, fields)) or any(map(known, fields)):
         return False
     if any(field in column[1:] for field in fields for column in columns):

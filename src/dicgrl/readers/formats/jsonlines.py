@@ -19,7 +19,7 @@ from dicgrl.readers.text import Rows, text_blocks
 
 
 class JsonLines(Format):
-    """Keys of objects are the names of columns; those of the first line count for all lines."""
+    """Keys of objects are column names; those of the first line apply to all lines."""
 
     endings: ClassVar = (".jsonl", ".ndjson")
 

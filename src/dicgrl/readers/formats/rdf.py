@@ -59,7 +59,7 @@ _RESULTS = {".srj": "JSON", ".srx": "XML"}
 
 
 class Rdf(Format):
-    """Statements of a file; those about what something is called are names, not facts."""
+    """Statements of a file; labels of things are read as names, not as facts."""
 
     endings: ClassVar = tuple(_FORMATS)
     heeds: ClassVar = ("literals",)
@@ -157,7 +157,7 @@ class QueryResults(Format):
 
 
 class _Terms:
-    """Turns terms into labels, and keeps what they say of names."""
+    """Turns terms into labels, and collects readable names."""
 
     def __init__(self, rdf: Any, file: SourceFile) -> None:
         self.first = 1  # number of the next fact
@@ -168,7 +168,7 @@ class _Terms:
         self._iris: dict[str, None] = {}
 
     def triple(self, statement: Any) -> Triple | None:
-        """Labels of a statement; None where it is no fact."""
+        """Labels of a statement; None if it is not a fact."""
         subject, predicate, target = statement.subject, statement.predicate, statement.object
         if isinstance(target, self._rdf.Literal) and predicate.value in LABELS:
             self._called(self.label(subject), target)
@@ -198,7 +198,7 @@ class _Terms:
         return label
 
     def literal_is_dropped(self, term: Any) -> bool:
-        """Whether a term is left out; it is counted then."""
+        """Whether a literal is left out, in which case it is counted."""
         left_out = isinstance(term, self._rdf.Literal) and not self._keep
         self._dropped += left_out
         return left_out
@@ -221,7 +221,7 @@ class _Terms:
         return names | {label: name for label, (_, name) in self._names.items()}
 
     def dropped_note(self) -> str:
-        """What is said of literals that were left out."""
+        """The note about literals that were left out."""
         if not self._dropped:
             return ""
         some = f"{self._dropped:,} literal" + ("s" if self._dropped > 1 else "")

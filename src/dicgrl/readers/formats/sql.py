@@ -1,4 +1,4 @@
-"""Databases: the answers of an SQL query to a SQLite file."""
+"""SQLite files: the results of an SQL query."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LISTED = 20  # tables in a message
 
 
 class Sqlite(Format):
-    """Rows of a query, whose columns are named like those of any table. Nothing is ever written."""
+    """Rows of a query; columns are found by name, as in other tables. Nothing is ever written."""
 
     endings: ClassVar = (".sqlite", ".sqlite3", ".db")
     heeds: ClassVar = ("columns", "query")
@@ -77,7 +77,7 @@ def _opened(file: SourceFile) -> Iterator[sqlite3.Connection]:
 
 
 def _only_table(file: SourceFile, database: sqlite3.Connection) -> str:
-    """The query for all rows of the only table there is."""
+    """The query for all rows of the only table."""
     try:
         found = database.execute(
             "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
@@ -89,7 +89,7 @@ def _only_table(file: SourceFile, database: sqlite3.Connection) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL writes it."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
