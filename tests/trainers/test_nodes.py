@@ -289,7 +289,7 @@ def test_a_network_without_features_is_refused(model: str) -> None:
     ids = builder.nodes.add("ab")
     builder.classes.add(["red"])
     builder.add([(0, 1)], np.zeros((2, 0), np.float32), np.zeros(2, np.int64), ids, ids[:0], ids)
-    with pytest.raises(UserError, match=f"nodes have no features; {model} needs some"):
+    with pytest.raises(UserError, match=f"nodes have no features; {model} needs them"):
         node_run(builder.build(), model=model)
 
 
