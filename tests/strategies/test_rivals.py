@@ -286,7 +286,7 @@ def test_ranks_follow_the_facts_of_a_layer() -> None:
 
 @pytest.mark.parametrize("name", ["lkge", "incde", "fastkge"])
 def test_what_they_cannot_learn_is_refused_with_one_message(name: str) -> None:
-    with pytest.raises(UserError, match=f"strategy {name} learns triples.*gat has none"):
+    with pytest.raises(UserError, match=f"strategy {name} needs a model of triples.*gat is not"):
         Settings("gat", name).make_strategy()
     with pytest.raises(UserError, match=f"strategy {name} works on whole vectors"):
         Settings("transe", name, components=4, top=2).make_strategy()
