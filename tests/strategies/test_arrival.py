@@ -81,7 +81,7 @@ def test_a_part_without_news_is_passed_by() -> None:
 
 
 def test_a_network_is_refused() -> None:
-    with pytest.raises(UserError, match="arrival only learns the rows of new entities; gat"):
+    with pytest.raises(UserError, match="only learns the rows of new entities; gat has no rows"):
         Settings("gat", "arrival").changed({"components": 4, "top": 2}).make_strategy()
 
 

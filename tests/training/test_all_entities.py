@@ -231,7 +231,7 @@ def test_a_table_whose_gradients_are_sparse_learns_the_same(
         ("transe", {}, "needs loss=softmax instead of selfadversarial"),
         ("complex", {"share": 8}, "share=8 has no effect with negatives=0"),
         ("convkb", {"loss": "softmax"}, "and convkb has no queries; complex, distmult"),
-        ("transe", {"loss": "softmax", "normalise": True}, "transe with normalise=true has no "),
+        ("transe", {"loss": "softmax", "normalise": True}, "normalise=true has no queries"),
         ("rotate", {"loss": "softmax", "components": 4, "dim": 8}, "components=0, or complex"),
         ("complex", {"components": 4, "attention": "nodes", "dim": 8}, "attention=relation"),
     ],
