@@ -80,7 +80,8 @@ def slow_reconstruction(trainer: LinkTrainer, e: Tensor, r: Tensor, *, every: bo
     known = [k for k, each in fits.items() if every or each]
     for k in known:
         place = torch.stack(fits[k]).mean(0) if fits[k] else torch.zeros_like(r[k])
-        total = total + (place - r[k]).square().sum() / len(known)
+        relations = len(known) * (1 + trainer.model.inverses)
+        total = total + (place - r[k]).square().sum() / relations
     return total
 
 
