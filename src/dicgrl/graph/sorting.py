@@ -64,8 +64,8 @@ def _ones(bits: int) -> np.uint64:
 def blocks_in_order(numbers: KeyArray, block: int = 0) -> Iterator[IntArray]:
     """Positions of numbers in ascending order, in blocks; the order is stable.
 
-    No value stands in two blocks, of pairs no first number. A block is larger than asked for only
-    where one of some ten thousand equal ranges of numbers holds more.
+    No value occurs in two blocks; of pairs, no first number does. A block is only larger than
+    requested if one of 65,536 equal ranges of the numbers holds more.
 
     Example:
         >>> [some.tolist() for some in blocks_in_order(np.array([9, 1, 5, 1, 9]), 2)]
