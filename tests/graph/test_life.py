@@ -40,7 +40,7 @@ steps = st.lists(
     max_size=8,
 )
 
-# From which entity on a triple has two words: from the first one, from a later one, or never.
+# From which entity on keys are pairs: from the first one, from a later one, or never.
 limits = st.sampled_from([0, 3, NARROW_ENTITIES])
 
 

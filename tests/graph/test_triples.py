@@ -33,7 +33,7 @@ def some(entities: list[int]) -> st.SearchStrategy[Triple]:
 
 few = some([0, 1, NARROW_ENTITIES - 1])
 many = some([0, 1, NARROW_ENTITIES - 1, NARROW_ENTITIES, MAX_ENTITIES - 1])
-# Graphs grow: what does not fit into one word comes after what does.
+# Graphs grow: triples that need pairs as keys come after those that do not.
 batches = st.builds(
     lambda first, later: first + later,
     st.lists(st.lists(few, max_size=8), max_size=4),

@@ -1,8 +1,9 @@
 """Keys: one number per triple and per question, which does not change while the graph grows.
 
-A triple of a graph of at most 16.7 million entities is one int64 of 24 + 15 + 24 bits. Beyond that
-it is a pair of whole numbers, (head and relation, tail), as one complex128: both are exact below
-2^53, and NumPy sorts, searches and compares complex numbers by the first and then by the second.
+The key of a triple is an int64 of 24 + 15 + 24 bits as long as the graph has at most 16.7 million
+entities. Beyond that it is a pair of whole numbers, (head and relation, tail), stored as one
+complex128: both are exact below 2^53, and NumPy sorts, searches and compares complex numbers by
+their real part first and then by their imaginary part.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from dicgrl.graph.arrays import BoolArray, IntArray, KeyArray, are_pairs
 
 ENTITY_BITS = 24
 RELATION_BITS = 15
-NARROW_ENTITIES = 1 << ENTITY_BITS  # 16.7 million: triples of these ids are one word each
+NARROW_ENTITIES = 1 << ENTITY_BITS  # 16.7 million; triples of larger ids need pairs
 MAX_ENTITIES = MAX_TRIPLES = (1 << 31) - 1  # ids and rows have 32 bits
 MAX_RELATIONS = 1 << RELATION_BITS
 _TAIL = (1 << ENTITY_BITS) - 1  # the bits of a tail
 
 
 def triple_keys(triples: IntArray, *, wide: bool | None = None) -> KeyArray:
-    """One number per triple, [n], ordered by head, then relation, then tail.
+    """One key per triple, [n], ordered by head, then relation, then tail.
 
     Args:
         triples: The triples, [n, 3].
-        wide: Whether they have two words each; by default where they do not fit into one. Only
-            numbers of one width can be compared: see `common_keys`.
+        wide: Whether keys are pairs; by default only if single numbers are too narrow. Keys can
+            only be compared with keys of the same kind: see `common_keys`.
 
     Example:
         >>> keys = triple_keys(np.array([[0, 0, 1], [1, 0, 0]]))
@@ -46,7 +47,7 @@ def triple_keys(triples: IntArray, *, wide: bool | None = None) -> KeyArray:
 
 
 def common_keys(*sets: IntArray) -> list[KeyArray]:
-    """The numbers of several sets of triples, all of one width.
+    """The keys of several sets of triples, all of one kind.
 
     Example:
         >>> few, many = common_keys(np.array([[0, 0, 1]]), np.array([[1 << 30, 0, 0], [0, 0, 1]]))
@@ -64,18 +65,18 @@ def are_among(triples: IntArray, others: IntArray) -> BoolArray:
 
 
 def fits(triples: IntArray) -> bool:
-    """Whether one word per triple is enough."""
+    """Whether single numbers are wide enough for the keys of all triples."""
     return all(int(triples[:, end].max(initial=0)) < NARROW_ENTITIES for end in (0, 2))
 
 
 def keys_or_none(triples: IntArray) -> IntArray:
-    """Numbers of one word each; -1, which no triple has, if that is not enough."""
+    """Keys as single numbers; -1, which no triple has, for triples that need a pair."""
     enough = (triples[:, 0] < NARROW_ENTITIES) & (triples[:, 2] < NARROW_ENTITIES)
     return np.where(enough, triple_keys(triples, wide=False), -1)
 
 
 def widened(keys: KeyArray) -> KeyArray:
-    """Convert numbers to two words each."""
+    """The same keys as pairs."""
     if are_pairs(keys):
         return keys
     pairs = room(len(keys), np.complex128)
@@ -105,7 +106,7 @@ def question_of(keys: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def triples_of_questions(keys: IntArray, *, wide: bool) -> tuple[KeyArray, KeyArray]:
-    """The first and the last number that a triple with the head and relation of each may have."""
+    """For each question (h, r, ?), the first and the last key that an answer can have."""
     if wide:
         pairs = keys.astype(np.complex128)
         return pairs, pairs + 1j * MAX_ENTITIES

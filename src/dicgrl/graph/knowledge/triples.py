@@ -18,7 +18,8 @@ from dicgrl.graph.knowledge.keys import (
 class TripleIndex:
     """Whole numbers by triples. The cost of appending depends on what is appended.
 
-    A triple takes one word until one arrives that needs two; then all get two, in one pass.
+    Keys are single numbers until a triple arrives that needs a pair; then all become pairs, in one
+    pass.
 
     Example:
         >>> import numpy as np
@@ -80,7 +81,7 @@ class Questions:
 
     Args:
         index: The multimap.
-        wide: Whether its keys have two words.
+        wide: Whether its keys are pairs.
 
     Example:
         >>> import numpy as np
