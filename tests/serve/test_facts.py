@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -17,6 +18,7 @@ import pytest
 
 from dicgrl import Learner
 from dicgrl.errors import DataError
+from dicgrl.serve.facts import add_facts
 from dicgrl.serve.options import ServeOptions
 from dicgrl.serve.serving import Serving
 from dicgrl.store.run_folder import RunFolder
@@ -191,6 +193,21 @@ def test_the_process_that_learns_is_begun_anew_when_it_dies(run: Path) -> None:
         server.add(newcomer("two"))
         assert server.until_learned() > first
         assert server.knows(*newcomer("two"))
+
+
+def test_what_is_said_again_while_others_arrive_waits_once(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As whoever got no answer from a server that was killed does."""
+    served = Serving(run, ServeOptions(token=TOKEN, learn_facts=10**6, learn_seconds=1e5))
+    served.start()
+    try:
+        asyncio.run(add_facts(served, [newcomer("neu")]))
+        monkeypatch.setattr(served, "is_behind", lambda: True)  # others have just arrived
+        told = asyncio.run(add_facts(served, [newcomer("neu")]))
+    finally:
+        served.stop()
+    assert told["known"] == 1 and len(RunFolder(run).pending()) == 1
 
 
 def test_a_folder_without_a_run_is_said(tmp_path: Path) -> None:

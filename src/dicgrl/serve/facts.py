@@ -105,6 +105,9 @@ async def add_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
     # Whether something waits that was not looked at yet is asked first: then it is not missed.
     behind = serving.is_behind()
     told = await serving.asked(looked_at)
+    if told["nothing"] and behind:  # what was not looked at yet may take these facts back
+        behind = not await serving.caught_up()
+        told = await serving.asked(looked_at)
     askable = True
     if not told.pop("nothing") or behind:
         askable = await serving.arrived(Entry(LEARN, given))

@@ -119,6 +119,10 @@ class Serving:
             raise ProblemError(503, "the run cannot be written to at the moment") from None
         self._newest = number
         self.teacher.came(len(entry.facts))
+        return await self.caught_up()
+
+    async def caught_up(self) -> bool:
+        """Wait until all that was written before can be asked about; False if it takes too long."""
         try:
             renewed = asyncio.wrap_future(self.keeper.renewed())
             await asyncio.wait_for(renewed, _UNTIL_ASKABLE)
