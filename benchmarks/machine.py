@@ -10,6 +10,7 @@ import torch
 
 from dicgrl.datasets import load_stream
 from dicgrl.graph import KnowledgePart
+from dicgrl.models import Components
 
 # What is measured beside PyKEEN: our options, its class, its options, and the numbers of an entity
 # for each of its dimensions: two where these are complex.
@@ -27,6 +28,11 @@ def pykeen_model(name: str, length: int, **options: Any) -> Any:
 
     _, kind, own, numbers = MODELS[name]
     return getattr(models, kind)(embedding_dim=length // numbers, random_seed=0, **own, **options)
+
+
+def halved(name: str) -> Components:
+    """Components of 200 numbers, of which a triple uses half; pairs of numbers stay together."""
+    return Components(10, 5) if MODELS[name][3] > 1 else Components(8, 4)
 
 
 def whole(dataset: str) -> KnowledgePart:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from machine import MODELS, best, instructions, name_of, pykeen_model, whole
+from machine import MODELS, best, halved, instructions, name_of, pykeen_model, whole
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
@@ -125,9 +125,10 @@ def main() -> None:
     rows.append(("dicgrl, PyTorch path", *ours(part, arguments)))
     if device.type == "cuda":
         del os.environ["DICGRL_KERNELS"]
+        half = halved(arguments.model)
         rows += [
             ("dicgrl, kernels", *ours(part, arguments)),
-            ("dicgrl, kernels, top 4 of 8", *ours(part, arguments, Components(8, 4))),
+            (f"dicgrl, kernels, top {half.top} of {half.count}", *ours(part, arguments, half)),
         ]
         if arguments.model == "transe":
             rows += [

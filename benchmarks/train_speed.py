@@ -1,7 +1,7 @@
 """Training speed beside PyKEEN: positives per second on the same data and device.
 
     python benchmarks/train_speed.py [--model transe|distmult|complex|rotate] [--device cuda|cpu]
-        [--dataset FB15k-237] [--length 200] [--components 8] [--top 4] [--batch 4096]
+        [--dataset FB15k-237] [--length 200] [--components 8 --top 4] [--batch 4096]
         [--negatives 64] [--seconds 10] [--profile] [--json FILE]
 
 `--length` counts real numbers: ComplEx and RotatE have half as many complex ones. Every row trains
@@ -27,7 +27,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from machine import MODELS, bandwidth, best, name_of, pykeen_model, wait, whole
+from machine import MODELS, bandwidth, best, halved, name_of, pykeen_model, wait, whole
 from rich.console import Console
 from rich.table import Table
 
@@ -184,8 +184,8 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dataset", default="FB15k-237")
     parser.add_argument("--length", type=int, default=200, help="of a whole vector, d")
-    parser.add_argument("--components", type=int, default=8, help="of the disentangled row")
-    parser.add_argument("--top", type=int, default=4, help="of them, those a triple uses")
+    parser.add_argument("--components", type=int, help="of the disentangled row; 8 or 10")
+    parser.add_argument("--top", type=int, help="of them, those a triple uses; half of them")
     parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--negatives", type=int, default=64)
     parser.add_argument("--triples", type=int, default=0, help="train on the first ones only")
@@ -202,7 +202,9 @@ def main() -> None:
     if device.type == "cuda":
         del os.environ["DICGRL_KERNELS"]
         rows.append(("dicgrl, kernels", *ours(part, arguments, None)))
-        components = Components(arguments.components, arguments.top)
+        half = halved(arguments.model)
+        count = arguments.components or half.count
+        components = Components(count, arguments.top or count // 2)
         label = f"dicgrl, kernels, top {components.top} of {components.count}"
         rows.append((label, *ours(part, arguments, components)))
     rows.append(("floor", floor(arguments, device), None))

@@ -133,7 +133,7 @@ def compare_twins(case: Case, device: str) -> None:
     expected, found = (ranked(case, model, device, switch) for switch in "01")
     assert torch.equal(found.candidates, expected.candidates)
     # Rounding may swap two candidates that are as good as equally far away, or make them equal.
-    assert (found.equal != expected.equal).sum() <= len(found.equal) // 50, case
+    assert (found.equal != expected.equal).sum() <= found.equal.numel() // 50, case
     assert ((found.equal - expected.equal) % 2 == 0).all(), case
     assert ((found.higher - expected.higher).abs() <= 1).all()
 

@@ -110,6 +110,7 @@ class Ranker:
         memory_bound: int = MEMORY_BOUND,
         retired: Tensor | None = None,
     ) -> None:
+        known = known.long()  # parts have 32 bits, in which keys would overflow
         self.memory_bound = memory_bound
         self._retired = known.new_empty(0) if retired is None else retired
         self._known: dict[Side, KnownAnswers] = {
@@ -125,8 +126,9 @@ class Ranker:
 
         True answers that are not among the candidates are ranked as if they were.
         """
+        asked = triples.long()
         with evaluating(model):
-            sides = [self._rank_side(model, triples, side, candidates) for side in ("head", "tail")]
+            sides = [self._rank_side(model, asked, side, candidates) for side in ("head", "tail")]
         return Ranks(*(torch.stack(values) for values in zip(*sides, strict=True)))
 
     def _rank_side(

@@ -65,6 +65,7 @@ class LinkObjective:
             thresholds: Scores that other heads and other tails should stay below, [b, 2]; those of
                 the loss unless given.
         """
+        triples = triples.long()  # parts have 32 bits, in which positions of numbers would overflow
         share = min(self.share, len(triples))
         drawn = [self._negatives(triples, share) for _ in range(1 + model.inverses)]
         return self.compare(model, triples, weight, drawn, thresholds)

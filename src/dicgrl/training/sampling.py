@@ -50,6 +50,7 @@ class NegativeSampler:
             inside = (retired >= self.entities.start) & (retired < self.entities.stop)
             self._retired = retired[inside] - self.entities.start
             self._drawn = range(len(self.entities) - len(self._retired))
+        known = known.long()  # parts have 32 bits, in which keys would overflow
         within = {asked: self._within(known, asked) for asked in (HEAD, TAIL)}
         self._sides = {
             asked: _Side(KnownAnswers.of(some, asked, num_relations), self._drawn)
@@ -68,7 +69,7 @@ class NegativeSampler:
 
         -1 if every entity answers the question, so that there is nothing to draw.
         """
-        return self._entities(self._sides[asked].draw(triples, count, self.generator))
+        return self._entities(self._sides[asked].draw(triples.long(), count, self.generator))
 
     def _entities(self, drawn: Tensor) -> Tensor:
         """Map drawn numbers, which count entities that are not retired, to entities."""
