@@ -16,7 +16,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_TILE = 2048  # rows x dimensions that a program holds
+_TILE = 1024  # rows x dimensions that a program holds
+_ALIGNED = 2048  # with a single moment, and rows that are read four numbers at a time
 _CLAIMS = 1024
 
 
@@ -57,7 +58,8 @@ def adam(
     listed = sparse or len(touched) < len(rows)
     count, width = len(touched) if listed else len(rows), rows.shape[1]
     dims = triton.next_power_of_2(width)
-    tall = max(_TILE // dims, 1)
+    tile = _ALIGNED if len(state) == 2 and width % 4 == 0 else _TILE
+    tall = max(tile // dims, 1)
     if not sparse:
         _claim[(triton.cdiv(len(touched), _CLAIMS),)](touched, claims, len(touched), BLOCK=_CLAIMS)
     *moments, steps = state
@@ -93,6 +95,14 @@ def _rounded(x, row, moves, place):  # type: ignore[no-untyped-def]
     return tl.where(finite, kept, x).to(tl.bfloat16)
 
 
+@triton.jit
+def _short_of_one(y):  # type: ignore[no-untyped-def]
+    """1 - exp(y) of numbers below 0; a series keeps the digits that the difference would lose."""
+    series = 1.0 + y / 6.0 * (1.0 + y / 7.0 * (1.0 + y / 8.0))
+    series = 1.0 + y / 3.0 * (1.0 + y / 4.0 * (1.0 + y / 5.0 * series))
+    return tl.where(y > -0.5, -y * (1.0 + y / 2.0 * series), 1.0 - tl.exp(y))
+
+
 @triton.jit(do_not_specialize=["count"])
 def _adam(  # type: ignore[no-untyped-def]
     rows, gradient, moment1, moment2, steps, pace, claims, touched, rate, count,
@@ -105,48 +115,44 @@ def _adam(  # type: ignore[no-untyped-def]
     inside = place < count
     if LISTED:
         row = tl.load(touched + place, mask=inside, other=0).to(tl.int64)
-        mine = inside & (tl.load(claims + row, mask=inside, other=0) == place + 1)
+        claimed = inside & (tl.load(claims + row, mask=inside, other=0) == place + 1)
     else:
         row = place.to(tl.int64)
-        mine = inside & (tl.load(claims + row, mask=inside, other=0) > 0)
-    tl.store(claims + row, tl.zeros([ROWS], dtype=tl.int32), mask=mine)
+        claimed = inside & (tl.load(claims + row, mask=inside, other=0) > 0)
     dims = tl.arange(0, DIMS)
+    real = (dims < width)[None, :]
     at = row[:, None] * width + dims[None, :]
     at_gradient = at
     if SPARSE:
         at_gradient = place.to(tl.int64)[:, None] * width + dims[None, :]
-    both = mine[:, None] & (dims < width)[None, :]
-    cleared = both
+    mine = claimed
     if RESTRICTED:  # frozen rows are only cleared
         share = tl.load(pace + row, mask=mine, other=0.0)
         mine = mine & (share > 0.0)
-        both = mine[:, None] & (dims < width)[None, :]
-    g = tl.load(gradient + at_gradient, mask=both, other=0.0)
-    tl.store(gradient + at_gradient, tl.zeros([ROWS, DIMS], dtype=tl.float32), mask=cleared)
-    x = tl.load(rows + at, mask=both, other=0.0).to(tl.float32)
+    both = mine[:, None] & real
+    # All loads before any store: a store between them makes the kernel three times as slow.
     number = tl.load(steps + row, mask=mine, other=0.0) + 1.0
-    g += weight_decay * x
-    # Double precision: in single, 1 - beta ** steps would lose half its digits in the first steps.
-    wide = number.to(tl.float64)
-    bias2 = (1.0 - tl.exp(wide * log2)).to(tl.float32)
-    if TOTAL:
-        second = tl.load(moment2 + at, mask=both, other=0.0) + g * g
-        tl.store(moment2 + at, second, mask=both)
-        move = g / (tl.sqrt(second) + eps)
-    elif ROWWISE:
-        kept = tl.load(moment2 + row, mask=mine, other=0.0)
-        kept = keep2 * kept + new2 * (tl.sum(g * g, 1) / width)
-        tl.store(moment2 + row, kept, mask=mine)
-        move = g / (tl.sqrt(kept / bias2) + eps)[:, None]
+    if ROWWISE:
+        second = tl.load(moment2 + row, mask=mine, other=0.0)[:, None]
     else:
-        first = tl.load(moment1 + at, mask=both, other=0.0)
         second = tl.load(moment2 + at, mask=both, other=0.0)
-        first += new1 * (g - first)
-        second = keep2 * second + new2 * g * g
-        tl.store(moment1 + at, first, mask=both)
-        tl.store(moment2 + at, second, mask=both)
-        bias1 = (1.0 - tl.exp(wide * log1)).to(tl.float32)
-        move = (first / bias1[:, None]) / (tl.sqrt(second / bias2[:, None]) + eps)
+    if not (ROWWISE or TOTAL):
+        first = tl.load(moment1 + at, mask=both, other=0.0)
+    g = tl.load(gradient + at_gradient, mask=both, other=0.0)
+    x = tl.load(rows + at, mask=both, other=0.0).to(tl.float32)
+    g += weight_decay * x
+    if TOTAL:
+        second += g * g
+        move = g / (tl.sqrt(second) + eps)
+    else:
+        if ROWWISE:
+            first = g
+            second = keep2 * second + (new2 / width) * tl.sum(g * g, 1)[:, None]
+        else:
+            first += new1 * (g - first)
+            second = keep2 * second + new2 * g * g
+        move = 1.0 / (tl.sqrt(second / _short_of_one(number * log2)[:, None]) + eps)
+        move *= first if ROWWISE else first / _short_of_one(number * log1)[:, None]
     if RESTRICTED:
         move = move * share[:, None]
     x = x - tl.load(rate) * move
@@ -154,4 +160,13 @@ def _adam(  # type: ignore[no-untyped-def]
         tl.store(rows + at, _rounded(x, row, number, dims), mask=both)
     else:
         tl.store(rows + at, x, mask=both)
+    if ROWWISE:
+        tl.store(moment2 + row, tl.sum(second, 1), mask=mine)
+    else:
+        tl.store(moment2 + at, second, mask=both)
+    if not (ROWWISE or TOTAL):
+        tl.store(moment1 + at, first, mask=both)
     tl.store(steps + row, number, mask=mine)
+    nothing = tl.zeros([ROWS, DIMS], dtype=tl.float32)
+    tl.store(gradient + at_gradient, nothing, mask=claimed[:, None] & real)
+    tl.store(claims + row, tl.zeros([ROWS], dtype=tl.int32), mask=claimed)
