@@ -16,8 +16,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from dicgrl.kernels.claims import claim
+
 _TILE = 2048  # rows x dimensions that a program holds
-_CLAIMS = 1024
 
 
 def adam(
@@ -59,7 +60,7 @@ def adam(
     dims = triton.next_power_of_2(width)
     tall = max(_TILE // dims, 1)
     if not sparse:
-        _claim[(triton.cdiv(len(touched), _CLAIMS),)](touched, claims, len(touched), BLOCK=_CLAIMS)
+        claim(touched, claims)
     *moments, steps = state
     first, second = (None, *moments) if len(moments) == 1 else moments
     _adam[(triton.cdiv(count, tall),)](
@@ -70,13 +71,6 @@ def adam(
         ROWWISE=first is None and not total, TOTAL=total, SHORT=rows.dtype == torch.bfloat16,
         ROWS=tall, DIMS=dims,
     )  # fmt: skip
-
-
-@triton.jit(do_not_specialize=["count"])
-def _claim(touched, claims, count, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    row = tl.load(touched + place, mask=place < count, other=0)
-    tl.store(claims + row, place + 1, mask=place < count)
 
 
 @triton.jit

@@ -44,12 +44,21 @@ class FastBatch(ABC):
     Attributes:
         handles_components: Whether it works with divided vectors; if not, they take the generic
             path.
-        leaves_out: Whether, on a CPU, it adds no gradient to rows of negatives that must not
-            change, so that these need not be cleared.
+        handles_places: Whether it works with large tables as they are: with rows of 16 bits, and
+            with gradients at the places that `Batch.claims` says. If not, it gets copies of plain
+            rows, and large divided tables take the generic path.
     """
 
     handles_components: ClassVar[bool] = True
-    leaves_out: ClassVar[bool] = False
+    handles_places: ClassVar[bool] = False
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether, on a CPU, it adds no gradient to rows of negatives that must not change.
+
+        They need not be cleared then.
+        """
+        return False
 
     @property
     @abstractmethod
@@ -118,7 +127,7 @@ def fast_scores(
             assert attention is not None
             tables.append(attention)
         batch = replace(batch, pace=_pace(*tables))
-    if entities.sparse:
+    if entities.sparse and not path.handles_places:
         batch = _staged(batch, entities)
     scores: tuple[Tensor, Tensor] = _Scores.apply(  # type: ignore[no-untyped-call]
         entities.anchor, gate, entities, relations, path, batch
@@ -203,11 +212,13 @@ class _Scores(torch.autograd.Function):
         entities, relations = ctx.tables
         if isinstance(batch, _Staged):
             batch = _claimed(batch, entities)
+        elif entities.sparse:
+            batch = replace(batch, claims=entities.place(_rows_with_gradient(batch, ctx.path)))
         into = (entities.gradient, None if relations.frozen else relations.gradient)
         d_gate = ctx.path.add_gradients(
             batch, ctx.saved_tensors, (d_positive, d_negative), into, ctx.gated
         )
-        if not isinstance(batch, _Staged):  # staged rows were touched when they got their places
+        if not entities.sparse:  # otherwise they were touched when they got their places
             entities.touch(_rows_with_gradient(batch, ctx.path))
         if into[1] is not None:
             relations.touch(batch.relation_rows().reshape(-1))

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dicgrl.kernels import available
+
 
 class TouchedGradients:
     """Places for the gradients of a step; all zero while nothing is claimed.
@@ -39,8 +41,8 @@ class TouchedGradients:
         """Gradients by place, [taken, width]; zero for places that no row uses."""
         return self._rows[: self.taken]
 
-    def claim(self, ids: Tensor, claims: Tensor) -> Tensor:
-        """Places of rows [m], which may be repeated: existing places, or new ones.
+    def place(self, ids: Tensor, claims: Tensor) -> None:
+        """Give rows [m], which may be repeated, new places, unless they have one.
 
         Args:
             ids: The rows.
@@ -49,11 +51,20 @@ class TouchedGradients:
         first, self.taken = self.taken, self.taken + len(ids)
         if self.taken > len(self._rows):
             self._reserve(self.taken)
+        if available(ids, claims):
+            from dicgrl.kernels.claims import claim  # needs Triton
+
+            claim(ids, claims, first)
+            return
         places = torch.arange(first + 1, self.taken + 1, device=ids.device, dtype=torch.int32)
         if first:
             held = claims.index_select(0, ids)
             places = torch.where(held > 0, held, places)
         claims.index_copy_(0, ids, places)
+
+    def claim(self, ids: Tensor, claims: Tensor) -> Tensor:
+        """The same, and where they are, [m]."""
+        self.place(ids, claims)
         return claims.index_select(0, ids).long().sub_(1)
 
     def clear(self) -> None:

@@ -209,9 +209,11 @@ class KnowledgeModel(nn.Module):
         """The scorer's fast path for `score_links`; None if it has none for this model."""
         # Gradients have the type that rows are read in, and the device of the rows.
         path = self.scorer.fast_batch(self.entities.gradient)
-        if self.components is not None and self.entities.sparse:
-            return None  # large tables copy whole rows, of which a component is only a part
-        return path if path is not None and self._suits(path) else None
+        if path is None or not self._suits(path):
+            return None
+        if self.components is not None and self.entities.sparse and not path.handles_places:
+            return None  # only plain rows are copied
+        return path
 
     @property
     def shares_negatives(self) -> bool:

@@ -258,11 +258,16 @@ class Table:
         """Record rows [m] whose gradient was added to `gradient` directly."""
         self._touched.append(ids)
 
-    def claim(self, ids: Tensor) -> Tensor:
-        """Touch rows [m] of a `sparse` table, and return their places in its gradients."""
+    def place(self, ids: Tensor) -> Tensor:
+        """Touch rows [m] of a `sparse` table, and return the `claims` with their places."""
         assert self._places is not None
         self.touch(ids)
-        return self._places.claim(ids, self.claims())
+        self._places.place(ids, self.claims())
+        return self.claims()
+
+    def claim(self, ids: Tensor) -> Tensor:
+        """Touch rows [m] of a `sparse` table, and return their places in its gradients."""
+        return self.place(ids).index_select(0, ids).long().sub_(1)
 
     def touched(self) -> Tensor | None:
         """Ids of the rows with a gradient, possibly repeated; None if there are none.
