@@ -58,7 +58,8 @@ def adam(
     listed = sparse or len(touched) < len(rows)
     count, width = len(touched) if listed else len(rows), rows.shape[1]
     dims = triton.next_power_of_2(width)
-    tall = max(_TILE // dims, 1)
+    # Rows of odd width are read number by number, and need an address for each.
+    tall = max((_TILE // 2 if width % 2 else _TILE) // dims, 1)
     if not sparse:
         claim(touched, claims)
     *moments, steps = state
