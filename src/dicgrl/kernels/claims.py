@@ -1,6 +1,6 @@
 """Rows of a table claim places: each mention writes its place, and one of them wins.
 
-Neither sorts nor waits. The reference is `TouchedGradients.place` in PyTorch.
+Neither sorts nor waits. The reference is `TouchedGradients.claim` in PyTorch.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from dicgrl.kernels.batch import Batch, Pace
+from dicgrl.models.gradients import places_of
 from dicgrl.models.table import Table
 
 if TYPE_CHECKING:
@@ -146,6 +147,8 @@ def _pace(*tables: Table) -> Pace | None:
 class _Staged(Batch):
     """A batch whose entities were copied from a large table, and are referred to by their place.
 
+    For fast paths that only know small tables of float32.
+
     Attributes:
         ids: The entity at each place, [2 b + m b]: heads, tails, others.
     """
@@ -181,7 +184,7 @@ def _staged(batch: Batch, table: Table) -> _Staged:
 def _claimed(batch: _Staged, table: Table) -> _Staged:
     """The same batch with the places of the gradients of the table's rows."""
     fresh = table.touched() is None
-    places = table.claim(batch.ids)
+    places = places_of(batch.ids, table.claim(batch.ids))
     ids = table.touched()
     assert ids is not None
     return (batch if fresh else batch.of(table, ids)).at(places)
@@ -213,7 +216,7 @@ class _Scores(torch.autograd.Function):
         if isinstance(batch, _Staged):
             batch = _claimed(batch, entities)
         elif entities.sparse:
-            batch = replace(batch, claims=entities.place(_rows_with_gradient(batch, ctx.path)))
+            batch = replace(batch, claims=entities.claim(_rows_with_gradient(batch, ctx.path)))
         into = (entities.gradient, None if relations.frozen else relations.gradient)
         d_gate = ctx.path.add_gradients(
             batch, ctx.saved_tensors, (d_positive, d_negative), into, ctx.gated

@@ -211,9 +211,8 @@ class KnowledgeModel(nn.Module):
         path = self.scorer.fast_batch(self.entities.gradient)
         if path is None or not self._suits(path):
             return None
-        if self.components is not None and self.entities.sparse and not path.handles_places:
-            return None  # only plain rows are copied
-        return path
+        copied = self.entities.sparse and not path.handles_places
+        return None if copied and self.components is not None else path
 
     @property
     def shares_negatives(self) -> bool:
