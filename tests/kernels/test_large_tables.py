@@ -1,4 +1,4 @@
-"""The optimiser's kernel on large tables against PyTorch: places, one number a row, short rows.
+"""The kernels on large tables against PyTorch: rows with places, one number a row, short rows.
 
 On a CPU the comparison is this file run as a module, by the interpreter.
 """
@@ -6,6 +6,7 @@ On a CPU the comparison is this file run as a module, by the interpreter.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,12 +15,45 @@ from torch import Tensor
 from dicgrl.models import KnowledgeModel, Table
 from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
 from tests.kernels.interpreter import interpreted
-from tests.kernels.test_training import close, kernels, known_triples, made
+from tests.kernels.test_training import DECODERS as DECODERS_OF_LINKS
+from tests.kernels.test_training import (
+    Links,
+    close,
+    gradients,
+    kernels,
+    known_triples,
+    made,
+    pulled,
+    scored,
+)
 
 ROWS, WIDTH, LISTED = 40, 5, 12
 RULES = ("adam", "rowwise", "adagrad")
 KINDS = list(itertools.product(RULES, (torch.float32, torch.bfloat16), (False, True)))
 DECODERS = ("transe", "distmult")
+LINKS = [
+    Links(division, decoder, open=rows, precision=precision, **sizes)
+    for precision in ("float32", "bfloat16")
+    for division, decoder, rows, sizes in (
+        *(("plain", decoder, "all", {}) for decoder in DECODERS_OF_LINKS),
+        *(("plain", decoder, "scattered", {}) for decoder in ("l1", "distmult", "rotate")),
+        *(("learned", decoder, "all", {}) for decoder in ("l1", "l2", "distmult", "rotate")),
+        *(("learned", decoder, "scattered", {}) for decoder in ("l1", "rotate")),
+        ("learned", "complex", "newcomers", {}),
+        ("learned", "l1", "attention", {}),
+        ("published", "l2", "most", {}),
+        ("by weight", "l1", "all", {"dim": 48}),  # four coordinates of a component at a time
+        ("by weight", "distmult", "newcomers", {"dim": 40}),
+        ("plain", "l1", "all", {"dim": 200, "batch": 3, "heads": 17, "tails": 33}),
+        ("plain", "rotate", "newcomers", {"dim": 200, "batch": 3, "heads": 17, "tails": 9}),
+        ("plain", "l1", "all", {"batch": 0}),
+    )
+]
+FAR = [
+    Links(division, decoder, dim=256, precision="bfloat16")
+    for division in ("plain", "learned")
+    for decoder in ("l1", "rotate")
+]
 
 
 def stepped(rule: str, dtype: torch.dtype, restricted: bool, device: str) -> dict[str, Tensor]:
@@ -51,6 +85,55 @@ def compare_rows(rule: str, dtype: torch.dtype, restricted: bool, device: str) -
     assert dtype != torch.bfloat16 or differs < 0.05
 
 
+def passes(case: Links, device: str, *, slow: bool) -> dict[str, Tensor]:
+    """Scores, and gradients after two backward passes that share most rows."""
+    model = case.model(device)
+    assert model.entities.sparse != slow
+    assert slow or model.fast_batch() is not None
+    found: dict[str, Tensor] = {}
+    for number, part in enumerate((case, replace(case, batch=case.batch // 2))):
+        triples, other_heads, other_tails = part.ids(device)
+        positive, negative = scored(model, triples, other_heads, other_tails, slow=slow)
+        found |= {f"positive {number}": positive.detach(), f"negative {number}": negative.detach()}
+        last = gradients(model, pulled(positive, negative))
+    return found | last
+
+
+def compare_links(case: Links, device: str) -> None:
+    """Vectors are in eighths, which 16 bits hold, so that all find the same."""
+    with kernels("0"):
+        expected = passes(replace(case, precision="float32"), "cpu", slow=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Table, "dense_bytes", 0)
+        for switch in "01":
+            with kernels(switch):
+                for name, values in passes(case, device, slow=False).items():
+                    close(values, expected[name], f"{case}, kernels {switch}: {name}")
+
+
+def compare_far(case: Links, device: str) -> None:
+    """The last rows of a table with more numbers than 32 bits count, as if it had no others."""
+    near, far = case.model(device), case.model(device)
+    before = (1 << 31) // case.dim
+    rows = torch.empty(
+        before * far.count + len(near.entities), far.size, dtype=torch.bfloat16, device=device
+    )
+    rows[before * far.count :] = near.entities.rows
+    far.entities = Table(far.size, device, torch.bfloat16)
+    far.entities.adopt({"rows": rows})
+    triples, *others = case.ids(device)
+    moved = triples + before * torch.tensor([1, 0, 1], device=device)
+    found = []
+    for model, ids, shift in ((near, triples, 0), (far, moved, before)):
+        positive, negative, _ = model.score_links(ids, *(each + shift for each in others))
+        pulled(positive, negative).backward()  # type: ignore[no-untyped-call]
+        touched = torch.unique(near.entities.touched())
+        pulls = model.entities.gradient_of(touched + shift * model.count)
+        found.append((positive.detach(), negative.detach(), pulls, model.relations.gradient))
+    for near_by, far_away in zip(*found, strict=True):
+        close(far_away, near_by, f"far {case}")
+
+
 def compare_step(decoder: str, device: str) -> None:
     """A few steps of everything together end where PyTorch ends, the table being dense."""
     known = known_triples(23, 10)
@@ -80,6 +163,12 @@ def check(device: str) -> None:
     for decoder in DECODERS:
         compare_step(decoder, device)
         print("step", decoder)
+    for case in LINKS:
+        compare_links(case, device)
+        print("links", case)
+    for case in FAR:  # on a CPU, memory that nobody writes to takes none
+        compare_far(case, device)
+        print("far", case)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -90,7 +179,9 @@ def test_kernels_on_the_gpu() -> None:
 
 def test_kernels_in_the_interpreter() -> None:
     expected = [" ".join(map(str, ("rows", *kind))) for kind in KINDS]
-    assert interpreted(__name__) == expected + [f"step {decoder}" for decoder in DECODERS]
+    expected += [f"step {decoder}" for decoder in DECODERS]
+    expected += [f"links {case}" for case in LINKS] + [f"far {case}" for case in FAR]
+    assert interpreted(__name__) == expected
 
 
 if __name__ == "__main__":

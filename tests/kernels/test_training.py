@@ -84,15 +84,24 @@ class Links:
     heads: int = 5
     tails: int = 4
     open: str = "all"
+    precision: str = "float32"
 
     def __str__(self) -> str:
         sizes = f"{self.dim}-{self.batch}-{self.heads}-{self.tails}"
-        return f"{self.division}-{self.decoder}-{sizes}-{self.open}"
+        short = "" if self.precision == "float32" else f"-{self.precision}"
+        return f"{self.division}-{self.decoder}-{sizes}-{self.open}{short}"
 
     def model(self, device: str) -> KnowledgeModel:
         """Vectors in eighths: a sign at the kink does not depend on rounding, and 0 occurs."""
         name, options = DECODERS[self.decoder]
-        model = KnowledgeModel(name, self.dim, DIVISIONS[self.division], options, device=device)
+        model = KnowledgeModel(
+            name,
+            self.dim,
+            DIVISIONS[self.division],
+            options,
+            device=device,
+            precision=self.precision,
+        )
         if self.decoder.startswith("mirrored"):
             model.scorer = Mirrored(model.active, **options)
         model.grow(ENTITIES, RELATIONS)
@@ -201,8 +210,12 @@ def gradients(model: KnowledgeModel, total: Tensor) -> dict[str, Tensor]:
     total.backward()  # type: ignore[no-untyped-call]
     found = {}
     for name, table in model.tables().items():
-        found[name] = table.gradient.clone()
         touched = table.touched()
+        found[name] = table.gradient.clone()
+        if table.sparse:
+            found[name] = torch.zeros_like(table.rows, dtype=table.learned)
+            if touched is not None:
+                found[name][touched] = table.gradient_of(touched)
         rows = torch.zeros(len(table), device=found[name].device)
         if touched is not None:
             rows[touched] = 1
@@ -222,7 +235,15 @@ def pulled(positive: Tensor, negative: Tensor) -> Tensor:
 
 def outcome(case: Links, device: str, *, slow: bool = False) -> dict[str, Tensor]:
     model = case.model(device)
-    triples, other_heads, other_tails = case.ids(device)
+    positive, negative = scored(model, *case.ids(device), slow=slow)
+    found = {"positive": positive.detach(), "negative": negative.detach()}
+    return found | gradients(model, pulled(positive, negative))
+
+
+def scored(
+    model: KnowledgeModel, triples: Tensor, other_heads: Tensor, other_tails: Tensor, *, slow: bool
+) -> tuple[Tensor, Tensor]:
+    """Scores of triples and negatives, by the fast path or one by one."""
     if slow:  # the decoder's `score` and autograd
         h, r, t = triples.unbind(1)
         positive = model.score(h, r, t)
@@ -235,8 +256,7 @@ def outcome(case: Links, device: str, *, slow: bool = False) -> dict[str, Tensor
         )
     else:
         positive, negative, _ = model.score_links(triples, other_heads, other_tails)
-    found = {"positive": positive.detach(), "negative": negative.detach()}
-    return found | gradients(model, pulled(positive, negative))
+    return positive, negative
 
 
 def compare_links(case: Links, device: str) -> None:

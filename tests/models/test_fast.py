@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dicgrl.evaluation import Ranker, Ranks
 from dicgrl.kernels.batch import Batch
-from dicgrl.models import Components, KnowledgeModel, Scorer, TransE
+from dicgrl.models import Components, KnowledgeModel, Scorer, Table, TransE
 from dicgrl.models.fast import FastBatch, FastCounts, Questions
 from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
 from tests.watching import scored_blocks
@@ -171,12 +171,19 @@ def triples_of(count: int, seed: int = 0) -> Tensor:
 
 @every_division
 @pytest.mark.parametrize("opened", ["all", "some", "no relation"])
-def test_a_fast_batch_trains_like_the_generic_path(division: str, opened: str) -> None:
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
+def test_a_fast_batch_trains_like_the_generic_path(
+    division: str, opened: str, large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path that knows nothing of large tables gets copies of their rows, if these are plain."""
     known = triples_of(40)
     found = []
     for name in (SLOW, FAST):
+        if large and name == FAST:
+            monkeypatch.setattr(Table, "dense_bytes", 0)
         model = made(name, division)
-        assert (model.fast_batch() is not None) is (name == FAST)
+        by_copies = not large or division == "plain"
+        assert (model.fast_batch() is not None) is (name == FAST and by_copies)
         if opened != "all":
             for kind, table in model.tables().items():
                 first = len(table) // 2 if opened == "some" or kind != "relations" else len(table)

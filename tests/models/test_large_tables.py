@@ -13,7 +13,7 @@ from torch import Tensor
 from dicgrl import Learner
 from dicgrl.errors import UserError
 from dicgrl.evaluation import Ranker
-from dicgrl.models import KnowledgeModel, Table
+from dicgrl.models import Components, KnowledgeModel, Table
 from dicgrl.training import LinkObjective, NegativeSampler, RowAdam, make_loss
 
 ROWS, WIDTH = 7, 3
@@ -125,11 +125,12 @@ def test_rows_of_16_bits_that_rest_keep_their_bits() -> None:
     assert set(changed.tolist()) == {2, 3}
 
 
+@pytest.mark.parametrize("divided", [False, True], ids=["plain", "divided"])
 @pytest.mark.parametrize("name", ["transe", "distmult", "complex", "convkb"])
 @pytest.mark.parametrize("opened", [None, 0, 4])
 @pytest.mark.parametrize("twice", [False, True], ids=["one batch", "two batches"])
 def test_a_model_with_large_tables_trains_as_with_small_ones(
-    name: str, opened: int | None, twice: bool, monkeypatch: pytest.MonkeyPatch
+    divided: bool, name: str, opened: int | None, twice: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = torch.randint(9, (20, 3), generator=torch.Generator().manual_seed(0)) % torch.tensor(
         [9, 2, 9]
@@ -138,10 +139,12 @@ def test_a_model_with_large_tables_trains_as_with_small_ones(
     for dense in (1 << 30, 0):
         monkeypatch.setattr(Table, "dense_bytes", dense)
         own = {"filters": 3} if name == "convkb" else {}
-        model = KnowledgeModel(name, 8, options=own, seed=1)
+        components = Components(4, 2) if divided else None
+        model = KnowledgeModel(name, 8, components, own, seed=1)
         model.grow(9, 2)
+        assert name == "convkb" or model.fast_batch() is not None
         if opened is not None:
-            model.entities.restrict(torch.arange(opened))
+            model.entities.restrict(torch.arange(opened * model.count))
         sampler = NegativeSampler(known, 9, 2, torch.Generator().manual_seed(3))
         objective = LinkObjective(sampler, make_loss("selfadversarial", 4.0, 1.0), 4)
         optimiser = RowAdam(model.tables().values(), list(model.parameters()), lr=0.02)

@@ -16,9 +16,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from dicgrl.kernels.claims import claim
+
 _TILE = 1024  # rows x dimensions that a program holds
 _ALIGNED = 2048  # with a single moment, and rows that are read four numbers at a time
-_CLAIMS = 1024
 
 
 def adam(
@@ -61,7 +62,7 @@ def adam(
     tile = _ALIGNED if len(state) == 2 and width % 4 == 0 else _TILE
     tall = max(tile // dims, 1)
     if not sparse:
-        _claim[(triton.cdiv(len(touched), _CLAIMS),)](touched, claims, len(touched), BLOCK=_CLAIMS)
+        claim(touched, claims)
     *moments, steps = state
     first, second = (None, *moments) if len(moments) == 1 else moments
     _adam[(triton.cdiv(count, tall),)](
@@ -72,13 +73,6 @@ def adam(
         ROWWISE=first is None and not total, TOTAL=total, SHORT=rows.dtype == torch.bfloat16,
         ROWS=tall, DIMS=dims,
     )  # fmt: skip
-
-
-@triton.jit(do_not_specialize=["count"])
-def _claim(touched, claims, count, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    row = tl.load(touched + place, mask=place < count, other=0)
-    tl.store(claims + row, place + 1, mask=place < count)
 
 
 @triton.jit

@@ -33,7 +33,7 @@ class Batch:
     The negatives of a triple use the same components as the triple.
 
     Attributes:
-        entities: Rows of all entities, [N * K, size].
+        entities: Rows of all entities, [N * K, size]; possibly of 16 bits, see `vectors`.
         relations: Rows of all relations, [R, w] for relations of w numbers, or [R * K, w / n].
         triples: Head, relation, tail, [b, 3].
         others: Replacements, heads first, [b, m]; if shared, [b / share, m], rounded up.
@@ -44,6 +44,9 @@ class Batch:
         pace: How fast rows may change; None if all may.
         share: How many consecutive triples have the same replacements; more than one only for plain
             vectors, and only if the fast path supports it.
+        claims: For each row of entities the place of its gradient plus 1, [N * K], int32; None if
+            every row has a gradient. Only in a backward pass, and only if the fast path
+            `handles_places`.
     """
 
     entities: Tensor
@@ -56,6 +59,16 @@ class Batch:
     divided: bool
     pace: Pace | None = None
     share: int = 1
+    claims: Tensor | None = None
+
+    def vectors(self, rows: Tensor) -> Tensor:
+        """Vectors that rows of entities [k] or [k, n] make up, [k, l]; float32 if of 16 bits."""
+        found = vectors_of(self.entities, rows)
+        return found.float() if found.dtype.itemsize == 2 else found
+
+    def places(self, rows: Tensor) -> Tensor:
+        """Where the gradients of rows of entities [k] are."""
+        return rows if self.claims is None else self.claims.index_select(0, rows) - 1
 
     def entity_rows(self, ids: Tensor) -> Tensor:
         """Rows of entities [b] or [b, m]: [..., n], or the ids themselves if plain."""
@@ -72,3 +85,9 @@ class Batch:
     def sides(self) -> tuple[slice, slice]:
         """Columns of `others` that replace heads, and those that replace tails."""
         return slice(0, self.heads), slice(self.heads, None)
+
+
+def vectors_of(table: Tensor, rows: Tensor) -> Tensor:
+    """Vectors that rows [k] or [k, n] make up, [k, l]; on a CPU much faster than indexing."""
+    length = rows.shape[1:].numel() * table.shape[1]
+    return table.index_select(0, rows.reshape(-1)).view(len(rows), length)

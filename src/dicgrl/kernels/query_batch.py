@@ -20,7 +20,7 @@ import triton.language as tl
 from torch import Tensor
 
 from dicgrl.kernels.batch import Batch, Compare
-from dicgrl.kernels.rows import asked_of, columns_of, movable
+from dicgrl.kernels.rows import asked_of, columns_of, movable, placed
 
 _TILE = 2048  # negatives x dimensions that a program holds
 # The same as for TransE, whose programs move the same rows.
@@ -63,7 +63,7 @@ def scatter(
         queries: Likewise, [2, b, l].
         compare: Likewise.
         upstream: Gradients of the scores, [b] and [b, m].
-        d_entities: Gradients of the entities' rows, added to.
+        d_entities: Gradients of the entities' rows, or of those that have a place, added to.
         gated: Whether the components' gates need a gradient.
 
     Returns:
@@ -78,8 +78,9 @@ def scatter(
         paces = (None, None, None) if batch.pace is None else batch.pace
         _backward[(len(batch.triples), 2)](
             *_pointers(batch, queries), *(each.contiguous() for each in upstream),
-            d_entities, d_queries, d_gate, *paces, len(batch.triples), **_sizes(batch, compare),
-            DIVIDED=batch.divided, GATED=gated, RESTRICTED=batch.pace is not None,
+            d_entities, d_queries, d_gate, batch.claims, *paces, len(batch.triples),
+            **_sizes(batch, compare), DIVIDED=batch.divided, GATED=gated,
+            RESTRICTED=batch.pace is not None, PLACED=batch.claims is not None,
             num_warps=_BACKWARD_WARPS[batch.chosen is not None],
         )  # fmt: skip
     return d_queries, None if d_gate is None else d_gate.sum(0)
@@ -164,15 +165,16 @@ def _forward(  # type: ignore[no-untyped-def]
     q_at = (side * triple_count + triple) * (size * parts) + dims
     q = tl.load(queries + q_at, mask=real, other=0.0)
     if side == 1:
-        tail = tl.load(triples + triple * 3 + 2)
-        t = tl.load(entities + tail * stride + columns, mask=real, other=0.0)
+        at_tail = tl.load(triples + triple * 3 + 2).to(tl.int64) * stride + columns
+        t = tl.load(entities + at_tail, mask=real, other=0.0).to(tl.float32)
         tl.store(positive + triple + tl.arange(0, 1), _score(q, t[None, :], 1, DIMS, COMPARE))
     for first in range(side * heads, heads + side * (total - heads), NEGATIVES):
         number = first + tl.arange(0, NEGATIVES)
         there = number < heads + side * (total - heads)
-        ids = tl.load(others + triple * total + number, mask=there, other=0)
+        ids = tl.load(others + triple * total + number, mask=there, other=0).to(tl.int64)
         both = there[:, None] & real[None, :]
-        x = tl.load(entities + ids[:, None] * stride + columns[None, :], mask=both, other=0.0)
+        place = ids[:, None] * stride + columns[None, :]
+        x = tl.load(entities + place, mask=both, other=0.0).to(tl.float32)
         score = _score(q, x, NEGATIVES, DIMS, COMPARE)
         tl.store(negative + triple * total + number, score, mask=there)
 
@@ -180,11 +182,11 @@ def _forward(  # type: ignore[no-untyped-def]
 @triton.jit(do_not_specialize=["triple_count"])
 def _backward(  # type: ignore[no-untyped-def]
     entities, queries, triples, others, chosen, d_positive, d_negative,
-    d_entities, d_queries, d_gate, pace, relation_pace, attention_pace, triple_count,
+    d_entities, d_queries, d_gate, claims, pace, relation_pace, attention_pace, triple_count,
     heads: tl.constexpr, total: tl.constexpr,
     size: tl.constexpr, parts: tl.constexpr, count: tl.constexpr,
     ROUTED: tl.constexpr, COMPARE: tl.constexpr, DIMS: tl.constexpr, NEGATIVES: tl.constexpr,
-    DIVIDED: tl.constexpr, GATED: tl.constexpr, RESTRICTED: tl.constexpr,
+    DIVIDED: tl.constexpr, GATED: tl.constexpr, RESTRICTED: tl.constexpr, PLACED: tl.constexpr,
 ):  # fmt: skip
     triple = tl.program_id(0).to(tl.int64)
     side = tl.program_id(1)
@@ -196,8 +198,8 @@ def _backward(  # type: ignore[no-untyped-def]
     q = tl.load(queries + q_at, mask=real, other=0.0)
     asked = True  # whether what the query is made of may change
     if RESTRICTED:
-        end = tl.load(triples + triple * 3 + 2 * (1 - side))  # the one that is not replaced
-        relation = tl.load(triples + triple * 3 + 1)
+        end = tl.load(triples + triple * 3 + 2 * (1 - side)).to(tl.int64)  # the one that stays
+        relation = tl.load(triples + triple * 3 + 1).to(tl.int64)
         asked = asked_of(
             pace, relation_pace, attention_pace, chosen, triple, end, relation,
             parts, count, ROUTED, DIVIDED, GATED,
@@ -207,7 +209,7 @@ def _backward(  # type: ignore[no-untyped-def]
     for first in range(side * heads, heads + side * (total - heads), NEGATIVES):
         number = first + tl.arange(0, NEGATIVES)
         there = number < heads + side * (total - heads)
-        ids = tl.load(others + triple * total + number, mask=there, other=0)
+        ids = tl.load(others + triple * total + number, mask=there, other=0).to(tl.int64)
         moves = there
         if RESTRICTED:
             moves = movable(pace, chosen, triple, ids, there, parts, count, ROUTED)
@@ -217,19 +219,24 @@ def _backward(  # type: ignore[no-untyped-def]
         read = there[:, None] & real[None, :]
         if RESTRICTED and COMPARE == "dot":  # its own gradient does not depend on the vector
             read = read & asked
-        x = tl.load(entities + place, mask=read, other=0.0)
+        x = tl.load(entities + place, mask=read, other=0.0).to(tl.float32)
         d_x, d_q = _slopes(q, x, upstream, NEGATIVES, DIMS, COMPARE)
         # A negative beyond the margin has no gradient: nothing to add.
         moves = moves & (upstream != 0.0)
+        if PLACED:
+            place = placed(claims, ids[:, None], columns[None, :], size, count, ROUTED)
         tl.atomic_add(d_entities + place, d_x, mask=moves[:, None] & real[None, :], sem="relaxed")
         summed += tl.sum(d_q, 0)
         if GATED:
             gate += tl.sum(x * d_x, 0)
     if side == 1:  # the triple itself
-        at_tail = tl.load(triples + triple * 3 + 2) * stride + columns
-        t = tl.load(entities + at_tail, mask=real, other=0.0)
+        tail = tl.load(triples + triple * 3 + 2).to(tl.int64)
+        at_tail = tail * stride + columns
+        t = tl.load(entities + at_tail, mask=real, other=0.0).to(tl.float32)
         upstream = tl.load(d_positive + triple + tl.arange(0, 1))
         d_x, d_q = _slopes(q, t[None, :], upstream, 1, DIMS, COMPARE)
+        if PLACED:
+            at_tail = placed(claims, tail, columns, size, count, ROUTED)
         tl.atomic_add(d_entities + at_tail, tl.sum(d_x, 0), mask=real, sem="relaxed")
         summed += tl.sum(d_q, 0)
         if GATED:

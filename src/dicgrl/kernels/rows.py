@@ -1,7 +1,7 @@
 """Helpers inside kernels: which rows a triple's vectors are made of, and which may change.
 
 With n of K components, `chosen` says which rows of an entity make its vector; they are the same for
-all entities of a triple.
+all entities of a triple. Ids have 64 bits, as positions in a large table do.
 """
 
 from __future__ import annotations
@@ -24,6 +24,27 @@ def columns_of(  # type: ignore[no-untyped-def]
         elif size % 2 == 0:
             columns = tl.max_contiguous(tl.multiple_of(columns, 2), 2)
     return columns
+
+
+@triton.jit
+def placed(  # type: ignore[no-untyped-def]
+    claims, ids, columns, size: tl.constexpr, count: tl.constexpr, ROUTED: tl.constexpr
+):
+    """Positions of gradients where only touched rows have one, at the places that they claimed.
+
+    `ids` and `columns` are broadcast; rows that nothing is added to need no claim.
+    """
+    if ROUTED:
+        place = tl.load(claims + ids * count + columns // size) - 1
+        at = place.to(tl.int64) * size + columns % size
+        together: tl.constexpr = 4 if size % 4 == 0 else 1  # as in `columns_of`
+        if len(at.shape) == 2:
+            at = tl.max_contiguous(tl.multiple_of(at, (1, together)), (1, together))
+        else:
+            at = tl.max_contiguous(tl.multiple_of(at, together), together)
+    else:
+        at = (tl.load(claims + ids) - 1).to(tl.int64) * size + columns
+    return at
 
 
 @triton.jit

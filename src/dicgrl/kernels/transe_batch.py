@@ -19,7 +19,7 @@ import triton.language as tl
 from torch import Tensor
 
 from dicgrl.kernels.batch import Batch
-from dicgrl.kernels.rows import asked_of, columns_of, movable
+from dicgrl.kernels.rows import asked_of, columns_of, movable, placed
 
 _TILE = 2048  # negatives x dimensions that a program holds
 # Components may be unaligned, which means more and smaller accesses.
@@ -29,10 +29,8 @@ _BACKWARD_WARPS = {False: 2, True: 4}
 
 def scores(batch: Batch, p: int) -> tuple[Tensor, Tensor]:
     """Scores of the triples, [b], and of their negatives, [b, m], by the norm p, 1 or 2."""
-    positive = torch.empty(
-        len(batch.triples), device=batch.entities.device, dtype=batch.entities.dtype
-    )
-    negative = torch.empty(batch.others.shape, device=positive.device, dtype=positive.dtype)
+    positive = batch.relations.new_empty(len(batch.triples))
+    negative = batch.relations.new_empty(batch.others.shape)
     if len(batch.triples):
         _forward[(len(batch.triples), 2)](
             *_pointers(batch), positive, negative, **_sizes(batch, p),
@@ -59,7 +57,7 @@ def scatter(
         negative: Scores of the negatives, [b, m].
         d_positive: Gradients of the scores, [b].
         d_negative: Likewise, [b, m].
-        d_entities: Gradients of the entities' rows, added to.
+        d_entities: Gradients of the entities' rows, or of those that have a place, added to.
         d_relations: Likewise of the relations; None if none of them may change.
         gated: Whether the components' gates need a gradient.
 
@@ -73,8 +71,9 @@ def scatter(
         paces = (None, None, None) if pace is None else pace
         _backward[(len(batch.triples), 2)](
             *_pointers(batch), negative, d_positive.contiguous(), d_negative.contiguous(),
-            d_entities, d_relations, d_gate, *paces, len(batch.triples), **_sizes(batch, p),
-            GATED=gated, RESTRICTED=pace is not None, RELATIONS=d_relations is not None,
+            d_entities, d_relations, d_gate, batch.claims, *paces, len(batch.triples),
+            **_sizes(batch, p), GATED=gated, RESTRICTED=pace is not None,
+            RELATIONS=d_relations is not None, PLACED=batch.claims is not None,
             num_warps=_BACKWARD_WARPS[batch.chosen is not None],
         )  # fmt: skip
     return None if d_gate is None else d_gate.sum(0)
@@ -111,18 +110,19 @@ def _forward(  # type: ignore[no-untyped-def]
     real = dims < size * parts
     columns = columns_of(chosen, triple, dims, size, parts, ROUTED)
     stride: tl.constexpr = size * count
-    relation = tl.load(triples + triple * 3 + 1)
+    relation = tl.load(triples + triple * 3 + 1).to(tl.int64)
     at_relation = relation * stride + columns if DIVIDED else relation * (size * parts) + dims
     r = tl.load(relations + at_relation, mask=real, other=0.0)
+    at_tail = tl.load(triples + triple * 3 + 2).to(tl.int64) * stride + columns
     if tl.program_id(1) == 0:
-        t = tl.load(entities + tl.load(triples + triple * 3 + 2) * stride + columns, mask=real,
-                    other=0.0)  # fmt: skip
+        t = tl.load(entities + at_tail, mask=real, other=0.0).to(tl.float32)
         for first in range(0, heads, NEGATIVES):
             number = first + tl.arange(0, NEGATIVES)
             there = number < heads
-            ids = tl.load(others + triple * total + number, mask=there, other=0)
+            ids = tl.load(others + triple * total + number, mask=there, other=0).to(tl.int64)
             both = there[:, None] & real[None, :]
-            x = tl.load(entities + ids[:, None] * stride + columns[None, :], mask=both, other=0.0)
+            place = ids[:, None] * stride + columns[None, :]
+            x = tl.load(entities + place, mask=both, other=0.0).to(tl.float32)
             difference = tl.where(both, (x + r[None, :]) - t[None, :], 0.0)
             if SQUARED:
                 distance = tl.sqrt(tl.sum(difference * difference, 1))
@@ -130,10 +130,9 @@ def _forward(  # type: ignore[no-untyped-def]
                 distance = tl.sum(tl.abs(difference), 1)
             tl.store(negative + triple * total + number, -distance, mask=there)
     else:
-        h = tl.load(entities + tl.load(triples + triple * 3) * stride + columns, mask=real,
-                    other=0.0)  # fmt: skip
-        t = tl.load(entities + tl.load(triples + triple * 3 + 2) * stride + columns, mask=real,
-                    other=0.0)  # fmt: skip
+        at_head = tl.load(triples + triple * 3).to(tl.int64) * stride + columns
+        h = tl.load(entities + at_head, mask=real, other=0.0).to(tl.float32)
+        t = tl.load(entities + at_tail, mask=real, other=0.0).to(tl.float32)
         target = h + r
         own = target - t
         if SQUARED:
@@ -143,9 +142,10 @@ def _forward(  # type: ignore[no-untyped-def]
         for first in range(heads, total, NEGATIVES):
             number = first + tl.arange(0, NEGATIVES)
             there = number < total
-            ids = tl.load(others + triple * total + number, mask=there, other=0)
+            ids = tl.load(others + triple * total + number, mask=there, other=0).to(tl.int64)
             both = there[:, None] & real[None, :]
-            x = tl.load(entities + ids[:, None] * stride + columns[None, :], mask=both, other=0.0)
+            place = ids[:, None] * stride + columns[None, :]
+            x = tl.load(entities + place, mask=both, other=0.0).to(tl.float32)
             difference = tl.where(both, target[None, :] - x, 0.0)
             if SQUARED:
                 distance = tl.sqrt(tl.sum(difference * difference, 1))
@@ -167,12 +167,12 @@ def _slope(difference, distance, upstream, SQUARED: tl.constexpr):  # type: igno
 @triton.jit(do_not_specialize=["triple_count"])
 def _backward(  # type: ignore[no-untyped-def]
     entities, relations, triples, others, chosen, negative, d_positive, d_negative,
-    d_entities, d_relations, d_gate, pace, relation_pace, attention_pace, triple_count,
+    d_entities, d_relations, d_gate, claims, pace, relation_pace, attention_pace, triple_count,
     heads: tl.constexpr, total: tl.constexpr,
     size: tl.constexpr, parts: tl.constexpr, count: tl.constexpr,
     ROUTED: tl.constexpr, DIVIDED: tl.constexpr, SQUARED: tl.constexpr,
     DIMS: tl.constexpr, NEGATIVES: tl.constexpr, GATED: tl.constexpr, RESTRICTED: tl.constexpr,
-    RELATIONS: tl.constexpr,
+    RELATIONS: tl.constexpr, PLACED: tl.constexpr,
 ):  # fmt: skip
     triple = tl.program_id(0).to(tl.int64)
     side = tl.program_id(1)
@@ -180,26 +180,27 @@ def _backward(  # type: ignore[no-untyped-def]
     real = dims < size * parts
     columns = columns_of(chosen, triple, dims, size, parts, ROUTED)
     stride: tl.constexpr = size * count
-    at_head = tl.load(triples + triple * 3) * stride + columns
-    at_tail = tl.load(triples + triple * 3 + 2) * stride + columns
-    relation = tl.load(triples + triple * 3 + 1)
+    head = tl.load(triples + triple * 3).to(tl.int64)
+    tail = tl.load(triples + triple * 3 + 2).to(tl.int64)
+    at_head, at_tail = head * stride + columns, tail * stride + columns
+    relation = tl.load(triples + triple * 3 + 1).to(tl.int64)
     at_relation = relation * stride + columns if DIVIDED else relation * (size * parts) + dims
     asked = True  # whether what the negatives are compared with may change
     if RESTRICTED:
-        end = tl.load(triples + triple * 3 + 2 * (1 - side))  # the one that is not replaced
+        end = tl.load(triples + triple * 3 + 2 * (1 - side)).to(tl.int64)  # the one that stays
         asked = asked_of(
             pace, relation_pace, attention_pace, chosen, triple, end, relation,
             parts, count, ROUTED, DIVIDED, GATED,
         )  # fmt: skip
     r = tl.load(relations + at_relation, mask=real, other=0.0)
-    t = tl.load(entities + at_tail, mask=real, other=0.0)
+    t = tl.load(entities + at_tail, mask=real, other=0.0).to(tl.float32)
     summed = tl.zeros([DIMS], dtype=tl.float32)  # gradient of r, and of the end not replaced
     gate = tl.zeros([DIMS], dtype=tl.float32)
     if side == 0:
         for first in range(0, heads, NEGATIVES):
             number = first + tl.arange(0, NEGATIVES)
             there = number < heads
-            ids = tl.load(others + triple * total + number, mask=there, other=0)
+            ids = tl.load(others + triple * total + number, mask=there, other=0).to(tl.int64)
             moves = there
             if RESTRICTED:
                 moves = movable(pace, chosen, triple, ids, there, parts, count, ROUTED)
@@ -208,23 +209,27 @@ def _backward(  # type: ignore[no-untyped-def]
             upstream = tl.load(d_negative + triple * total + number, mask=there, other=0.0)
             both = there[:, None] & real[None, :]
             place = ids[:, None] * stride + columns[None, :]
-            x = tl.load(entities + place, mask=both, other=0.0)
+            x = tl.load(entities + place, mask=both, other=0.0).to(tl.float32)
             difference = tl.where(both, (x + r[None, :]) - t[None, :], 0.0)
             slope = _slope(difference, distance[:, None], upstream[:, None], SQUARED)
             # A negative beyond the margin has no gradient: nothing to add.
             moves = moves & (upstream != 0.0)
+            if PLACED:
+                place = placed(claims, ids[:, None], columns[None, :], size, count, ROUTED)
             tl.atomic_add(d_entities + place, slope, mask=both & moves[:, None], sem="relaxed")
             summed += tl.sum(slope, 0)
             if GATED:
                 gate += tl.sum(slope * difference, 0)
+        if PLACED:
+            at_tail = placed(claims, tail, columns, size, count, ROUTED)
         tl.atomic_add(d_entities + at_tail, -summed, mask=real & asked, sem="relaxed")
     else:
-        h = tl.load(entities + at_head, mask=real, other=0.0)
+        h = tl.load(entities + at_head, mask=real, other=0.0).to(tl.float32)
         target = h + r
         for first in range(heads, total, NEGATIVES):
             number = first + tl.arange(0, NEGATIVES)
             there = number < total
-            ids = tl.load(others + triple * total + number, mask=there, other=0)
+            ids = tl.load(others + triple * total + number, mask=there, other=0).to(tl.int64)
             moves = there
             if RESTRICTED:
                 moves = movable(pace, chosen, triple, ids, there, parts, count, ROUTED)
@@ -233,10 +238,12 @@ def _backward(  # type: ignore[no-untyped-def]
             upstream = tl.load(d_negative + triple * total + number, mask=there, other=0.0)
             both = there[:, None] & real[None, :]
             place = ids[:, None] * stride + columns[None, :]
-            x = tl.load(entities + place, mask=both, other=0.0)
+            x = tl.load(entities + place, mask=both, other=0.0).to(tl.float32)
             difference = tl.where(both, target[None, :] - x, 0.0)
             slope = _slope(difference, distance[:, None], upstream[:, None], SQUARED)
             moves = moves & (upstream != 0.0)
+            if PLACED:
+                place = placed(claims, ids[:, None], columns[None, :], size, count, ROUTED)
             tl.atomic_add(d_entities + place, -slope, mask=both & moves[:, None], sem="relaxed")
             summed += tl.sum(slope, 0)
             if GATED:
@@ -244,6 +251,9 @@ def _backward(  # type: ignore[no-untyped-def]
         own = target - t
         own_distance = tl.sqrt(tl.sum(own * own, 0)) if SQUARED else 0.0
         own_slope = _slope(own, own_distance, tl.load(d_positive + triple), SQUARED)
+        if PLACED:
+            at_head = placed(claims, head, columns, size, count, ROUTED)
+            at_tail = placed(claims, tail, columns, size, count, ROUTED)
         tl.atomic_add(d_entities + at_tail, -own_slope, mask=real, sem="relaxed")
         summed += own_slope
         if GATED:

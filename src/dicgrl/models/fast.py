@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from dicgrl.kernels.batch import Batch, Pace
+from dicgrl.models.gradients import places_of
 from dicgrl.models.table import Table
 
 if TYPE_CHECKING:
@@ -44,12 +45,21 @@ class FastBatch(ABC):
     Attributes:
         handles_components: Whether it works with divided vectors; if not, they take the generic
             path.
-        leaves_out: Whether, on a CPU, it adds no gradient to rows of negatives that must not
-            change, so that these need not be cleared.
+        handles_places: Whether it works with large tables as they are: with rows of 16 bits, and
+            with gradients at the places that `Batch.claims` says. If not, it gets copies of plain
+            rows, and large divided tables take the generic path.
     """
 
     handles_components: ClassVar[bool] = True
-    leaves_out: ClassVar[bool] = False
+    handles_places: ClassVar[bool] = False
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether, on a CPU, it adds no gradient to rows of negatives that must not change.
+
+        They need not be cleared then.
+        """
+        return False
 
     @property
     @abstractmethod
@@ -118,7 +128,7 @@ def fast_scores(
             assert attention is not None
             tables.append(attention)
         batch = replace(batch, pace=_pace(*tables))
-    if entities.sparse:
+    if entities.sparse and not path.handles_places:
         batch = _staged(batch, entities)
     scores: tuple[Tensor, Tensor] = _Scores.apply(  # type: ignore[no-untyped-call]
         entities.anchor, gate, entities, relations, path, batch
@@ -136,6 +146,8 @@ def _pace(*tables: Table) -> Pace | None:
 @dataclass(frozen=True, slots=True)
 class _Staged(Batch):
     """A batch whose entities were copied from a large table, and are referred to by their place.
+
+    For fast paths that only know small tables of float32.
 
     Attributes:
         ids: The entity at each place, [2 b + m b]: heads, tails, others.
@@ -172,7 +184,7 @@ def _staged(batch: Batch, table: Table) -> _Staged:
 def _claimed(batch: _Staged, table: Table) -> _Staged:
     """The same batch with the places of the gradients of the table's rows."""
     fresh = table.touched() is None
-    places = table.claim(batch.ids)
+    places = places_of(batch.ids, table.claim(batch.ids))
     ids = table.touched()
     assert ids is not None
     return (batch if fresh else batch.of(table, ids)).at(places)
@@ -203,11 +215,13 @@ class _Scores(torch.autograd.Function):
         entities, relations = ctx.tables
         if isinstance(batch, _Staged):
             batch = _claimed(batch, entities)
+        elif entities.sparse:
+            batch = replace(batch, claims=entities.claim(_rows_with_gradient(batch, ctx.path)))
         into = (entities.gradient, None if relations.frozen else relations.gradient)
         d_gate = ctx.path.add_gradients(
             batch, ctx.saved_tensors, (d_positive, d_negative), into, ctx.gated
         )
-        if not isinstance(batch, _Staged):  # staged rows were touched when they got their places
+        if not entities.sparse:  # otherwise they were touched when they got their places
             entities.touch(_rows_with_gradient(batch, ctx.path))
         if into[1] is not None:
             relations.touch(batch.relation_rows().reshape(-1))

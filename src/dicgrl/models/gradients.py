@@ -4,7 +4,7 @@ A gradient buffer as large as the table takes as much memory as the table, and i
 apart. A step touches some ten thousand rows whatever the size of the table, so a buffer with as
 many places is enough, and fits in a cache. Rows get their places without sorting and without
 waiting for the device: every mention of a row writes its own place into one number per row
-(`claims`), one of them wins, and all read it back.
+(`claims`), one of them wins, and whoever adds to the row's gradient reads it there.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from dicgrl.kernels import available
 
 
 class TouchedGradients:
@@ -24,7 +26,8 @@ class TouchedGradients:
 
     Example:
         >>> gradients, claims = TouchedGradients(1, torch.device("cpu")), torch.zeros(9).int()
-        >>> places = gradients.claim(torch.tensor([7, 2, 7]), claims)
+        >>> ids = torch.tensor([7, 2, 7])
+        >>> places = places_of(ids, gradients.claim(ids, claims))
         >>> gradients.rows.index_add_(0, places, torch.ones(3, 1))[claims[[2, 7]] - 1].tolist()
         [[1.0], [2.0]]
     """
@@ -40,21 +43,28 @@ class TouchedGradients:
         return self._rows[: self.taken]
 
     def claim(self, ids: Tensor, claims: Tensor) -> Tensor:
-        """Places of rows [m], which may be repeated: existing places, or new ones.
+        """Give rows [m], which may be repeated, new places, unless they have one.
 
         Args:
             ids: The rows.
             claims: For each row of the table its place plus 1, or 0; int32.
+
+        Returns:
+            `claims`, in which the places are written.
         """
         first, self.taken = self.taken, self.taken + len(ids)
         if self.taken > len(self._rows):
             self._reserve(self.taken)
+        if available(ids, claims):
+            from dicgrl.kernels.claims import claim  # needs Triton
+
+            claim(ids, claims, first)
+            return claims
         places = torch.arange(first + 1, self.taken + 1, device=ids.device, dtype=torch.int32)
         if first:
             held = claims.index_select(0, ids)
             places = torch.where(held > 0, held, places)
-        claims.index_copy_(0, ids, places)
-        return claims.index_select(0, ids).long().sub_(1)
+        return claims.index_copy_(0, ids, places)
 
     def clear(self) -> None:
         """Set all gradients to zero and release their places."""
@@ -71,6 +81,11 @@ class TouchedGradients:
         if self._rows.is_cuda:  # a recorded step keeps using its buffer
             self._outgrown.append(self._rows)
         self._rows = larger
+
+
+def places_of(ids: Tensor, claims: Tensor) -> Tensor:
+    """Places of rows [m] that have claimed one."""
+    return claims.index_select(0, ids).long().sub_(1)
 
 
 class Gather(torch.autograd.Function):

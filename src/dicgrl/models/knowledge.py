@@ -209,9 +209,10 @@ class KnowledgeModel(nn.Module):
         """The scorer's fast path for `score_links`; None if it has none for this model."""
         # Gradients have the type that rows are read in, and the device of the rows.
         path = self.scorer.fast_batch(self.entities.gradient)
-        if self.components is not None and self.entities.sparse:
-            return None  # large tables copy whole rows, of which a component is only a part
-        return path if path is not None and self._suits(path) else None
+        if path is None or not self._suits(path):
+            return None
+        copied = self.entities.sparse and not path.handles_places
+        return None if copied and self.components is not None else path
 
     @property
     def shares_negatives(self) -> bool:

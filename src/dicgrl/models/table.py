@@ -12,7 +12,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from dicgrl.models.gradients import Gather, TouchedGradients
+from dicgrl.models.gradients import Gather, TouchedGradients, places_of
 from dicgrl.models.rows import longer
 
 
@@ -239,7 +239,7 @@ class Table:
         """Add gradients of rows; ids may be repeated."""
         flat = ids.reshape(-1)
         if self._places is not None:
-            places = self.claim(flat)
+            places = places_of(flat, self.claim(flat))
             self._places.rows.index_add_(0, places, gradient.reshape(-1, self.width))
             return
         self._buffers["gradient"].index_add_(0, flat, gradient.reshape(-1, self.width))
@@ -259,7 +259,7 @@ class Table:
         self._touched.append(ids)
 
     def claim(self, ids: Tensor) -> Tensor:
-        """Touch rows [m] of a `sparse` table, and return their places in its gradients."""
+        """Touch rows [m] of a `sparse` table, and return the `claims` with their places."""
         assert self._places is not None
         self.touch(ids)
         return self._places.claim(ids, self.claims())
@@ -277,14 +277,14 @@ class Table:
         """Gradients of touched rows, [m, width]: a copy."""
         if self._places is None:
             return self.gradient.index_select(0, ids)
-        return self._places.rows.index_select(0, self.claims().index_select(0, ids).long() - 1)
+        return self._places.rows.index_select(0, places_of(ids, self.claims()))
 
     def add_gradient(self, ids: Tensor, gradient: Tensor) -> None:
         """Add to the gradients of touched rows; repeated ids must have the same value."""
         if self._places is None:
             self.gradient[ids] = self.gradient[ids] + gradient
         else:
-            places = self.claims().index_select(0, ids).long() - 1
+            places = places_of(ids, self.claims())
             self._places.rows[places] = self._places.rows[places] + gradient
 
     def clear(self) -> None:

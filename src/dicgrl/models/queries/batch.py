@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from dicgrl.kernels.batch import Batch
+from dicgrl.kernels.batch import Batch, vectors_of
 from dicgrl.models.fast import FastBatch, Side
 from dicgrl.models.queries import comparison, products
 from dicgrl.models.queries.likeness import Likeness, by_part
@@ -47,11 +47,16 @@ class QueryBatch(FastBatch):
             would only add launches.
     """
 
-    leaves_out: ClassVar[bool] = True
+    handles_places: ClassVar[bool] = True
 
     scorer: Decoder
     kernels: bool
     blocks: bool
+
+    @property
+    @override
+    def leaves_out(self) -> bool:
+        return not self.kernels
 
     @property
     @override
@@ -152,8 +157,8 @@ class _Asked(NamedTuple):
     @classmethod
     def of(cls, batch: Batch) -> _Asked:
         heads, _, tails = batch.triples.unbind(1)
-        h, t = (_vectors(batch.entities, batch.entity_rows(end)) for end in (heads, tails))
-        return cls(h, _vectors(batch.relations, batch.relation_rows()), t)
+        h, t = (batch.vectors(batch.entity_rows(end)) for end in (heads, tails))
+        return cls(h, vectors_of(batch.relations, batch.relation_rows()), t)
 
     def queries(self, scorer: Decoder) -> tuple[Tensor, Tensor]:
         """The queries that heads, and that tails, are compared with, [b, l] each."""
@@ -177,14 +182,8 @@ class _Asked(NamedTuple):
         """Add gradients to those of the tables' rows."""
         heads, _, tails = batch.triples.unbind(1)
         for end, gradient in ((heads, self.heads), (tails, self.tails)):
-            rows = batch.entity_rows(end).reshape(-1)
+            rows = batch.places(batch.entity_rows(end).reshape(-1))
             into[0].index_add_(0, rows, gradient.reshape(-1, into[0].shape[1]))
         if into[1] is not None:
             rows = batch.relation_rows().reshape(-1)
             into[1].index_add_(0, rows, self.relations.reshape(-1, into[1].shape[1]))
-
-
-def _vectors(table: Tensor, rows: Tensor) -> Tensor:
-    """The vectors that rows [b] or [b, n] make up, [b, l]; on a CPU much faster than indexing."""
-    length = rows.shape[1:].numel() * table.shape[1]
-    return table.index_select(0, rows.reshape(-1)).view(len(rows), length)

@@ -32,7 +32,7 @@ def scores(batch: Batch, likeness: Likeness, queries: Sequence[Tensor]) -> Tenso
         likeness: How a query and a negative are compared.
         queries: The queries that heads, and that tails, are compared with, [b, l] each.
     """
-    found = batch.entities.new_empty(len(batch.triples), batch.others.shape[1])
+    found = queries[0].new_empty(len(batch.triples), batch.others.shape[1])
     for query, side in zip(queries, batch.sides(), strict=True):
         for block, _, x in _blocks(batch, batch.others[:, side], query.shape[1]):
             found[block, side] = likeness.block_(x, query[block])
@@ -74,7 +74,7 @@ def add_gradients(
                 if slopes.queries is not None:
                     d_queries[number][here] = slopes.queries
                 gradient = slopes.candidates.view(-1, d_entities.shape[1])
-                add_rows(d_entities, rows, gradient, batch.pace)
+                add_rows(batch, d_entities, rows, gradient)
     return d_queries, d_gate
 
 
@@ -98,7 +98,7 @@ def _blocks(
         ids = others[block]
         rows = ids if b.chosen is None else ids[..., None] * b.count + b.chosen[here][:, None]
         rows = rows.reshape(-1)
-        yield block, rows, b.entities.index_select(0, rows).view(*ids.shape, width)
+        yield block, rows, b.vectors(rows).view(*ids.shape, width)
 
 
 def _shared_blocks(b: Batch, others: Tensor, width: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
@@ -106,11 +106,13 @@ def _shared_blocks(b: Batch, others: Tensor, width: int) -> Iterator[tuple[slice
     (groups, m), count = others.shape, len(b.triples)
     every = others.repeat_interleave(b.share, 0)[:count]
     height = max(_BLOCK // max(b.share * m * width, 1), 1)
-    scratch = b.entities.new_empty(min(height, groups), b.share, m, width)
+    scratch: Tensor | None = None
     for first in range(0, groups if m else 0, height):
         some = slice(first, first + height)
         block = slice(first * b.share, min((first + height) * b.share, count))
-        x = b.entities.index_select(0, others[some].reshape(-1)).view(-1, 1, m, width)
+        x = b.vectors(others[some].reshape(-1)).view(-1, 1, m, width)
+        if scratch is None:
+            scratch = x.new_empty(len(x), b.share, m, width)
         each = scratch[: len(x)].copy_(x).view(-1, m, width)
         yield block, every[block].reshape(-1), each[: block.stop - block.start]
 
@@ -165,10 +167,10 @@ def _asked(b: Batch, pace: Pace, end: int) -> Tensor:
     return fastest > 0
 
 
-def add_rows(into: Tensor, rows: Tensor, values: Tensor, pace: Pace | None) -> None:
-    """Add values [k, l] to rows; if `pace` is given, only to those that may change."""
-    if pace is not None and not rows.is_cuda:
-        moves = (pace.entities.view(-1)[rows] > 0).nonzero()[:, 0]
+def add_rows(batch: Batch, into: Tensor, rows: Tensor, values: Tensor) -> None:
+    """Add values [k, l] to the gradients of rows; on a CPU only of those that may change."""
+    if batch.pace is not None and not rows.is_cuda:
+        moves = (batch.pace.entities.view(-1)[rows] > 0).nonzero()[:, 0]
         if len(moves) < len(rows):
             rows, values = rows[moves], values[moves]
-    into.index_add_(0, rows, values)
+    into.index_add_(0, batch.places(rows), values)

@@ -49,14 +49,14 @@ def add_gradients(
         pull = _grouped(batch, upstream[:, side])  # [g, share, m]
         found.append((pull @ _vectors(batch, side)).flatten(0, 1)[: len(query)])
         rows = (pull.mT @ _grouped(batch, query)).flatten(0, 1)
-        add_rows(d_entities, batch.others[:, side].reshape(-1), rows, batch.pace)
+        add_rows(batch, d_entities, batch.others[:, side].reshape(-1), rows)
     return found
 
 
 def _vectors(batch: Batch, side: slice) -> Tensor:
     """Vectors of the negatives of a side, [g, m, l]."""
     others = batch.others[:, side]
-    return batch.entities.index_select(0, others.reshape(-1)).view(*others.shape, -1)
+    return batch.vectors(others.reshape(-1)).view(*others.shape, batch.entities.shape[1])
 
 
 def _grouped(batch: Batch, each: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ Elsewhere TransE uses the fast path of all query decoders (`dicgrl.models.querie
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 from typing_extensions import override
@@ -21,6 +22,8 @@ class TranslationBatch(FastBatch):
     Attributes:
         p: Norm of the distance, 1 or 2.
     """
+
+    handles_places: ClassVar[bool] = True
 
     p: int
 
