@@ -135,7 +135,7 @@ def compare_twins(case: Case, device: str) -> None:
     # Rounding may swap two candidates that are as good as equally far away, or make them equal.
     assert (found.equal != expected.equal).sum() <= found.equal.numel() // 50, case
     assert ((found.equal - expected.equal) % 2 == 0).all(), case
-    assert ((found.higher - expected.higher).abs() <= 1).all()
+    assert ((found.higher - expected.higher).abs() <= 2).all()  # twins go together
 
 
 def not_a_number(decoder: str, device: str) -> None:
