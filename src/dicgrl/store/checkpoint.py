@@ -16,6 +16,7 @@ from torch import Tensor
 from dicgrl.common.atomic import replacing_file, write_json
 from dicgrl.common.tensors import write_tensors
 from dicgrl.errors import DataError, UserError
+from dicgrl.store.damage import is_no_damage
 from dicgrl.store.sealed import checksum, read_json
 from dicgrl.store.tensors import ROWS, VALUES, Delta
 from dicgrl.tasks import task_of_model
@@ -113,6 +114,8 @@ def read_arrays(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except (SafetensorError, OSError, RuntimeError) as error:
+        if is_no_damage(error):
+            raise
         raise DataError(path, f"damaged ({error})") from error
 
 
@@ -127,9 +130,9 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> tuple[Any, d
     try:
         model = built_model(description["model"], tensors, device)
         return model, dict(description["meta"])
-    except torch.OutOfMemoryError:
-        raise
     except (AttributeError, KeyError, RuntimeError, TypeError, UserError, ValueError) as error:
+        if is_no_damage(error):
+            raise
         raise DataError(path, f"the arrays beside it are not its own ({error})") from error
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.errors import BusyError, DataError
+from dicgrl.store.damage import damaged_run
 
 FORMAT = "dicgrl-store-1"
 PIECE = 1 << 26  # bytes of an array in one row
@@ -172,7 +173,7 @@ class Database:
 
     def damaged(self, what: object) -> DataError:
         """The error for a database that does not say what it should."""
-        return DataError(self.path, f"damaged run ({what})")
+        return damaged_run(self.path, what)
 
     def _checksum(self, table: str, values: Mapping[str, Any]) -> str:
         digest = hashlib.sha256(f"{self.identity} {table}".encode())

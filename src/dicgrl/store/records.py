@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dicgrl.errors import DataError
 from dicgrl.store.content import Content
+from dicgrl.store.damage import is_no_damage
 from dicgrl.store.database import PIECE, Database, as_text, parsed
 from dicgrl.store.later import Damaged, DictLater, ListLater
 from dicgrl.store.tensors import Delta, TensorFile, combined, read_file
@@ -174,6 +175,8 @@ class StoredRun:
         try:
             return combined(steps)
         except (ValueError, RuntimeError, IndexError) as error:
+            if is_no_damage(error):
+                raise
             raise DataError(self.folder, f"damaged: version {number}: {error}") from error
 
 

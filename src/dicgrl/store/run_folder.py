@@ -39,6 +39,7 @@ from dicgrl.store.backup import backup
 from dicgrl.store.checkpoint import save_model
 from dicgrl.store.content import changes_of
 from dicgrl.store.convert import convert, remove_released
+from dicgrl.store.damage import damaged_run, is_no_damage
 from dicgrl.store.database import create, opened
 from dicgrl.store.manage import compact, log, restore, tag, untag
 from dicgrl.store.nights import NightsPlace
@@ -121,7 +122,7 @@ class RunFolder(NightsPlace, PendingFacts):
 
     def damage(self, error: Exception) -> DataError:
         """The error for files that are undamaged each, and do not fit together."""
-        return DataError(self.path, f"damaged run ({error})")
+        return damaged_run(self.path, error)
 
     def load(
         self, device: torch.device, identity: str = "", at: int | str | None = None
@@ -149,6 +150,8 @@ class RunFolder(NightsPlace, PendingFacts):
                 if not left:
                     raise error if isinstance(error, DataError) else self.damage(error) from error
             except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+                if is_no_damage(error):
+                    raise
                 raise self.damage(error) from error
         raise AssertionError
 

@@ -21,6 +21,7 @@ from torch import Tensor
 from dicgrl.common.atomic import replacing_file
 from dicgrl.common.tensors import write_tensors
 from dicgrl.errors import DataError
+from dicgrl.store.damage import is_no_damage
 from dicgrl.store.database import check_regular
 from dicgrl.store.sealed import checksum
 
@@ -205,7 +206,9 @@ def read_file(folder: Path, file: TensorFile, identity: str) -> Delta:
         removed: Any = json.loads(about.pop("removed", "[]"))
     except FileNotFoundError:
         raise MissingError(path, "damaged run: this file is missing") from None
-    except (SafetensorError, OSError, RuntimeError, ValueError, RecursionError) as error:
+    except (SafetensorError, RuntimeError, ValueError, RecursionError) as error:
+        if is_no_damage(error):
+            raise
         raise DataError(path, f"damaged ({error})") from error
     expected = {"identity": identity, "version": str(file.version), "parent": str(file.parent)}
     if about != expected or not isinstance(removed, list):
