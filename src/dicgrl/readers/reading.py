@@ -56,28 +56,14 @@ class Reading:
         for name in ("sep", "format", "query", "literals", "time_format"):
             if not isinstance(value := getattr(self, name), str):
                 raise UserError(f"{name}={value!r}: expected text")
-        if not isinstance(self.columns, (str, Sequence)):
-            raise UserError(f"columns={self.columns!r}: expected names or numbers of columns")
-        given = self.columns.split(",") if isinstance(self.columns, str) else self.columns
-        columns = tuple(str(name).strip() for name in given) if self.columns else ()
-        if columns and not 2 <= len(columns) <= len(ROLES):
-            raise UserError(f"columns {','.join(columns)}: {_WHICH}")
-        if "" in columns or len(set(columns)) < len(columns):
-            raise UserError(f"columns {','.join(columns)}: each is to be named, and once")
+        columns = _checked_columns(self.columns)
         object.__setattr__(self, "columns", columns)
         if len(columns) == len(ROLES):
             said = f"{shown(columns[-1])}: facts have no weights, and the column is not read"
             warnings.warn(DataWarning("columns", said), stacklevel=3)
-        sep = {r"\t": "\t", "tab": "\t", "space": " "}.get(self.sep.lower(), self.sep)
-        if len(sep) > 1 or sep in ('"', "\n", "\r"):
-            raise UserError(f"sep {shown(self.sep)}: expected one character, such as ; or \\t")
-        object.__setattr__(self, "sep", sep)
+        object.__setattr__(self, "sep", _checked_separator(self.sep))
         object.__setattr__(self, "format", self.format.lower().removeprefix("."))
-        if self.time_format and "%" not in self.time_format and self.time_format not in UNITS:
-            raise UserError(
-                f"time_format {shown(self.time_format)}: expected one such as %d.%m.%Y, or a unit: "
-                f"{', '.join(UNITS)}"
-            )
+        _check_time_format(self.time_format)
         if self.literals not in LITERALS:
             raise unknown_name("literals", self.literals, LITERALS)
 
@@ -96,6 +82,35 @@ class Reading:
     def says_roles(self) -> bool:
         """Whether the columns are words for what they hold, rather than names of a header."""
         return bool(self.named) and set(self.named) <= set(ROLES)
+
+
+def _checked_columns(columns: str | Sequence[str | int]) -> tuple[str, ...]:
+    """Names or numbers of columns, each once; empty where none are given."""
+    if not isinstance(columns, (str, Sequence)):
+        raise UserError(f"columns={columns!r}: expected names or numbers of columns")
+    given = columns.split(",") if isinstance(columns, str) else columns
+    found = tuple(str(name).strip() for name in given) if columns else ()
+    if found and not 2 <= len(found) <= len(ROLES):
+        raise UserError(f"columns {','.join(found)}: {_WHICH}")
+    if "" in found or len(set(found)) < len(found):
+        raise UserError(f"columns {','.join(found)}: each is to be named, and once")
+    return found
+
+
+def _checked_separator(said: str) -> str:
+    r"""The character that is meant, which may be written as \t, tab or space."""
+    sep = {r"\t": "\t", "tab": "\t", "space": " "}.get(said.lower(), said)
+    if len(sep) > 1 or sep in ('"', "\n", "\r"):
+        raise UserError(f"sep {shown(said)}: expected one character, such as ; or \\t")
+    return sep
+
+
+def _check_time_format(said: str) -> None:
+    if said and "%" not in said and said not in UNITS:
+        raise UserError(
+            f"time_format {shown(said)}: expected one such as %d.%m.%Y, or a unit: "
+            f"{', '.join(UNITS)}"
+        )
 
 
 def as_reading(given: Reading | None) -> Reading:
