@@ -1,6 +1,7 @@
-"""A model as tensors and back, and in two files: safetensors for arrays, JSON for the rest.
+"""Converts a model to tensors and back, and stores it in two files.
 
-No pickle anywhere: what is read is either plain numbers and texts or refused.
+`model.safetensors` holds the arrays and `model.json` everything else. Nothing is ever unpickled, so
+that a file from a stranger cannot run code.
 """
 
 from __future__ import annotations

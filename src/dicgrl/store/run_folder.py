@@ -8,10 +8,11 @@
     curves.png    the learning curves                     (written by the command line)
     reliability.png  how reliable probabilities are       (likewise)
 
-A change is one version, and one commit: its tensors are written and synced, then a transaction of
-the database makes it exist. Every row and every file of tensors carries a checksum and names the
-run that it belongs to. Readers see the version that they opened, whatever a writer does; folders of
-earlier releases are read as they are, and converted by the first save. See docs/store.md.
+Each change of the learner becomes one version, in one commit: first its tensors are written and
+synced, then a transaction of the database adds the version. Every row and every tensor file carries
+a checksum and the identity of its run. A reader keeps the version that it opened, even if others
+are written meanwhile. Folders of earlier releases can be read; the first save converts them. See
+docs/store.md.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ _TRIES = 20
 
 
 class RunFolder(NightsPlace, PendingFacts):
-    """The folder of a run, or a place for one.
+    """A folder that holds a run, or in which one can be saved.
 
     Args:
         path: The folder; it need not exist.

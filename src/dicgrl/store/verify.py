@@ -29,7 +29,7 @@ class Findings:
     Attributes:
         damage: What is damaged, a line each.
         versions: How many versions there are.
-        restorable: Those that can be loaded, and restored.
+        restorable: Numbers of the versions that can be loaded and restored.
         leftovers: Files that no version needs; the next writer removes them.
     """
 
@@ -83,7 +83,7 @@ def verify(database: Path) -> Findings:
 
 
 class _Verification:
-    """The checks of a run, from rows to what they make together."""
+    """Checks a run: first single rows and files, then whether they fit together."""
 
     def __init__(self, run: StoredRun, found: Findings) -> None:
         self.run, self.found = run, found
