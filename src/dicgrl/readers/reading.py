@@ -1,4 +1,4 @@
-"""How files of facts are to be read, where they do not say it themselves."""
+"""What users can say about files of facts that do not describe themselves."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _WHICH = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    r"""What a user says of files of facts.
+    r"""A user's description of files of facts.
 
     Attributes:
-        columns: Names or numbers (from 1) of the columns that hold head, relation and tail, and
-            then, where there are any, time and weight (which is not read); of edges of a network,
-            the two that hold their ends; a list, or text with commas. The words head, relation,
-            tail, time and weight themselves say, of a table without a header, what its columns are,
-            in their order. Unless given, a header tells.
-        sep: What separates the fields of text files; a TAB, and in `.csv` files a comma, unless
-            given.
-        format: What the files are, such as csv or nt, whatever their endings say.
-        query: The SQL or SPARQL query whose answers are the facts, for databases.
-        time_format: How times are written, as in %d.%m.%Y, where that cannot be told; or the unit
-            of numbers since 1970: s, ms, us or ns.
-        literals: What becomes of literals in RDF: left out (drop), or entities like any other
-            (keep).
+        columns: The columns that hold head, relation, tail and, optionally, time and weight (which
+            is ignored); for edges of a network, the two ends. They are given by name or by number
+            (from 1), as a list or as text with commas. For a table without a header, list the words
+            head, relation, tail, time and weight in the order of its columns. If not given, the
+            header of the file tells.
+        sep: The character between the fields of text files. The default is a TAB, and a comma in
+            `.csv` files.
+        format: The format, such as csv or nt, if the ending of the files does not say it.
+        query: For databases, the SQL or SPARQL query that returns the facts.
+        time_format: How times are written, as in %d.%m.%Y, if this cannot be detected; or, for
+            numbers that count from 1970, their unit: s, ms, us or ns.
+        literals: What to do with literals in RDF: leave them out ("drop"), or make them entities
+            ("keep").
 
     Example:
         >>> Reading(columns="person,verb,thing").columns

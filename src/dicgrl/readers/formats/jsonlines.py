@@ -19,7 +19,7 @@ from dicgrl.readers.text import Rows, text_blocks
 
 
 class JsonLines(Format):
-    """Keys of objects are column names; those of the first line apply to all lines."""
+    """Objects, whose keys are column names, or lists; all lines must look like the first one."""
 
     endings: ClassVar = (".jsonl", ".ndjson")
 
@@ -97,7 +97,7 @@ def _keys(file: SourceFile, value: Any, width: int) -> Sequence[Any]:
 
 
 class _Fields:
-    """Finds the fields of a line, which has to look like the first one.
+    """Takes the fields out of a line, which must look like the first one.
 
     Args:
         file: The file.
