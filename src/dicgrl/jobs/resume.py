@@ -1,4 +1,4 @@
-"""Runs that go on: one that was stopped, or one that shares its first part with others."""
+"""Loads a learner to go on with: of a run that was stopped, or a first part shared by several."""
 
 from __future__ import annotations
 
