@@ -85,8 +85,8 @@ def test_a_copy_of_what_is_learned_is_counted(cli: Cli) -> None:
 
 def test_rankings_by_matrices_are_counted_as_they_are_made(cli: Cli) -> None:
     assert capacity.QUESTIONS == ranks._QUESTIONS
-    few = planned(cli, "--no-measure", "--model", "rotate")["memory"]["device"]
-    assert few["ranking, at most"] == 64 * 1000 * 12
+    many = planned(cli, "--no-measure", "--model", "rotate", "--entities", "1000000")
+    assert many["memory"]["device"]["ranking, at most"] == 64 * 1_000_000 * 12
 
 
 def test_vectors_of_components_are_counted_whole(cli: Cli) -> None:

@@ -58,6 +58,7 @@ _HISTORY, _TAKEN_IN = "history and index", "while they are taken in"
 _ROWS, _COPY = "rows", "a copy of rows and state, to return to or to save"
 # Of rankings by matrices on a CPU: questions at a time, and bytes of a question and a candidate.
 QUESTIONS, _MATRIX_PAIR = 64, 12
+_EXAMINED = 115_000_000  # bytes, at most, of the scores that probabilities are fitted on
 SOURCES = ("parquet", "text")
 _COMPARED = 1 << 14  # entities that a triple is compared with where that is all of them
 
@@ -223,7 +224,8 @@ def _ranking_bytes(size: Size, settings: Settings, device: torch.device) -> int:
     if isinstance(path, MatrixCounts) and device.type == "cpu":
         among = math.ceil(size.entities / size.ranks)
         fitting = max(8 * MEMORY_BOUND // (path.pair_bits * among), 1)  # by the bound of `Ranker`
-        return min(QUESTIONS, fitting) * among * _MATRIX_PAIR
+        ranked = min(QUESTIONS, fitting) * among * _MATRIX_PAIR
+        return max(ranked, min(_TESTED * among * _MATRIX_PAIR, _EXAMINED))
     bits = 8 * (model.pair_bytes() + BESIDE_SCORE) if path is None else path.pair_bits
     return min(MEMORY_BOUND, _TESTED * math.ceil(size.entities / size.ranks) * bits // 8)
 
