@@ -26,6 +26,13 @@ class BusyError(UserError):
     """Another process is at work in a folder."""
 
 
+class SetupError(UserError):
+    """What is asked for does not fit here: a library, a device, memory or other processes lack.
+
+    No file is at fault, and none is called damaged because of it.
+    """
+
+
 class UnknownLabelError(UserError):
     """A label, or readable name, that a graph does not have.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -116,19 +116,32 @@ def _vocabulary(
             raise unknown_name("kind of label", of, known)
         return of, known[of]
     first = pairs[0][0]
-    having = [name for name, labels in known.items() if first in labels]
-    having = having or [n for n in known if any(x in known[n] for x in names.called(first))]
+    having = _kinds_with(known, [first]) or _kinds_with(known, names.called(first))
     if len(having) > 1:
         either = " or ".join(f"of={name}" for name in having)
         raise UserError(f"{shown(first)} is of several kinds: say which, {either}")
-    name = having[0] if having else next(iter(known))  # its message will name similar labels
+    if not having:
+        name = next(iter(known))  # its message will name similar labels
+        return name, known[name]
+    _check_one_kind(known, having[0], pairs)
+    return having[0], known[having[0]]
+
+
+def _kinds_with(known: Mapping[str, Vocabulary], labels: Collection[str]) -> list[str]:
+    """The kinds that have one of the labels."""
+    return [name for name, vocabulary in known.items() if any(x in vocabulary for x in labels)]
+
+
+def _check_one_kind(
+    known: Mapping[str, Vocabulary], name: str, pairs: list[tuple[str, str]]
+) -> None:
+    """Refuse a label that is not of this kind, but of another."""
     for label in (label for pair in pairs for label in pair):
-        other = next((n for n in known if n != name and label in known[n]), None)
-        if other is not None and label not in known[name] and having:
+        others = [] if label in known[name] else _kinds_with(known, [label])
+        if others:
             raise UserError(
-                f"{shown(first)} is one of the {name}, {shown(label)} one of the {other}"
+                f"{shown(pairs[0][0])} is one of the {name}, {shown(label)} one of the {others[0]}"
             )
-    return name, known[name]
 
 
 def _check_own(vocabulary: Vocabulary, number: int, label: str) -> None:

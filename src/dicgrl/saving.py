@@ -23,6 +23,7 @@ from dicgrl.parallel.model import ShardedModel
 from dicgrl.settings import Settings
 from dicgrl.store.checkpoint import built_model, patch_model
 from dicgrl.store.content import Following, changes_of
+from dicgrl.store.damage import is_no_damage, rebuilding
 from dicgrl.store.reading import divided
 from dicgrl.store.released import STRATEGY
 from dicgrl.store.run_folder import RunFolder
@@ -154,6 +155,7 @@ class Saving(Questions):
 
         Raises:
             DataError: The folder is damaged or not a learner of this package.
+            SetupError: This machine or installation lacks what the learner needs.
             UserError: There is no such version, or its model was not kept.
         """
         place = pick_device(device)  # a mistake there, or here, is not the folder's
@@ -165,14 +167,12 @@ class Saving(Questions):
             learner = cls(settings=settings, seed=config["seed"], device=place)  # type: ignore[call-arg]
             learner.identity = config["identity"]
         except (AttributeError, KeyError, OverflowError, TypeError, UserError) as error:
+            if is_no_damage(error):
+                raise
             raise run.misfit(error) from error
         state = run.load(place if current() is None else HOST, learner.identity, at)
-        try:
+        with rebuilding(run.path):
             learner._recall(state)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise run.damage(error) from error
-        except UserError as error:  # a part that does not fit the graph
-            raise run.damage(error) from error
         known = Known(state.version, len(state.history), state.stamp)
         learner.stored[Path(folder).resolve()] = known
         return learner
@@ -221,18 +221,11 @@ class Saving(Questions):
             self._become(self.load(place, device=self.trainer.device))
             return True
         try:
-            self._take_in(news.update)
-        except (
-            AttributeError,
-            IndexError,
-            KeyError,
-            TypeError,
-            ValueError,
-            RuntimeError,
-            UserError,
-        ) as error:
+            with rebuilding(run.path):
+                self._take_in(news.update)
+        except Exception:
             self._recover(place, known)
-            raise run.damage(error) from error
+            raise
         self.version, self.stamp = news.version, news.stamp
         self.stored[place] = Known(news.version, len(self.trainer.history), news.stamp)
         return True
@@ -243,7 +236,7 @@ class Saving(Questions):
         What is damaged is found before anything changes, but for what undamaged files may say.
         """
         self._half_learned = True
-        with contextlib.suppress(DicgrlError):
+        with contextlib.suppress(DicgrlError, MemoryError, RuntimeError):
             self._become(self.load(place, at=known.version, device=self.trainer.device))
             self._half_learned = False
 

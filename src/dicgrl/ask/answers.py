@@ -1,6 +1,6 @@
-"""The best answers to many questions about a knowledge graph; scores in blocks of bounded memory.
+"""Finds the best answers to many questions about a knowledge graph, in bounded memory.
 
-A question is a triple of ids, one of which is `ASKED_ID`: what stands there is what is asked for.
+A question is a triple of ids in which one id is replaced by `ASKED_ID`; that is what is asked for.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Answers(NamedTuple):
     """Answers to one question, best first.
 
     Attributes:
-        ids: Entities, or relations where these are asked for.
+        ids: Entities, or relations if the question asks for a relation.
         scores: Their scores.
-        known: Which make a training triple.
-        held_out: Which make a validation or test triple, and no training triple.
+        known: Whether each answer gives a training triple.
+        held_out: Whether it gives a validation or test triple, but no training triple.
         probabilities: How often such answers are right; None without a calibration.
     """
 

@@ -32,12 +32,12 @@ class Prediction:
 
     Attributes:
         label: The entity, relation or class.
-        name: Its readable name; the label where there is none.
-        score: The model's score; higher means more likely. For classes its share of all.
-        known: Whether it is a training fact already.
-        held_out: Whether it is known, and held out to measure with: it was not learned.
-        probability: How often such answers are right (docs/protocol.md); None where there is
-            nothing to tell it from.
+        name: Its readable name, or the label if it has none.
+        score: The model's score; higher means more likely. For a class, its share of all classes.
+        known: Whether it gives a training fact.
+        held_out: Whether it gives a validation or test fact, which was not learned.
+        probability: How often such answers are right (docs/protocol.md); None if this cannot be
+            estimated.
     """
 
     label: str
@@ -52,8 +52,8 @@ class Asking(ABC):
     """Answers questions about what a trainer has learned.
 
     Attributes:
-        fields: What a question is made of, such as head, relation and tail.
-        how_to_ask: What to say to a question that is made otherwise.
+        fields: The fields of a question, such as head, relation and tail.
+        how_to_ask: The message for a question with other fields.
 
     Args:
         trainer: Holds the graph and the model.

@@ -1,4 +1,7 @@
-"""The k best answers to many questions, of candidates that come in blocks; no block is sorted."""
+"""Keeps the k best answers to many questions while candidates arrive in blocks.
+
+No block is sorted as a whole.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from torch import Tensor
 
 
 class Best:
-    """The best answers so far; of equal scores those of the lower ids.
+    """The best answers so far. Of answers with equal scores, those with lower ids are kept.
 
-    A score of minus infinity, or one that is not a number, is no answer.
+    A candidate whose score is minus infinity or NaN is not an answer.
 
     Args:
         questions: How many questions there are.

@@ -1,7 +1,9 @@
-"""The entities that someone wants answers among, instead of all that may answer.
+"""Restricts answers to some entities, as `among` says.
 
-`among` is a list of labels or names, or says where the entities were seen: `seen`, at the asked end
-of the asked relation; `heads:RELATION` or `tails:RELATION`, at that end of another one.
+It is a list of labels or names, or one of:
+
+- `seen`: entities that occur at the asked end of the asked relation;
+- `heads:RELATION` or `tails:RELATION`: entities that occur at that end of the named relation.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class Candidates:
     """The entities that answers are taken from.
 
     Attributes:
-        by_relation: Whether they are others for each relation.
+        by_relation: Whether the entities depend on the relation of a question.
 
     Args:
         graph: The graph.
@@ -46,7 +48,7 @@ class Candidates:
         among: Which entities; see above.
 
     Raises:
-        UserError: It says nothing that is known here, or leaves no entity.
+        UserError: `among` is not understood, names something unknown, or leaves no entity.
 
     Example:
         >>> from dicgrl.graph import KnowledgeStream

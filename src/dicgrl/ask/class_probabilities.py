@@ -1,7 +1,7 @@
 """Probabilities of classes: one temperature for all, fitted on validation nodes.
 
-Only what lies around a sample of nodes is passed, so that the look costs the same in a network of
-any size.
+Only the surroundings of a sample of nodes go through the model, so that the cost does not grow with
+the network.
 """
 
 from __future__ import annotations

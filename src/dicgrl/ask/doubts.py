@@ -1,8 +1,8 @@
-"""What is doubtful about a model: that it knows nothing, or lost much of what it knew.
+"""Warns of a model that seems to know nothing, or to have lost much of what it knew.
 
-A look at held-out examples (`Asking.examine`) is compared with a blind guess, with how often each
-answer occurs, and with the look after the part before. Thresholds leave room for the error of the
-sample, three standard errors each.
+After each part, `Asking.examine` asks about held-out examples. The result is compared with random
+guesses, with guesses by how often each answer occurs, and with the result after the previous part.
+There is a warning only if the difference exceeds three standard errors of the sample.
 """
 
 from __future__ import annotations

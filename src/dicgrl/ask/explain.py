@@ -42,12 +42,12 @@ class Explanation:
     Attributes:
         triple: Its labels, readable where there are names.
         score: The model's score.
-        known: Whether it is a training fact already.
-        held_out: Whether it is known, and held out to measure with.
-        probability: How likely it is as an answer to (head, relation, ?); None where not known.
+        known: Whether it is a training fact.
+        held_out: Whether it is a validation or test fact.
+        probability: How likely it is as an answer to (head, relation, ?); None if not known.
         support: Known facts that speak for it, the strongest first.
-        components: Components that it uses, with their attention weights; a plain model has none
-            of this and what follows.
+        components: Components that it uses, with their attention weights. This and all that follows
+            is empty for a plain model.
         candidates: Old triples in the neighbourhood.
         activated: How many of them share a component, by order.
         best: Those of highest merit.

@@ -1,4 +1,4 @@
-"""What a model says to the questions of facts, when all other facts that are known are left out."""
+"""Scores the candidates for the questions of facts, leaving out all other known answers."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Block(NamedTuple):
 
     Attributes:
         rows: Positions of the facts, [b].
-        scores: Of every candidate; -inf for what is left out, [b, c].
-        answers: The candidates that make the facts, [b].
+        scores: Scores of all candidates, [b, c]; -inf for those that are left out.
+        answers: The candidates that give the facts themselves, [b].
     """
 
     rows: Tensor

@@ -1,6 +1,6 @@
-"""Answers as they are given to whoever asks a learner: lists that know their questions.
+"""The answers that a learner returns: lists that also know their questions.
 
-They are frames, too (`to_frame`), and tables in a notebook.
+`to_frame` converts them to data frames; a notebook shows them as tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a file asks a learner: scores of triples, how well it finds them, answers; among what."""
+"""Answers questions from a file: scores of triples, how well they are found, the best answers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Lines:
     """Triples of a file.
 
     Attributes:
-        label: How messages call the file.
-        fields: Head, relation and tail as they stand there.
-        ids: What they mean to the learner, [n, 3].
+        label: Name of the file in messages.
+        fields: Head, relation and tail as they are written in the file.
+        ids: Their ids in the learner's graph, [n, 3].
         unknown: How many lines were left out because a label is unknown.
     """
 

@@ -50,8 +50,8 @@ _A_QUESTION = "a head, a relation and a tail, one of which is None"
 class LinkAsking(Asking):
     """Answers which triples are likely.
 
-    The entity of a question is an answer only where its relation is reflexive: where self loops are
-    significantly more than one in twenty of the relation's facts.
+    The entity of a question can itself be an answer only if the relation is reflexive, that is, if
+    significantly more than one in twenty of the relation's facts are self loops.
     """
 
     fields = ("head", "relation", "tail")

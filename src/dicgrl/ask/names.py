@@ -1,4 +1,4 @@
-"""Readable names of labels, and what a user means by a text that is one or the other."""
+"""Readable names of labels, and which label a user means by a text that may be either."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Probabilities of links: fitted on held-out facts, measured on others, told beside every answer.
+"""Probabilities of links: fitted on held-out facts, measured on others, added to every answer.
 
-The probability of an answer says how often such answers are right, where a question has one answer
-that is not known yet (docs/protocol.md). Candidates are all entities but the known answers, as
-`predict` gives them with `new`.
+A probability says how often such an answer is right if the question has exactly one answer that is
+not known yet (docs/protocol.md). Candidates are all entities except the known answers, as for
+`predict` with `new`.
 """
 
 from __future__ import annotations
@@ -206,15 +206,15 @@ def fact_probabilities(
 
 
 class Masses:
-    """log sum exp(scale x score) of questions, over candidates that are not known.
+    """Computes log sum exp(scale x score) for each question, over candidates that are not known.
 
     Candidates come in blocks, as `predict` scores them.
 
     Args:
         trainer: Holds the graph.
         calibration: Knows the scales.
-        questions: Triples [q, 3]; what stands in the asked column does not count.
-        asked: That column.
+        questions: Triples [q, 3]; the asked column is ignored.
+        asked: The column that is asked for.
     """
 
     def __init__(

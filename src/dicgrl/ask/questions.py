@@ -18,7 +18,7 @@ from dicgrl.graph.labelled import Triples
 
 
 class Questions(ABC):
-    """Passes questions on to what answers them."""
+    """Passes questions on to the `Asking` of the learner."""
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What a learner says of itself after every part: fitted probabilities, and warnings."""
+"""What a learner finds out about itself after every part: probabilities to fit, and warnings."""
 
 from __future__ import annotations
 

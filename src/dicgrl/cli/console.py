@@ -15,13 +15,12 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from dicgrl.cli.loudness import is_stamped
+from dicgrl.common.memory import is_shortage
 from dicgrl.errors import DataWarning, ModelWarning
 from dicgrl.report.progress_lines import LOG, is_quiet
 from dicgrl.report.terminal import counted, is_terminal
 
 _CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-#: What PyTorch says where there is no memory, or could never be enough; its class may be any.
-_NO_MEMORY = ("out of memory", "allocate memory", "ALLOC_FAILED", "Storage size calculation")
 _OURS = (DataWarning, ModelWarning)
 
 
@@ -113,7 +112,7 @@ def what_ran_out(error: Exception) -> str | None:
         return "what was given is nested too deeply"
     if isinstance(error, OverflowError) or "without overflow" in str(error):
         return f"a number is too large ({error})"
-    if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
+    if is_shortage(error):
         return "out of memory: less data, or smaller settings such as dim and batch, may fit"
     return None
 

@@ -22,6 +22,9 @@ def plan(
         int,
         typer.Option(min=1, max=10**6, help="Processes that learn together (torchrun)."),
     ] = 1,
+    source: Annotated[
+        str, typer.Option(help="What facts are read from: parquet, or text, which takes less.")
+    ] = "parquet",
     changes: Changes = None,
     device: Device = "auto",
     measure: Annotated[
@@ -39,7 +42,9 @@ def plan(
     place = pick_device(device)
     task_named("link-prediction").check_model(model, "what is planned")
     settings = Settings(model, "fresh", epochs=0, batch=0, lr=0.0, dim=dim).parsed(changes or [])
-    found = plan_capacity(Size(entities, triples, part, ranks), settings, place, measured=measure)
+    found = plan_capacity(
+        Size(entities, triples, part, ranks, source), settings, place, measured=measure
+    )
     if as_json:
         show_json(found)
     else:

@@ -7,7 +7,7 @@ import sys
 import torch
 
 from dicgrl.common.memory import free_on_host
-from dicgrl.errors import UserError, shown
+from dicgrl.errors import SetupError, UserError, shown
 
 
 def pick_device(name: str | torch.device) -> torch.device:
@@ -19,7 +19,7 @@ def pick_device(name: str | torch.device) -> torch.device:
         other = "; CUDA_VISIBLE_DEVICES chooses another GPU" if name.startswith("cuda:") else ""
         raise UserError(f"device {shown(name)}: expected auto, cpu or cuda{other}")
     if name == "cuda" and not torch.cuda.is_available():
-        raise UserError("device 'cuda': PyTorch sees no CUDA device here; use --device cpu")
+        raise SetupError("device 'cuda': PyTorch sees no CUDA device here; use --device cpu")
     return torch.device(name)
 
 
@@ -58,11 +58,11 @@ def check_memory(needed: int, device: torch.device, what: str, instead: str = ""
         instead: What would need less, for the message.
 
     Raises:
-        UserError: There are fewer.
+        SetupError: There are fewer.
     """
     free = free_memory(device)
     if free is not None and needed > free:
-        raise UserError(
+        raise SetupError(
             f"{what} takes {needed / 1e9:,.1f} GB of memory at least; {free / 1e9:,.1f} GB are free"
             + (f"; {instead}" if instead else "")
         )

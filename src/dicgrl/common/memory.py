@@ -22,7 +22,19 @@ class Need(NamedTuple):
     instead: str = ""
 
 
+#: What PyTorch says where there is no memory, or could never be enough; its class may be any.
+_NO_MEMORY = ("out of memory", "allocate memory", "ALLOC_FAILED", "Storage size calculation")
 _SYSTEM, _CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Whether an error says that there is no memory, which is the fault of no file.
+
+    Example:
+        >>> is_shortage(MemoryError()), is_shortage(RuntimeError("CUDA out of memory"))
+        (True, True)
+    """
+    return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
 
 
 def free_on_host() -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from dicgrl.errors import UserError
+from dicgrl.errors import SetupError
 
 
 def needed(module: str, extra: str, what: str) -> ModuleType:
@@ -17,7 +17,7 @@ def needed(module: str, extra: str, what: str) -> ModuleType:
         what: What needs it, as the message says it.
 
     Raises:
-        UserError: It is not installed.
+        SetupError: It is not installed.
 
     Example:
         >>> needed("json", "arrow", "Parquet").dumps([1])
@@ -27,4 +27,4 @@ def needed(module: str, extra: str, what: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise UserError(f"{what} needs {package}: pip install 'dicgrl[{extra}]'") from error
+        raise SetupError(f"{what} needs {package}: pip install 'dicgrl[{extra}]'") from error

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dicgrl.errors import UserError, shown
+from dicgrl.errors import SetupError, shown
 
 SPILL_VARIABLE = "DICGRL_SPILL"
 _LEAST = 1 << 26  # bytes of an array that becomes a file
@@ -40,18 +40,18 @@ def check_folder() -> None:
     """Refuse what `DICGRL_SPILL` names where that is no folder.
 
     Raises:
-        UserError: It is none.
+        SetupError: It is none.
     """
     folder = os.environ.get(SPILL_VARIABLE)
     if folder and not os.path.isdir(folder):
-        raise UserError(f"{SPILL_VARIABLE}={shown(folder)}: there is no such folder")
+        raise SetupError(f"{SPILL_VARIABLE}={shown(folder)}: there is no such folder")
 
 
 def room(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Room for numbers, to be written to.
 
     Raises:
-        UserError: `DICGRL_SPILL` is no folder that can be written to.
+        SetupError: `DICGRL_SPILL` is no folder that can be written to.
         OSError: The disk is full.
 
     Example:
@@ -67,7 +67,7 @@ def room(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]
     try:
         file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it is closed below
     except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
-        raise UserError(
+        raise SetupError(
             f"{SPILL_VARIABLE}={shown(folder)}: large arrays cannot be written there "
             f"({error.strerror})"
         ) from error

@@ -28,6 +28,8 @@ from dicgrl.models.mode import evaluating
 from dicgrl.training.known import HEAD, RELATION, TAIL, KnownAnswers
 
 MEMORY_BOUND = 1 << 30  # bytes for scores at a time, whatever the number of entities
+#: Bytes of a pair besides its score: two masks, and the copy that a CPU makes of one to count it.
+BESIDE_SCORE = 2 + 8
 
 # How the entity of a question does as an answer: it does not compete, it scores lower than the true
 # answer, the same or higher, or it is the true answer itself.
@@ -289,8 +291,7 @@ class Ranker:
 
     def _block(self, model: KnowledgeModel, candidates: int) -> tuple[int, int]:
         """How many candidates and how many triples fit under the memory bound."""
-        # Besides the scores, two masks with a byte per pair.
-        pairs = max(self.memory_bound // (model.pair_bytes() + 6), 1)
+        pairs = max(self.memory_bound // (model.pair_bytes() + BESIDE_SCORE), 1)
         width = max(min(candidates, pairs), 1)
         if model.precision != "float32":  # candidates are copied
             width = min(width, max(self.memory_bound // (4 * model.length), 1))

@@ -60,21 +60,35 @@ def part_shares(
         >>> part_shares("facts", None, 3, 0.5)
         array([0.5 , 0.25, 0.25])
     """
-    if ratios is not None:
-        if parts is not None or first is not None:
-            raise UserError("ratios together with parts or first: give the one or the other")
-        shares = np.asarray(ratios, dtype=np.float64)
-        # Written so that nan fails.
-        if shares.ndim != 1 or not ((shares > 0).all() and abs(shares.sum() - 1) <= _NEAR):
-            hint = "; these are per cent: divide them by 100" if abs(shares.sum() - 100) < 1 else ""
-            raise UserError(f"ratios {list(ratios)}: they must be above 0 and sum to 1{hint}")
-        if abs(shares.sum() - 1) > 1e-6:
-            shares /= shares.sum()
-        return shares
-    usual = (_NIGHTLY_PARTS, _NIGHTLY_FIRST) if by == "nightly" else (_PARTS, _FIRST)
-    if first is None and (parts is None or (by == "nightly" and parts > 1)):
-        first = usual[1]
-    parts = usual[0] if parts is None else parts
+    if ratios is None:
+        return _counted_shares(*_with_defaults(by, parts, first))
+    if parts is not None or first is not None:
+        raise UserError("ratios together with parts or first: give the one or the other")
+    return _given_shares(ratios)
+
+
+def _given_shares(ratios: Sequence[float]) -> Shares:
+    """Ratios as shares that sum to 1 exactly, but for rounding."""
+    shares = np.asarray(ratios, dtype=np.float64)
+    total = shares.sum()
+    # Written so that nan fails.
+    if shares.ndim != 1 or not ((shares > 0).all() and abs(total - 1) <= _NEAR):
+        hint = "; these are per cent: divide them by 100" if abs(total - 100) < 1 else ""
+        raise UserError(f"ratios {list(ratios)}: they must be above 0 and sum to 1{hint}")
+    return shares / total if abs(total - 1) > 1e-6 else shares
+
+
+def _with_defaults(by: str, parts: int | None, first: float | None) -> tuple[int, float | None]:
+    """The number of parts and the share of the first, None for an equal one, where not given."""
+    nightly = by == "nightly"
+    usual_parts, usual_first = (_NIGHTLY_PARTS, _NIGHTLY_FIRST) if nightly else (_PARTS, _FIRST)
+    if first is None and (parts is None or (nightly and parts > 1)):
+        first = usual_first
+    return usual_parts if parts is None else parts, first
+
+
+def _counted_shares(parts: int, first: float | None) -> Shares:
+    """Shares of so many parts, all equal or all but the first."""
     if parts < 1:
         raise UserError(f"parts={parts}: there must be at least one")
     if parts > _MOST_PARTS:

@@ -1,7 +1,8 @@
 """What a graph of some size takes: memory, time and devices, before anything is built.
 
-Memory is counted from the settings. Times are those of short measurements on this machine, scaled
-by the number of positives, triples or entities; nothing is said of machines that were not measured.
+Memory is counted from the settings, for facts that are read from files and learned by one run.
+Times are those of short measurements on this machine, scaled by the number of positives, triples or
+entities; nothing is said of machines that were not measured.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,13 +20,14 @@ import torch
 from dicgrl.common.devices import device_name, free_memory
 from dicgrl.common.memory import free_on_host
 from dicgrl.common.room import SPILL_VARIABLE, spills
-from dicgrl.errors import UserError
+from dicgrl.errors import UserError, unknown_name
 from dicgrl.evaluation import Ranker
-from dicgrl.evaluation.ranks import MEMORY_BOUND
+from dicgrl.evaluation.ranks import BESIDE_SCORE, MEMORY_BOUND
 from dicgrl.graph import KnowledgeGraph, KnowledgePart, Vocabulary
 from dicgrl.graph.knowledge.keys import MAX_ENTITIES, MAX_TRIPLES, NARROW_ENTITIES
 from dicgrl.models import KnowledgeModel
 from dicgrl.models.division import VectorSettings
+from dicgrl.models.queries.ranks import MatrixCounts
 from dicgrl.parallel.trainer import check_shared
 from dicgrl.settings import Settings
 from dicgrl.strategies.effort import usual_of
@@ -36,16 +39,27 @@ from dicgrl.training.settings import LinkSchedule, LinkTraining
 
 # Bytes on the host, by `benchmarks/intake.py`: what is held, and what besides while it is taken in.
 _TRIPLE, _ENTITY, _ARRIVING = 60, 250, 60
-_PROCESS = 400 << 20  # of a process that has loaded PyTorch and done nothing yet
+_READ_TRIPLE, _READ_ENTITY = 12, 120  # of the stream that was read, which lasts as long as the run
+# By `benchmarks/peak.py`: of a process that learned a few facts; of pyarrow, which reads Parquet.
+_PROCESS, _ARROW = 375 << 20, 110 << 20
+# Of arrays that were freed and not given back to the system, per triple; large ones all are.
+_KEPT, _MOST_KEPT = 120, 345_000_000
 _LONGEST = 8  # of a triple, in the arrays of a graph
 _WIDE = 8  # more of a triple where the ids of one need two numbers
 # Bytes on the device of a triple that is learned: itself, its weight, a shuffle, and its place
 # among the known answers to its two questions. Sorting these takes some more, for a while.
 _LEARNED, _ANSWERS, _SORTED = 24 + 4 + 8, 2 * 24, 40
+_KNOWN, _SORTING = "triples and known answers", "while these are sorted"
+_STEP, _RANKING = "a step", "ranking, at most"
 _RELATIONS = 1000
 _TESTED = 1000
 _LARGEST_PROBE = 1 << 28  # bytes of rows that speed is measured with, on a CPU
 _HISTORY, _TAKEN_IN = "history and index", "while they are taken in"
+_ROWS, _COPY = "rows", "a copy of rows and state, to return to or to save"
+# Of rankings by matrices on a CPU: questions at a time, and bytes of a question and a candidate.
+QUESTIONS, _MATRIX_PAIR = 64, 12
+_EXAMINED = 115_000_000  # bytes, at most, of the scores that probabilities are fitted on
+SOURCES = ("parquet", "text")
 _COMPARED = 1 << 14  # entities that a triple is compared with where that is all of them
 
 
@@ -58,16 +72,20 @@ class Size:
         triples: How many training triples.
         part: How many triples an update brings.
         ranks: How many processes learn it together, each on a device of its own.
+        source: What it is read from: parquet, or text, which takes less memory.
     """
 
     entities: int
     triples: int
     part: int
     ranks: int = 1
+    source: str = "parquet"
 
     def __post_init__(self) -> None:
         if min(self.entities, self.triples, self.part, self.ranks) < 1:
             raise UserError("entities, triples, part and ranks: expected at least 1 of each")
+        if self.source not in SOURCES:
+            raise unknown_name("source", self.source, SOURCES)
         if self.entities < self.ranks:
             raise UserError(f"{self.entities} entities are too few for {self.ranks} processes")
 
@@ -108,7 +126,7 @@ def plan_capacity(
     on_device, on_host = memory_of(size, settings, device)
     free = free_memory(device)
     on_disk = _spilled(size, on_host)
-    needed = _together(on_device, on_host, device) - (on_disk if device.type == "cpu" else 0)
+    needed = _needed(on_device, on_host, device, spilled=on_disk > 0)
     devices = None if not free else math.ceil(needed / free)
     rates = measure_rates(size, settings, device) if measured else None
     return {
@@ -153,28 +171,45 @@ def memory_of(
         on_gpu = device.type == "cuda"
         step = step_bytes(batch, size.entities, vectors.length, on_gpu=on_gpu)
     on_device = {
-        "rows": rows * table.width * number,
+        _ROWS: rows * table.width * number,
         "gradients and optimizer": round(rows * table.width * (every - number)),
-        "a step": step,
-        "ranking, at most": _ranking_bytes(size, settings, device),
-        "triples and known answers": round(
-            size.triples * (_LEARNED + _ANSWERS / size.ranks + _SORTED)
-        ),
+        _COPY: _copied(size, settings, rows, device),
+        _STEP: step,
+        _KNOWN: round(size.triples * (_LEARNED + _ANSWERS / size.ranks)),
+        _SORTING: size.triples * _SORTED,
+        _RANKING: _ranking_bytes(size, settings, device),
     }
     on_host = {
         "Python and PyTorch": _PROCESS,
+        **({"pyarrow": _ARROW} if size.source == "parquet" else {}),
+        "facts as they were read": size.triples * _READ_TRIPLE + size.entities * _READ_ENTITY,
         _HISTORY: size.triples * (_TRIPLE + _WIDE * (size.entities > NARROW_ENTITIES)),
         "labels": size.entities * _ENTITY,
         _TAKEN_IN: size.triples * _ARRIVING,
+        "freed, but not given back": min(size.triples * _KEPT, _MOST_KEPT),
     }
     if size.ranks > 1:
         on_host["the whole model, to load or commit it"] = _model_bytes(size, settings)
     return on_device, on_host
 
 
-def _together(on_device: dict[str, int], on_host: dict[str, int], device: torch.device) -> int:
-    """Bytes that have to fit where the device has its memory."""
-    return sum(on_device.values()) + (sum(on_host.values()) if device.type == "cpu" else 0)
+def _needed(
+    on_device: dict[str, int], on_host: dict[str, int], device: torch.device, *, spilled: bool
+) -> int:
+    """The most bytes that have to fit at one time where the device has its memory.
+
+    Known answers are sorted, then steps are taken, then test triples are ranked: of these only what
+    takes most is counted.
+    """
+    passing = {name: on_device[name] for name in (_SORTING, _COPY, _STEP, _RANKING)}
+    learning = sum(on_device.values()) - sum(passing.values())
+    learning += max(passing[_SORTING], passing[_COPY] + passing[_STEP], passing[_RANKING])
+    if device.type != "cpu":
+        return learning
+    held = sum(on_host.values()) - on_host[_TAKEN_IN]
+    if spilled:
+        return held - on_host[_HISTORY] + learning
+    return held + max(learning, on_host[_TAKEN_IN])
 
 
 def _spilled(size: Size, on_host: dict[str, int]) -> int:
@@ -186,8 +221,22 @@ def _ranking_bytes(size: Size, settings: Settings, device: torch.device) -> int:
     """Bytes that scores of test triples take at a time, at most."""
     model = model_of(settings.model, settings, device=device)
     path = model.fast_counts()
-    bits = 8 * (model.pair_bytes() + 6) if path is None else path.pair_bits
+    if isinstance(path, MatrixCounts) and device.type == "cpu":
+        among = math.ceil(size.entities / size.ranks)
+        fitting = max(8 * MEMORY_BOUND // (path.pair_bits * among), 1)  # by the bound of `Ranker`
+        ranked = min(QUESTIONS, fitting) * among * _MATRIX_PAIR
+        return max(ranked, min(_TESTED * among * _MATRIX_PAIR, _EXAMINED))
+    bits = 8 * (model.pair_bytes() + BESIDE_SCORE) if path is None else path.pair_bits
     return min(MEMORY_BOUND, _TESTED * math.ceil(size.entities / size.ranks) * bits // 8)
+
+
+def _copied(size: Size, settings: Settings, rows: int, device: torch.device) -> int:
+    """Bytes of a copy of rows and state: of a large table on a GPU there is none without room."""
+    table = model_of(settings.model, settings, device=device).entities
+    number = 2 if settings.of(VectorSettings).precision == "bfloat16" else 4
+    if device.type == "cuda" and rows * table.width * number > table.dense_bytes:
+        return 0
+    return math.ceil(_model_bytes(size, settings) / size.ranks)
 
 
 def _stored(size: Size, settings: Settings) -> int:
@@ -261,24 +310,28 @@ def advice(
                 f"{SPILL_VARIABLE}=FOLDER keeps {mapped / 1e9:,.1f} GB of triples and index on a "
                 "disk instead"
             )
-    for changes in (
-        {"optimizer": "rowwise"},
-        {"optimizer": "rowwise", "precision": "bfloat16"},
-    ):
+
+    def needed_with(changes: dict[str, Any]) -> int:
         on_device, on_host = memory_of(size, settings.changed(changes), device)
-        less = _together(on_device, on_host, device)
-        less -= _spilled(size, on_host) if device.type == "cpu" else 0
+        return _needed(on_device, on_host, device, spilled=_spilled(size, on_host) > 0)
+
+    smaller: dict[str, Any] = {"optimizer": "rowwise"}
+    for more in ({}, {"precision": "bfloat16"}):
+        smaller |= more
+        less = needed_with(smaller)
         if less < needed:
-            said = " ".join(f"--set {name}={value}" for name, value in changes.items())
+            said = " ".join(f"--set {name}={value}" for name, value in smaller.items())
             fits = "which fits" if less <= free else "which does not fit either"
             found.append(f"{said} takes {less / 1e9:,.1f} GB, {fits}")
         if less <= free:
             return found
-    rest = less - on_device["rows"]
-    dim = int(settings.of(VectorSettings).dim * (free - rest) / max(on_device["rows"], 1)) // 4 * 4
+    fours = range(settings.of(VectorSettings).dim // 4 + 1)
+    dim = 4 * (
+        bisect_right(fours, free, lo=1, key=lambda n: needed_with(smaller | {"dim": 4 * n})) - 1
+    )
     found.append(
         f"with these, --set dim={dim} fits"
-        if dim >= 4
+        if dim
         else "the triples alone do not fit: learn them in parts on a machine with more memory"
     )
     return found

@@ -1,4 +1,4 @@
-"""What was learned in a run is taken back, replaced, renamed or merged."""
+"""Corrects a stored run: facts are taken back or replaced, labels renamed or merged."""
 
 from __future__ import annotations
 

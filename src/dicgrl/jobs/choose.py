@@ -1,4 +1,4 @@
-"""From what was asked for to complete settings: strategy, recipe and changes, checked together."""
+"""Turns what a user asked for (strategy, recipe, changes) into complete, checked settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run folder that a job has to itself, also where several processes do the job together."""
+"""Locks a run folder for one job, also if several processes do the job together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts that arrive after a run: they become its next part."""
+"""Learns new facts as the next part of a stored run."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ EVALUATE: dict[str, int | None] = {"sample": 2000, "all": 0, "none": None}
 
 @dataclass(frozen=True, slots=True)
 class LearnOutcome:
-    """What became of facts.
+    """What was done with the facts.
 
     Attributes:
         results: The results of the run, as written to `results.json`.
-        intake: What there was to learn in the facts; where it is empty, the run stays as it was
-            unless something was noted of them.
-        noted: How many known facts have a later date (`dated`), or count once more (`again`).
+        intake: What was new in the facts. If nothing was, the run is unchanged, unless something
+            was noted.
+        noted: How many known facts got a later date (`dated`) or were counted again (`again`).
     """
 
     results: dict[str, Any]

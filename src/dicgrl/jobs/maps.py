@@ -1,4 +1,4 @@
-"""The maps of a run's versions: each goes on from that of the version before."""
+"""Makes maps of a run's versions. Each starts from the map of the version before it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST = 24
 
 
 class _Known(NamedTuple):
-    """The map that a later one goes on from."""
+    """The earlier map that a new one starts from."""
 
     version: int
     points: Floats

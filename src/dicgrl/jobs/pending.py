@@ -1,4 +1,4 @@
-"""Facts that wait in a run are learned: what a server took in becomes the next version."""
+"""Learns the facts that wait in a run, such as those that a server took in, as a new version."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from dicgrl.training import EpochReport
 
 @dataclass(frozen=True, slots=True)
 class PendingOutcome:
-    """What became of facts that waited.
+    """What was done with the waiting facts.
 
     Attributes:
         version: The newest version.
-        settled: How many facts wait no more.
-        refused: Why some of them could not be done.
+        settled: How many facts no longer wait.
+        refused: Why some of them could not be learned or forgotten.
     """
 
     version: int
@@ -33,7 +33,7 @@ class PendingOutcome:
 
 
 class PendingLearner:
-    """Learns what waits in a run, again and again; between two times it keeps what it knows.
+    """Learns what waits in a run, as often as it is called; it keeps the learner in memory.
 
     Args:
         out: The run folder.

@@ -172,6 +172,41 @@ def plan_runs(
         >>> [run.title for run in plan.runs]
         ['films transe lower', 'films transe emr']
     """
+    _check_together(merged, out, resume, keep, protocol)
+    names = chosen_strategies(strategies, merged=merged)
+    several = len(names) > 1
+    if out is not None and not merged:
+        RunFolder(out).check_layout(several=several)
+
+    def planned(strategy: str | None) -> PlannedRun:
+        place = out / strategy if out is not None and strategy is not None and several else out
+        chosen = chosen_recipe(
+            stream,
+            source,
+            model=model or begun_with(place, stream, resume=resume),
+            recipe=recipe,
+            disentangled=disentangled,
+            changes=changes,
+            strategy=strategy,
+        )
+        _check_recipe(chosen, strategy, protocol)
+        if place is not None:
+            RunFolder(place).check_new(resume=resume, resumable=not merged)
+        return PlannedRun(stream, chosen, merged, place, resume, keep, seed, device, protocol)
+
+    each: Sequence[str | None] = [None] if merged else names
+    runs = tuple(planned(strategy) for strategy in each)
+    if not resume:  # a run goes on as it was begun
+        every = [run.recipe.settings for run in runs]
+        check_changes(changes, every[0].task, [each.form for each in every], merged=merged)
+    pick_device(device)
+    return Plan(runs, out)
+
+
+def _check_together(
+    merged: bool, out: Path | None, resume: bool, keep: str | None, protocol: str
+) -> None:
+    """Refuse options that exclude each other, or do not exist."""
     for option, given in (("--resume", resume), ("--keep", keep)):
         if given and (out is None or merged):
             raise UserError(
@@ -180,36 +215,15 @@ def plan_runs(
     check_keep(keep)
     if merged and protocol != "seen":
         raise UserError("--protocol is about parts; with --merged there is only one")
-    names = chosen_strategies(strategies, merged=merged)
-    several = len(names) > 1
-    if out is not None and not merged:
-        RunFolder(out).check_layout(several=several)
-    runs = []
-    each: Sequence[str | None] = [None] if merged else names
-    for name in each:
-        place = out / name if out is not None and name is not None and several else out
-        chosen = chosen_recipe(
-            stream,
-            source,
-            model=model or begun_with(place, stream, resume=resume),
-            recipe=recipe,
-            disentangled=disentangled,
-            changes=changes,
-            strategy=name,
-        )
-        chosen.settings.task.check(chosen.settings)
-        check_protocol(protocol, chosen.settings.task.trainer_type())
-        if name is not None:
-            settings = chosen.settings
-            strategy_named(name).check_model(settings.form.divided, settings.model)
-        if place is not None:
-            RunFolder(place).check_new(resume=resume, resumable=not merged)
-        runs.append(PlannedRun(stream, chosen, merged, place, resume, keep, seed, device, protocol))
-    if not resume:  # a run goes on as it was begun
-        every = [run.recipe.settings for run in runs]
-        check_changes(changes, every[0].task, [each.form for each in every], merged=merged)
-    pick_device(device)
-    return Plan(tuple(runs), out)
+
+
+def _check_recipe(recipe: Recipe, strategy: str | None, protocol: str) -> None:
+    """Refuse settings that do not go together with each other, the strategy or the protocol."""
+    settings = recipe.settings
+    settings.task.check(settings)
+    check_protocol(protocol, settings.task.trainer_type())
+    if strategy is not None:
+        strategy_named(strategy).check_model(settings.form.divided, settings.model)
 
 
 def run(

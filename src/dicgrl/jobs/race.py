@@ -1,7 +1,7 @@
-"""A race of decoders: which one a graph is to be learned by (`--model auto`).
+"""Chooses the decoder for a graph by a short race (`--model auto`).
 
-Each learns the first part for a fifth of its epochs, and the one with the best validation MRR wins.
-So the race costs four fifths of a first part's epochs, whatever the stream.
+Each decoder learns the first part for a fifth of the usual epochs; the best validation MRR wins. In
+total this costs four fifths of the epochs of a first part, whatever the stream.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs that go on: one that was stopped, or one that shares its first part with others."""
+"""Loads a learner to go on with: of a run that was stopped, or a first part shared by several."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dicgrl.learner import Learner
 from dicgrl.recipes import Recipe
 from dicgrl.settings import Settings
 from dicgrl.store.content import part_content, same_content
+from dicgrl.store.damage import is_no_damage
 from dicgrl.store.run_folder import RunFolder
 
 
@@ -54,6 +55,8 @@ def _check_begun_alike(folder: RunFolder, stream: Stream, recipe: Recipe, seed: 
     try:  # a run from before a setting existed had its default
         stored = Settings.from_dict(config["settings"]).as_dict()
     except (AttributeError, KeyError, TypeError, UserError) as error:
+        if is_no_damage(error):
+            raise
         raise folder.misfit(error) from error
     for key, value in wanted.items():
         if stored.get(key) != value:

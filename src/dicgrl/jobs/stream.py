@@ -1,8 +1,8 @@
 """The main job: a stream learned part by part, measured after each, and written to a run folder.
 
-Besides what a learner saves, the folder gets its results and a trace of every epoch. A run that was
-interrupted goes on after its last complete part and ends, on a CPU, with the numbers of one that
-was not.
+Besides what a learner saves, the folder gets the results and a trace of every epoch. An interrupted
+run continues after its last complete part. On a CPU it ends with the same numbers as a run that was
+never interrupted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Versions of a run side by side: what changed, which rows to upsert, whether all is whole."""
+"""Compares versions of a run (what changed, which rows to upsert), and verifies the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FactRows(NamedTuple):
     Attributes:
         rows: Their ids, [n, fields].
         fields: The vocabulary of each field.
-        dates: When each was so, as far as that is known, [n].
+        dates: The date of each fact, as far as it is known, [n].
     """
 
     rows: IntArray
@@ -39,9 +39,9 @@ class Pair(NamedTuple):
     """Two versions of a run.
 
     Attributes:
-        before: The one.
-        after: The other.
-        same_line: Whether one of them became the other: then an id means the same in both.
+        before: The first.
+        after: The second.
+        same_line: Whether one was made from the other; then ids mean the same in both.
     """
 
     before: Learner

@@ -1,4 +1,4 @@
-"""Gates: when a night is not to be kept, in words such as `mrr-drop 5%`.
+"""Gates: conditions under which a night is refused, such as `mrr-drop 5%`.
 
     GATE    = MEASURE-drop AMOUNT [since last | since training | since best]
             | MEASURE-rise AMOUNT [since last | since training | since best]
@@ -6,8 +6,8 @@
             | doubts
     AMOUNT  = a number, or per cent: of the earlier value for drop and rise, else of 1
 
-Measures on held-out facts are compared on those questions that were measured both times. What
-cannot be compared yet, such as the first night with an earlier one, does not fail.
+Measures on held-out facts are compared on the questions that were measured both times. A gate that
+has nothing to compare with, such as an earlier night on the first night, does not fail.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a run answers of the facts that it holds out, tonight and at earlier times.
+"""How well a run answers the facts that it holds out, tonight and earlier.
 
-Test sets are measured where there are any, else the facts held out for validation. Two times are
-compared on the sets of which both measured the same questions.
+Test sets are measured, or validation sets if there are no test sets. Two points in time are
+compared on the sets for which the same questions were measured both times.
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ class History:
 
     Attributes:
         versions: Number of the version that each change made.
-        trained: Which change was the last in which a model learned everything, from 0.
-        sets: Held-out sets as they were measured after each change; empty where nobody did.
-        nights: The nights whose versions these are, oldest first.
+        trained: Position, from 0, of the last change in which a model learned everything.
+        sets: Results on the held-out sets after each change; empty if they were not measured.
+        nights: The nights that made these versions, oldest first.
     """
 
     versions: Sequence[int]

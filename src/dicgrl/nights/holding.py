@@ -1,4 +1,4 @@
-"""A share of tonight's facts that is held out, so that new days are measured, too."""
+"""Holds out a share of tonight's facts for testing, so that new facts are measured, too."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The nightly job: test, learn, check, commit, report.
 
-Tonight's facts are asked of last night's model first, then learned as one part. What is held out
-shows what the night changed, gates may refuse it, and only then is it written, as one version with
-its report. A night that is refused leaves a report, and the run at last night's version.
+First, last night's model is tested on tonight's facts; then they are learned as one part. The
+held-out facts show what this changed, and gates may refuse the night. Only a night that passes is
+written, as one version with its report. A refused night leaves only a report: the run stays at last
+night's version.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ __all__ = ["NightOptions", "NightOutcome", "nightly"]
 
 @dataclass(frozen=True, slots=True)
 class NightOptions:
-    """How a night is done.
+    """Options of a night.
 
     Attributes:
-        fail_if: Gates (`dicgrl.nights.gates`), or one; where one fails, the run stays as it was.
-        keep_anyway: Keep the night nonetheless.
-        test: Share of tonight's facts to hold out for testing, where they bring no such set.
+        fail_if: One or more gates (`dicgrl.nights.gates`); if one fails, the run stays as it was.
+        keep_anyway: Keep the night even if a gate fails.
+        test: Share of tonight's facts to hold out for testing, if they have no test set.
         device: auto, cpu or cuda.
         keep: As for `run_stream`.
         evaluate: As for `learn_facts`.
@@ -76,11 +77,11 @@ USUAL = NightOptions()
 
 @dataclass(frozen=True, slots=True)
 class NightOutcome:
-    """What became of a night.
+    """The result of a night.
 
     Attributes:
-        night: The report, as it is in the store and in the JSON of the night.
-        page: Where its page is.
+        night: The report, as in the store and in the JSON file of the night.
+        page: Path of its page.
         results: The results of the run, as written to `results.json`.
     """
 

@@ -1,14 +1,14 @@
-"""Whether a retraining would pay: an estimate of what it would gain, and why.
+"""Estimates whether retraining would pay, and explains why.
 
-What forgetting costs shows in the facts that were learned when a model last learned everything: the
-worse a sample of them is answered now, the more a new model gains on facts that are held out,
+Forgetting shows in the facts that were learned when a model last learned everything. The worse a
+sample of them is answered now, compared with then, the more a new model gains on held-out facts:
 
-    ln(retrained / now) = SLOPE * ln(learned then / learned now) + LEVEL.
+    ln(retrained / now) = SLOPE * ln(learned then / learned now) + LEVEL
 
-LEVEL is below 0: a new model starts over, and does without the passes that the nights made. How far
-old rows moved, the share of new facts and the held-out facts of then are evidence that is shown;
-beside the learned ones they tell nothing more. SLOPE, LEVEL and ERROR are what
-`python benchmarks/retrain_signal.py` prints, which retrains for real (docs/nightly.md).
+LEVEL is below 0, because a new model starts over, without the training that the nights have done.
+Other evidence (how far old rows moved, the share of new facts, the held-out facts of then) is also
+shown, but does not improve the estimate. SLOPE, LEVEL and ERROR were found by retraining for real:
+`python benchmarks/retrain_signal.py` (docs/nightly.md).
 """
 
 from __future__ import annotations

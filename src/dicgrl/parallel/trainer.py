@@ -14,7 +14,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from dicgrl.common.options import Sections
-from dicgrl.errors import UserError
+from dicgrl.errors import SetupError
 from dicgrl.evaluation.ranks import Ranks
 from dicgrl.graph.change import Change
 from dicgrl.graph.part import SPLITS
@@ -45,7 +45,7 @@ class ShardedTrainer(LinkTrainer):
         group: The processes.
 
     Raises:
-        UserError: Several processes cannot learn this strategy or model.
+        SetupError: Several processes cannot learn this strategy or model.
     """
 
     model: ShardedModel
@@ -57,7 +57,7 @@ class ShardedTrainer(LinkTrainer):
         self._sharded_ranker: ShardedRanker | None = None
         check_shared(settings)
         if device.type == "cuda" and not group.on_gpus:
-            raise UserError(
+            raise SetupError(
                 f"{group.size} processes share fewer GPUs: start one for each, or use --device cpu"
             )
         super().__init__(settings, seed, device)
@@ -85,7 +85,7 @@ class ShardedTrainer(LinkTrainer):
     def _grow(self) -> None:
         super()._grow()
         if self.model.num_entities < self.group.size:
-            raise UserError(
+            raise SetupError(
                 f"{self.model.num_entities} entities are too few for {self.group.size} processes"
             )
 
@@ -147,20 +147,20 @@ def check_shared(settings: Sections) -> None:
     """Refuse settings that several processes do not support yet.
 
     Raises:
-        UserError: The settings have one of these.
+        SetupError: The settings have one of these.
     """
     if settings.strategy not in STRATEGIES:
-        raise UserError(
+        raise SetupError(
             f"several processes do not learn by strategy {settings.strategy}, which looks at all "
             f"vectors at once: use one of {', '.join(STRATEGIES)}, or one process"
         )
     if not settings.of(LinkTraining).negatives:
-        raise UserError("several processes do not compare with all entities yet: negatives=64")
+        raise SetupError("several processes do not compare with all entities yet: negatives=64")
     if settings.of(Schedule).clip:
-        raise UserError("several processes do not clip gradients yet: --set clip=0")
+        raise SetupError("several processes do not clip gradients yet: --set clip=0")
     weights = [name for name, _ in model_of(settings.model, settings).named_parameters()]
     if weights:
-        raise UserError(
+        raise SetupError(
             f"{settings.model} has weights besides its vectors ({', '.join(weights)}), which "
             "several processes cannot share yet: use transe, distmult, complex or rotate"
         )

@@ -1,7 +1,7 @@
-"""NumPy's files, `.npy` and `.npz`, read without unpickling and without trusting their headers.
+"""Reads NumPy's files, `.npy` and `.npz`, without unpickling and without trusting their headers.
 
-NumPy makes room for as many numbers as a header declares; here only as many bytes become an array
-as the file has.
+NumPy itself allocates as much memory as a header asks for. Here an array is never larger than what
+the file really holds.
 """
 
 from __future__ import annotations

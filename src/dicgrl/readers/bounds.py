@@ -1,6 +1,6 @@
-"""A bound on the unpacked size of a file, so that a small file cannot fill the memory.
+"""Limits the unpacked size of a file, so that a small compressed file cannot fill the memory.
 
-Sizes that a file declares are never believed: what is read is counted.
+The bytes that are read are counted; sizes that a file declares are not trusted.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def too_large(label: str, most: int) -> DataError:
 
 
 class BoundedStream(io.RawIOBase):
-    """Reads a stream up to a bound, in blocks.
+    """A stream that refuses to be longer than a bound.
 
     Args:
-        stream: What is read.
-        label: What messages call it.
-        most: Bytes that it may have.
+        stream: The stream to read from.
+        label: Name of the file in messages.
+        most: How many bytes it may have.
 
     Example:
         >>> BoundedStream(io.BytesIO(b"four"), "x.gz", most=4).read(10**18)

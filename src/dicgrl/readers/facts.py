@@ -1,4 +1,4 @@
-"""New nodes and edges of a network by their labels, from lists and arrays instead of files."""
+"""New nodes and edges of a network, given by a program as lists and arrays instead of files."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _SPLIT_NUMBERS = {**{split: i for i, split in enumerate(SPLITS)}, "": -1}
 
 @dataclass(frozen=True, eq=False)
 class NetworkFacts:
-    """Nodes and edges that arrive in a network; `Learner.learn` takes them.
+    """New nodes and edges of a network, for `Learner.learn`.
 
-    Labels are text or whole numbers, which count as what they are written as.
+    Labels are text or whole numbers; 7 and "7" are the same label.
 
     Attributes:
-        nodes: Labels of the new nodes, n of them.
-        features: Their features, [n, F]; F is that of the network.
-        classes: Their classes, which may be new; "", -1 or None where a class is not known. None is
-            known unless given.
-        edges: Pairs of labels, [m, 2], of new nodes and of those that the network has.
-        split: train, valid, test or "" for each new node; unless given, all that have a class are
-            learned from.
+        nodes: Labels of the n new nodes.
+        features: Their features, [n, F], with as many columns as the network has.
+        classes: Their classes, which may be new ones; "", -1 or None for a node whose class is not
+            known. If left out, no class is known.
+        edges: Pairs of labels, [m, 2]; the ends may be new nodes or nodes of the network.
+        split: "train", "valid", "test" or "" for each new node. If left out, all nodes with a class
+            are training examples.
 
     Example:
         >>> first = NetworkFacts(

@@ -1,13 +1,13 @@
-"""Layouts of knowledge graphs: the authors', numbered folders, numbered files, single files.
+"""Layouts of knowledge graphs: numbered folders, numbered files, one folder, single files.
 
-- Numbered folders `0`, `1`, ... each hold `train`, `valid` and `test` (of any `Format`, plain or
-  `.gz`; valid and test may be left out). In the authors' layout each also holds
-  `entity2id.txt` and `relation2id.txt`, which list everything known by that part; without them an
-  entity arrives when it is first mentioned.
-- Numbered files `0.tsv`, `1.tsv`, ... are one part each.
-- A folder that itself holds `train`, `valid` and `test`, as most public graphs come, is one part.
+- Numbered folders `0`, `1`, ...: each is a part, with the files `train`, `valid` and `test` in any
+  `Format`, plain or `.gz`; valid and test are optional. In the layout of the paper's authors each
+  folder also has `entity2id.txt` and `relation2id.txt`, which list everything that is known by
+  then. Without them, an entity arrives when it is first mentioned.
+- Numbered files `0.tsv`, `1.tsv`, ...: each is a part.
+- A folder with `train`, `valid` and `test`, the form of most public graphs: one part.
 
-What else lies in these folders is the matter of `readers/strays.py`.
+Other files in these folders are handled by `readers/strays.py`.
 """
 
 from __future__ import annotations
@@ -217,14 +217,14 @@ def _names_beside(folder: Folder) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _PartFiles:
-    """The files of one part, in a folder of its own.
+    """The files of a part that has a folder of its own.
 
     Attributes:
-        entities: Lists the entities that are known by this part.
-        relations: Lists the relations likewise.
-        sets: The files of train, valid and test that are there; train is.
-        times: Says when each triple of train was so.
-        strays: Names of what is not read.
+        entities: The list of all entities that are known with this part, if there is one.
+        relations: The same for relations.
+        sets: The files of train and, if they exist, valid and test.
+        times: The times of the training triples, if there are any.
+        strays: Names of files that are not read.
     """
 
     entities: SourceFile | None

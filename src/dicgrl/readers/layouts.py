@@ -1,8 +1,8 @@
-"""Layouts: the ways in which data can be stored in files; each can detect itself.
+"""Layouts: the ways in which a dataset can be spread over files. Each can recognise its own files.
 
-A kind of data registers its layouts. `read_stream` asks those of the newest kind first, so that a
-plugin can take over files that another layout would read; layouts of one kind are asked in the
-order in which they were registered.
+`read_stream` asks one registered layout after the other whether it can read a path. Layouts for the
+kind of data that was registered last are asked first, so that a plugin can take over files that
+another layout would read. Within a kind, the order of registration counts.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Layout(ABC):
     """A way in which data is stored in files.
 
     Attributes:
-        name: The layout's name; no two have the same.
-        data: What kind of data it holds: the heading of its kind in the list that users see.
-        files: Its files, in a line below that heading.
+        name: A unique name.
+        data: The kind of data, which is a heading in the list of layouts that users see.
+        files: A line below that heading, which describes the files.
 
     Example:
         A file of friends, `NAME TAB NAME`, is a knowledge graph of one relation:

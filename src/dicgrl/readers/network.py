@@ -7,8 +7,8 @@
   `part` and `split` mean what they say (all but `node` may be left out, `class` may be empty); all
   other columns are features, and have a name. `features.npy` [n, F] may hold the features instead.
 
-What arrives in a network that is known already has the same layouts: they list the new nodes, and
-edges may name old ones. `nodes.csv` may be left out where there are only edges.
+New nodes and edges for an existing network come in the same layouts: only new nodes are listed, and
+edges may name old ones. Without new nodes, `nodes.csv` may be left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The layout of a file with edges only, which arrive between nodes of a network."""
+"""The layout of a file with nothing but edges, between nodes that a network already has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dicgrl.readers.triples import triple_rows
 
 @register_layout
 class EdgeFile(Layout):
-    """Two columns, the ends of edges, in any format of triples; for a network that is there."""
+    """A file with two columns, the ends of edges, in any `Format`; only for an existing network."""
 
     name = "a file of edges"
     data = "a network"

@@ -1,7 +1,7 @@
-"""A network as arrays, which are checked once and then divided into parts.
+"""A network as arrays: the common form of all layouts, which is checked and divided into parts.
 
-It is a whole network, or what arrives in one that is known already (a `NetworkGraph`): then only
-new nodes are listed, and edges may name old ones.
+The arrays hold either a whole network, or what is new in an existing one (a `NetworkGraph`). In the
+second case only new nodes are listed, and edges may also name old ones.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _ROWS = 1 << 12  # rows of features to check at a time
 
 @dataclass(slots=True)
 class NetworkTable:
-    """A network as arrays; every way of reading one ends here.
+    """A network as arrays.
 
     Attributes:
-        source: What messages call it.
-        nodes: Node labels.
-        edges: Positions in `nodes` and, after them, in `old`, [m, 2].
+        source: Name of the file or folder in messages.
+        nodes: Labels of the n nodes.
+        edges: Positions of the ends in the list `nodes + old`, [m, 2].
         features: [n, F].
         classes: Class label of each node, "" where it is not known.
         part: The part with which each node arrives, [n].
         split: 0, 1, 2 for train, valid, test, -1 for none of them, [n].
         edge_part: The part with which each edge arrives, [m].
-        old: Nodes that were known before and that an edge mentions.
+        old: Nodes of the existing network that an edge mentions.
         names: Readable names of nodes.
-        class_order: Classes in the order of their ids; the natural order unless given.
+        class_order: Classes in the order of their ids; the natural order if not given.
     """
 
     source: str
@@ -88,11 +88,11 @@ def _taken(features: FloatArray, rows: IntArray) -> FloatArray:
 
 
 class Positions:
-    """Positions of nodes by label: those that are listed, then old ones in order of mention.
+    """Positions of nodes by label: first the listed nodes, then old ones as they are mentioned.
 
     Args:
-        nodes: The nodes that are listed.
-        graph: The network that they arrive in; there are no old nodes without one.
+        nodes: The listed nodes.
+        graph: The existing network; without one there are no old nodes.
 
     Example:
         >>> positions = Positions(["a", "b"])

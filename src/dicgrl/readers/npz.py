@@ -1,12 +1,16 @@
 """Reads networks from NPZ files.
 
-Arrays `edges` [m, 2], `features` [n, F], `classes` [n] and, if wanted, `nodes` (labels),
-`class_names`, `part`, `split`, `edge_part`. The ends of `edges` are rows of the other arrays, or
-labels as text: those may also name nodes of a network that is known already. `classes` are text, or
-whole numbers: then -1 (or NaN) is a class that is not known, and the others count `class_names`
-where these are given. `readable_names`, "" for none, belong to the labels `readable_names_of`, or
-else to the nodes. `feature_names` may be there for people. A list of labels or names may be one
-text of lines, too, which needs no padding.
+- `edges` [m, 2]: the ends, as rows of the other arrays, or as labels (text), which may then also
+  name nodes of an existing network.
+- `features` [n, F].
+- `classes` [n]: text, or whole numbers, with -1 or NaN for a class that is not known. Numbers are
+  positions in `class_names`, if that is given.
+- Optional: `nodes` (labels), `class_names`, `part`, `split` and `edge_part`.
+- Optional: `readable_names` of the nodes, or of the labels in `readable_names_of`; "" for none.
+- `feature_names` is allowed, for human readers only.
+
+A list of labels or names can also be a single text with one of them per line. This saves space,
+because NumPy pads the texts of an array to equal length.
 """
 
 from __future__ import annotations

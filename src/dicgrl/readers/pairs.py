@@ -1,4 +1,4 @@
-"""Pairs of labels, given by a program or a file: edges, nodes and classes, old and new labels."""
+"""Reads pairs of labels from a program or a file: edges, nodes with classes, old and new labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How files of facts are to be read, where they do not say it themselves."""
+"""What users can say about files of facts that do not describe themselves."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _WHICH = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    r"""What a user says of files of facts.
+    r"""A user's description of files of facts.
 
     Attributes:
-        columns: Names or numbers (from 1) of the columns that hold head, relation and tail, and
-            then, where there are any, time and weight (which is not read); of edges of a network,
-            the two that hold their ends; a list, or text with commas. The words head, relation,
-            tail, time and weight themselves say, of a table without a header, what its columns are,
-            in their order. Unless given, a header tells.
-        sep: What separates the fields of text files; a TAB, and in `.csv` files a comma, unless
-            given.
-        format: What the files are, such as csv or nt, whatever their endings say.
-        query: The SQL or SPARQL query whose answers are the facts, for databases.
-        time_format: How times are written, as in %d.%m.%Y, where that cannot be told; or the unit
-            of numbers since 1970: s, ms, us or ns.
-        literals: What becomes of literals in RDF: left out (drop), or entities like any other
-            (keep).
+        columns: The columns that hold head, relation, tail and, optionally, time and weight (which
+            is ignored); for edges of a network, the two ends. They are given by name or by number
+            (from 1), as a list or as text with commas. For a table without a header, list the words
+            head, relation, tail, time and weight in the order of its columns. If not given, the
+            header of the file tells.
+        sep: The character between the fields of text files. The default is a TAB, and a comma in
+            `.csv` files.
+        format: The format, such as csv or nt, if the ending of the files does not say it.
+        query: For databases, the SQL or SPARQL query that returns the facts.
+        time_format: How times are written, as in %d.%m.%Y, if this cannot be detected; or, for
+            numbers that count from 1970, their unit: s, ms, us or ns.
+        literals: What to do with literals in RDF: leave them out ("drop"), or make them entities
+            ("keep").
 
     Example:
         >>> Reading(columns="person,verb,thing").columns
@@ -56,28 +56,14 @@ class Reading:
         for name in ("sep", "format", "query", "literals", "time_format"):
             if not isinstance(value := getattr(self, name), str):
                 raise UserError(f"{name}={value!r}: expected text")
-        if not isinstance(self.columns, (str, Sequence)):
-            raise UserError(f"columns={self.columns!r}: expected names or numbers of columns")
-        given = self.columns.split(",") if isinstance(self.columns, str) else self.columns
-        columns = tuple(str(name).strip() for name in given) if self.columns else ()
-        if columns and not 2 <= len(columns) <= len(ROLES):
-            raise UserError(f"columns {','.join(columns)}: {_WHICH}")
-        if "" in columns or len(set(columns)) < len(columns):
-            raise UserError(f"columns {','.join(columns)}: each is to be named, and once")
+        columns = _checked_columns(self.columns)
         object.__setattr__(self, "columns", columns)
         if len(columns) == len(ROLES):
             said = f"{shown(columns[-1])}: facts have no weights, and the column is not read"
             warnings.warn(DataWarning("columns", said), stacklevel=3)
-        sep = {r"\t": "\t", "tab": "\t", "space": " "}.get(self.sep.lower(), self.sep)
-        if len(sep) > 1 or sep in ('"', "\n", "\r"):
-            raise UserError(f"sep {shown(self.sep)}: expected one character, such as ; or \\t")
-        object.__setattr__(self, "sep", sep)
+        object.__setattr__(self, "sep", _checked_separator(self.sep))
         object.__setattr__(self, "format", self.format.lower().removeprefix("."))
-        if self.time_format and "%" not in self.time_format and self.time_format not in UNITS:
-            raise UserError(
-                f"time_format {shown(self.time_format)}: expected one such as %d.%m.%Y, or a unit: "
-                f"{', '.join(UNITS)}"
-            )
+        _check_time_format(self.time_format)
         if self.literals not in LITERALS:
             raise unknown_name("literals", self.literals, LITERALS)
 
@@ -96,6 +82,35 @@ class Reading:
     def says_roles(self) -> bool:
         """Whether the columns are words for what they hold, rather than names of a header."""
         return bool(self.named) and set(self.named) <= set(ROLES)
+
+
+def _checked_columns(columns: str | Sequence[str | int]) -> tuple[str, ...]:
+    """Names or numbers of columns, each once; empty where none are given."""
+    if not isinstance(columns, (str, Sequence)):
+        raise UserError(f"columns={columns!r}: expected names or numbers of columns")
+    given = columns.split(",") if isinstance(columns, str) else columns
+    found = tuple(str(name).strip() for name in given) if columns else ()
+    if found and not 2 <= len(found) <= len(ROLES):
+        raise UserError(f"columns {','.join(found)}: {_WHICH}")
+    if "" in found or len(set(found)) < len(found):
+        raise UserError(f"columns {','.join(found)}: each is to be named, and once")
+    return found
+
+
+def _checked_separator(said: str) -> str:
+    r"""The character that is meant, which may be written as \t, tab or space."""
+    sep = {r"\t": "\t", "tab": "\t", "space": " "}.get(said.lower(), said)
+    if len(sep) > 1 or sep in ('"', "\n", "\r"):
+        raise UserError(f"sep {shown(said)}: expected one character, such as ; or \\t")
+    return sep
+
+
+def _check_time_format(said: str) -> None:
+    if said and "%" not in said and said not in UNITS:
+        raise UserError(
+            f"time_format {shown(said)}: expected one such as %d.%m.%Y, or a unit: "
+            f"{', '.join(UNITS)}"
+        )
 
 
 def as_reading(given: Reading | None) -> Reading:

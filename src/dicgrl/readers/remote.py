@@ -1,6 +1,7 @@
-"""Facts that lie elsewhere, by URL: a SPARQL endpoint, a database behind ADBC or SQLAlchemy.
+"""Chooses how to read facts from a URL: a SPARQL endpoint, or a database by ADBC or SQLAlchemy.
 
-Each is a format that reads no file: `readers/formats/endpoint.py`, `adbc.py`, `database.py`.
+Each is a `Format` that reads from a server instead of a file: see `endpoint.py`, `adbc.py` and
+`database.py` in `readers/formats`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Known nodes with the classes or features that they have from now on, from a file."""
+"""Reads new classes or features of known nodes from a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders on disk and inside archives behind one face, so that every reader serves both."""
+"""One interface for folders on disk and folders inside archives, so that readers support both."""
 
 from __future__ import annotations
 
@@ -41,15 +41,16 @@ _COMPRESSIONS: dict[bytes, Callable[[BinaryIO], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to read, decompressed, wherever it lies.
+    """A file on disk, in an archive or from a server; reading decompresses it.
 
     Attributes:
-        label: How messages call it.
-        opener: Opens it for reading as it is stored.
-        reading: How it is to be read, where it does not say so itself.
-        reader: The format that reads it, where it is no file.
-        path: Where it lies, if that is on disk.
-        is_answer: Whether a server sends it, whose failure it is where it is not well formed.
+        label: Name of the file in messages.
+        opener: Opens the file as it is stored, which may be compressed.
+        reading: The user's description of the file.
+        reader: The format to use, if the source is not a file.
+        path: The path, if the file is on disk.
+        is_answer: Whether a server sends it; if it is malformed, this is the server's failure and
+            not a mistake of the user.
         may_lack: Whether a field of a triple may be empty, as in questions.
     """
 
@@ -165,9 +166,9 @@ class ArchiveFolder(Folder):
     """A folder inside a tar archive, held in memory; nothing is unpacked to disk.
 
     Args:
-        label: How messages call it.
-        members: Contents by path relative to this folder.
-        reading: How its files are to be read.
+        label: Name of the folder in messages.
+        members: Contents of its files, by path relative to this folder.
+        reading: The user's description of its files.
     """
 
     def __init__(

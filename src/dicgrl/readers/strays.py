@@ -1,9 +1,10 @@
-"""Files that lie among the data and are not read: refused where they look like a part of it.
+"""Looks at files in a dataset's folder that no layout reads, in case they were meant to be read.
 
-A part that is left out without a word gives results that look right. What looks like a part, or
-like a set that the part lacks, is refused; other tables are named in a warning. Files for people
-(README, LICENSE, ...), hidden files, files of ids (`train2id.txt`; the authors have `entity2id.txt`
-beside the parts, too) and other endings are nobody's mistake.
+If a part were silently skipped, the results would be wrong and still look right. So a file that
+looks like a part, or like a set (train, valid, test) that its part lacks, is refused. Other tables
+cause a warning. Nothing is said of files for people (README, LICENSE, ...), hidden files, files of
+ids (such as `train2id.txt`; the authors also have `entity2id.txt` beside the parts) and files with
+other endings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables of text, read in blocks so that memory does not follow the size of the file."""
+"""Reads tables of text in blocks, so that large files need little memory."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Rows:
     """Consecutive rows of a table.
 
     Attributes:
-        first_line: Line of the first row, counted from 1.
-        columns: The fields of each column.
-        names: Readable names of labels that the format gives beside the rows.
+        first_line: Number of the first row's line, from 1.
+        columns: The fields, column by column.
+        names: Readable names of labels, from formats that have them.
     """
 
     first_line: int

@@ -1,4 +1,4 @@
-"""When facts were so: a file beside the triples of a part, a time for each line of them."""
+"""Reads the times of facts from a file beside the triples: one time for each of their lines."""
 
 from __future__ import annotations
 

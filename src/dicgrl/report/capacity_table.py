@@ -22,9 +22,9 @@ def capacity_table(found: dict[str, Any]) -> Group:
     spilled = found["spilled_bytes"]
     lines: list[RenderableType] = [
         f"{found['entities']:,} entities, {found['triples']:,} triples: {found['model']}, "
-        f"dim={found['dim']}, on {found['device']}{_each(found)}",
+        f"dim={found['dim']}, on {found['device']}{_each(found)}, read from {found['source']}",
         memory,
-        f"{found['needed_bytes'] / 1e9:,.1f} GB on the device{here}: "
+        f"{found['needed_bytes'] / 1e9:,.1f} GB on the device at one time{here}: "
         + ("it fits" if found["fits"] else f"as much as {found['devices']:,} such have free"),
     ]
     if spilled:

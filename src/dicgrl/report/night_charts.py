@@ -62,46 +62,14 @@ def trend_chart(
     if not known or len(nights) < 2:
         return ""
     marked = ticks(min(known), max(known))
-    low, high = marked[0], marked[-1]
-
-    def x(position: float) -> float:
-        return _WIDTH * position / (len(nights) - 1)
-
-    def y(value: float) -> float:
-        return _HEIGHT * (high - value) / (high - low)
-
-    wide = _WIDTH / (len(nights) - 1)
+    scale = _Scale(len(nights), marked[0], marked[-1])
     drawn = [
-        f'<line class="grid" x1="0" x2="{_WIDTH:.0f}" y1="{y(t):.1f}" y2="{y(t):.1f}"/>'
-        for t in marked
+        *_grid(scale, marked),
+        *_happenings(scale, refused, marks),
+        *_curves(scale, lines),
+        *_touched(scale, lines, nights, refused, marks),
     ]
-    drawn += [_column(x(at), wide, "refused", "") for at in refused]
-    drawn += [
-        f'<line class="mark" x1="{x(at):.1f}" x2="{x(at):.1f}" y1="0" y2="{_HEIGHT:.0f}">'
-        f"<title>{escape(text)}</title></line>"
-        for at, text in marks.items()
-    ]
-    for line in lines:
-        for run in _runs(line.values):
-            places = " ".join(f"{x(at):.1f},{y(value):.1f}" for at, value in run)
-            drawn.append(f'<polyline class="{line.kind}" points="{places}"/>')
-    for at, number in enumerate(nights):
-        said = [
-            f"{each.title} {value:.1f}" for each in lines if (value := each.values[at]) is not None
-        ]
-        said += ["refused"] * (at in refused) + [
-            text for place, text in marks.items() if place == at
-        ]
-        drawn.append(_column(x(at), wide, "touch", f"night {number}: {', '.join(said)}"))
-    labels = [
-        f'<span class="y" style="top:{100 * y(t) / _HEIGHT:.1f}%">{t:g}</span>' for t in marked
-    ]
-    ends = [(line.kind, line.values[-1]) for line in lines]
-    labels += [
-        f'<i class="dot {kind}" style="top:{100 * y(value) / _HEIGHT:.1f}%"></i>'
-        for kind, value in ends
-        if value is not None
-    ]
+    labels = [*_tick_labels(scale, marked), *_end_dots(scale, lines)]
     below = "".join(f"<span>{number}</span>" for number in _named(nights))
     size = f'viewBox="0 0 {_WIDTH:.0f} {_HEIGHT:.0f}" preserveAspectRatio="none"'
     return (
@@ -109,6 +77,91 @@ def trend_chart(
         f'<svg {size} role="img" aria-label="{escape(_spoken(lines))}">{"".join(drawn)}</svg>'
         f'{"".join(labels)}</div><div class="below">{below}</div>'
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Where nights and values are in a chart.
+
+    Attributes:
+        nights: How many nights there are, at least two.
+        low: The value at the bottom.
+        high: The value at the top.
+    """
+
+    nights: int
+    low: float
+    high: float
+
+    @property
+    def night(self) -> float:
+        """The width of a night."""
+        return _WIDTH / (self.nights - 1)
+
+    def x(self, position: float) -> float:
+        return _WIDTH * position / (self.nights - 1)
+
+    def y(self, value: float) -> float:
+        return _HEIGHT * (self.high - value) / (self.high - self.low)
+
+
+def _grid(scale: _Scale, marked: Sequence[float]) -> Iterator[str]:
+    """A line for each round number."""
+    for value in marked:
+        y = scale.y(value)
+        yield f'<line class="grid" x1="0" x2="{_WIDTH:.0f}" y1="{y:.1f}" y2="{y:.1f}"/>'
+
+
+def _happenings(scale: _Scale, refused: Sequence[int], marks: Mapping[int, str]) -> Iterator[str]:
+    """A column for each night that was refused, a line for what happened before a night."""
+    for at in refused:
+        yield _column(scale.x(at), scale.night, "refused", "")
+    for at, text in marks.items():
+        x = scale.x(at)
+        yield (
+            f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{_HEIGHT:.0f}">'
+            f"<title>{escape(text)}</title></line>"
+        )
+
+
+def _curves(scale: _Scale, lines: Sequence[Line]) -> Iterator[str]:
+    """The lines, interrupted where a value is missing."""
+    for line in lines:
+        for run in _runs(line.values):
+            places = " ".join(f"{scale.x(at):.1f},{scale.y(value):.1f}" for at, value in run)
+            yield f'<polyline class="{line.kind}" points="{places}"/>'
+
+
+def _touched(
+    scale: _Scale,
+    lines: Sequence[Line],
+    nights: Sequence[int],
+    refused: Sequence[int],
+    marks: Mapping[int, str],
+) -> Iterator[str]:
+    """A column for each night that says, when it is pointed at, what there is to know of it."""
+    for at, number in enumerate(nights):
+        values = [(line.title, line.values[at]) for line in lines]
+        said = [f"{title} {value:.1f}" for title, value in values if value is not None]
+        if at in refused:
+            said.append("refused")
+        if at in marks:
+            said.append(marks[at])
+        yield _column(scale.x(at), scale.night, "touch", f"night {number}: {', '.join(said)}")
+
+
+def _tick_labels(scale: _Scale, marked: Sequence[float]) -> Iterator[str]:
+    for value in marked:
+        top = 100 * scale.y(value) / _HEIGHT
+        yield f'<span class="y" style="top:{top:.1f}%">{value:g}</span>'
+
+
+def _end_dots(scale: _Scale, lines: Sequence[Line]) -> Iterator[str]:
+    """A dot at the end of each line that has a value there."""
+    for line in lines:
+        if (value := line.values[-1]) is not None:
+            top = 100 * scale.y(value) / _HEIGHT
+            yield f'<i class="dot {line.kind}" style="top:{top:.1f}%"></i>'
 
 
 def _named(nights: Sequence[int]) -> list[str]:

@@ -25,8 +25,24 @@ def overview_table(found: dict[str, Any]) -> Group:
     """A line about a run, and a row for each of its parts."""
     parts = found["parts"]
     metrics = main_metrics([{"parts": [part for part in parts if "whole" in part]}])[:1]
-    brought = [key for key in (parts[0] if parts else {}) if key.startswith("new_")]
-    counts = [key for key in brought if key not in _COUNTS] + list(_COUNTS)
+    kinds = _kinds(parts)
+    size = f"{found['folder']}: {found['bytes'] / 1e6:,.1f} MB"
+    facts = "; ".join(filter(None, [_totals(parts, kinds), size]))
+    caption = facts + _last_sample(parts) + _others_at_the_end(parts)
+    lines = [caption, *_trends(parts, metrics)]
+    return titled(_title(found), _table(parts, kinds, metrics), "\n".join(lines))
+
+
+def _kinds(parts: list[dict[str, Any]]) -> list[str]:
+    """What parts bring besides examples, by the keys of their counts: new_entities, ..."""
+    if not parts:
+        return []
+    return [key for key in parts[0] if key.startswith("new_") and key not in _COUNTS]
+
+
+def _table(parts: list[dict[str, Any]], kinds: list[str], metrics: list[str]) -> Table:
+    """A row for each part: what it brought, and what was measured after it."""
+    counts = [*kinds, *_COUNTS]
     scopes = [(scope, name) for name in metrics for scope in ("whole", "average")]
     table = Table()
     table.add_column("part")
@@ -49,22 +65,30 @@ def overview_table(found: dict[str, Any]) -> Group:
             _shown(part.get("retention"), ".1f", 100),
             _shown((part.get("calibration") or {}).get("ece"), ".1f", 100),
         )
-    held = ", ".join(
-        f"{sum(part.get(key, 0) for part in parts):,} {key.removeprefix('new_')}"
-        for key in counts
-        if key not in _COUNTS
-    )
-    caption = f"{held}; {found['folder']}: {found['bytes'] / 1e6:,.1f} MB"
-    samples = [
-        f"; after part {part['part']} measured {sample}"
-        for part in parts
-        if (sample := sample_text(part))
-    ]
-    caption = caption.removeprefix("; ") + "".join(samples[-1:])  # the others alike
-    measured = [part["whole"] for part in parts if part.get("whole")]
-    if measured and (others := others_text(measured[-1])):
-        caption += f"; at the end {others}"
-    return titled(_title(found), table, "\n".join([caption, *_trends(parts, metrics)]))
+    return table
+
+
+def _totals(parts: list[dict[str, Any]], kinds: list[str]) -> str:
+    """How much of each kind all parts brought together."""
+    totals = {key.removeprefix("new_"): sum(part.get(key, 0) for part in parts) for key in kinds}
+    return ", ".join(f"{total:,} {kind}" for kind, total in totals.items())
+
+
+def _last_sample(parts: list[dict[str, Any]]) -> str:
+    """Of how many test examples the last measurement was; earlier ones are alike."""
+    for part in reversed(parts):
+        if sample := sample_text(part):
+            return f"; after part {part['part']} measured {sample}"
+    return ""
+
+
+def _others_at_the_end(parts: list[dict[str, Any]]) -> str:
+    """What was measured last, besides the main metric."""
+    for part in reversed(parts):
+        if part.get("whole"):
+            others = others_text(part["whole"])
+            return f"; at the end {others}" if others else ""
+    return ""
 
 
 def _trends(parts: list[dict[str, Any]], metrics: list[str]) -> list[str]:

@@ -1,6 +1,7 @@
-"""A model as tensors and back, and in two files: safetensors for arrays, JSON for the rest.
+"""Converts a model to tensors and back, and stores it in two files.
 
-No pickle anywhere: what is read is either plain numbers and texts or refused.
+`model.safetensors` holds the arrays and `model.json` everything else. Nothing is ever unpickled, so
+that a file from a stranger cannot run code.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch import Tensor
 from dicgrl.common.atomic import replacing_file, write_json
 from dicgrl.common.tensors import write_tensors
 from dicgrl.errors import DataError, UserError
+from dicgrl.store.damage import is_no_damage
 from dicgrl.store.sealed import checksum, read_json
 from dicgrl.store.tensors import ROWS, VALUES, Delta
 from dicgrl.tasks import task_of_model
@@ -113,6 +115,8 @@ def read_arrays(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except (SafetensorError, OSError, RuntimeError) as error:
+        if is_no_damage(error):
+            raise
         raise DataError(path, f"damaged ({error})") from error
 
 
@@ -127,9 +131,9 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> tuple[Any, d
     try:
         model = built_model(description["model"], tensors, device)
         return model, dict(description["meta"])
-    except torch.OutOfMemoryError:
-        raise
     except (AttributeError, KeyError, RuntimeError, TypeError, UserError, ValueError) as error:
+        if is_no_damage(error):
+            raise
         raise DataError(path, f"the arrays beside it are not its own ({error})") from error
 
 

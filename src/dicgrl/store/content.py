@@ -24,7 +24,11 @@ _BESIDES = "change/"  # before the names of a change's own arrays
 
 
 class _Arrivals(Vocabulary):
-    """Labels by id as they arrived: one that was renamed since may have come a second time."""
+    """The labels under which ids arrived, including repeated ones.
+
+    Once an entity was renamed, its old label may arrive again as a new entity. A label then stands
+    here twice, and finds the id that had it first.
+    """
 
     @override
     def add(self, labels: Iterable[str]) -> IntArray:
@@ -36,10 +40,11 @@ class _Arrivals(Vocabulary):
 
 
 class Following(Vocabulary):
-    """What a graph will know: its labels, as they are at that time, and those that are to arrive.
+    """The labels of a graph, followed by new ones that the graph itself does not have yet.
 
-    It costs what arrives. Changes that are told by it are applied in their order: a label that is
-    renamed between two of them is found under the name that it has by then.
+    Stored changes are read with it before the graph applies them, without copying the graph's
+    labels. It always shows the graph's current labels: if a change renames an entity, later changes
+    see the new name.
 
     Args:
         known: The labels of the graph.

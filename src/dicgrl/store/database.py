@@ -1,8 +1,9 @@
-"""The database of a run, store.sqlite: every row has a checksum of itself and of the run.
+"""The SQLite database of a run, `store.sqlite`.
 
-A reader sees the database as it was when it began, whatever a writer does meanwhile (WAL); a commit
-is synced before it counts. Nothing of a foreign database is trusted: it must have exactly our
-tables, and a row counts only with its checksum.
+Every row carries a checksum over its values and the identity of the run, so that neither damaged
+rows nor rows of another run are used. A database that does not have exactly our tables is refused.
+Readers and a writer do not disturb each other: a reader sees the database as it was when it opened
+it (SQLite's write-ahead log), and a commit is on the disk before it is visible.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dicgrl.errors import BusyError, DataError
+from dicgrl.store.damage import damaged_run
 
 FORMAT = "dicgrl-store-1"
 PIECE = 1 << 26  # bytes of an array in one row
@@ -77,12 +79,13 @@ _ADDED_SCHEMA = {name: _statement(name, columns) for name, columns in ADDED.item
 
 
 class Database:
-    """An open connection; use `opened` or `created` to get one.
+    """An open connection to the database; `opened` gives one.
 
     Args:
         path: The file.
         connection: The connection.
-        identity: That of the run; empty until `about` was read.
+        identity: The identity of the run, which is part of every checksum; empty until `config` or
+            `set_config` was called.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, identity: str = "") -> None:
@@ -172,7 +175,7 @@ class Database:
 
     def damaged(self, what: object) -> DataError:
         """The error for a database that does not say what it should."""
-        return DataError(self.path, f"damaged run ({what})")
+        return damaged_run(self.path, what)
 
     def _checksum(self, table: str, values: Mapping[str, Any]) -> str:
         digest = hashlib.sha256(f"{self.identity} {table}".encode())

@@ -1,4 +1,7 @@
-"""JSON from the database that is only parsed when it is used, which is rare for most versions."""
+"""Lists and dictionaries from the database whose JSON is parsed only when they are used.
+
+A run may have thousands of versions, and most of their measurements are never looked at.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ Damaged = Callable[[object], Exception]
 
 
 class ListLater(Sequence[Any]):
-    """A list.
+    """A list that is parsed on first use.
 
     Args:
-        text: As JSON.
-        damaged: As of `Damaged`.
+        text: The list as JSON.
+        damaged: Makes the error that is raised if the text is not a list.
 
     Example:
         >>> ListLater("[1, 2]", ValueError)[1], ListLater("[1, 2]", ValueError) == [1, 2]
@@ -35,7 +38,7 @@ class ListLater(Sequence[Any]):
         """The list itself.
 
         Raises:
-            Exception: As `damaged` makes it: the text is none.
+            Exception: The text is not a list; `damaged` makes the error.
         """
         if self._text is not None:
             self._items, self._text = _parsed(self._text, list, self._damaged), None
@@ -57,7 +60,7 @@ class ListLater(Sequence[Any]):
 
 
 class DictLater(Mapping[str, Any]):
-    """A dictionary; see `ListLater`.
+    """A dictionary that is parsed on first use; see `ListLater`.
 
     Example:
         >>> DictLater('{"a": 1}', ValueError) == {"a": 1}

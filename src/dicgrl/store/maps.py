@@ -1,4 +1,4 @@
-"""Maps of a run's versions, in its database: a position for each row of the vectors."""
+"""Stores maps in the database of a run: the positions of all entities in a plane, by version."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The nights of a run: the results of each nightly job.
+"""The reports of nightly jobs ("nights") of a run.
 
-The reports are rows of the store, written with the version that a night made; beside it lie, for
-people and scripts, a JSON and a page of HTML for each (`nights/0001.json`, `nights/0001.html`).
+A report is a row of the database, written in the same commit as the version that the night made.
+For people and scripts each night also has two files: `nights/0001.json` and `nights/0001.html`.
 """
 
 from __future__ import annotations

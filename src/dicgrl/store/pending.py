@@ -1,8 +1,8 @@
-"""Facts that wait to be learned, in the database of a run: durable before they are learned.
+"""A queue of facts that wait to be learned, in the database of a run.
 
-Whoever takes facts in appends them, at any time and without the lock of the folder. Whoever learns
-them commits the version that holds them and takes them off in one transaction: after a crash each
-is either waiting or learned, never both and never neither.
+Facts can be appended at any time, also while somebody else holds the folder's lock and learns. The
+transaction that commits a new version also removes the facts that it learned from the queue. So
+after a crash each fact is either waiting or learned, never both and never lost.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Mark = tuple[str, int, int, int, int]
 
 
 class Entry(NamedTuple):
-    """Facts that came together.
+    """Facts that were sent together.
 
     Attributes:
-        kind: What is to become of them: `learn` or `forget`.
-        facts: The facts, by their labels.
-        number: Their place in the order of arrival; 0 before they are stored.
+        kind: What is to be done with them: `learn` or `forget`.
+        facts: The facts, as labels.
+        number: Position in the queue, counted in order of arrival; 0 before they are stored.
     """
 
     kind: str
@@ -44,13 +44,13 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The facts that wait to be learned after a version.
+    """The queue at one moment, and the version that it was read with.
 
     Attributes:
         version: The newest version.
-        entries: What waits, in the order of arrival.
-        stamp: Tells the version from others of its number, in a copy of the run.
-        identity: That of the run.
+        entries: The waiting facts, in order of arrival.
+        stamp: Tells that version from one of the same number in a copy of the run.
+        identity: Identity of the run.
     """
 
     version: int
@@ -99,7 +99,7 @@ class Pending:
 
 
 class PendingWriter:
-    """Writes what is to wait to an open database.
+    """Appends to the queue in a database that is already open.
 
     Args:
         database: The database of a run.
@@ -143,7 +143,7 @@ class PendingWriter:
 
 
 class PendingFacts(RunPlace):
-    """The part of a run folder that keeps what waits to be learned."""
+    """The methods of a run folder that concern the queue."""
 
     @contextmanager
     def pending_writer(self) -> Iterator[PendingWriter]:

@@ -1,4 +1,4 @@
-"""The folder of a run: what is there, and whether a run may be written to it."""
+"""Finds out what a folder holds, and whether a run may be written to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dicgrl.store.released import has_parts, is_of_release, is_released
 
 
 class RunPlace:
-    """A folder that holds a run, or may.
+    """A folder that holds a run, or will hold one.
 
     Args:
         path: The folder; it need not exist.

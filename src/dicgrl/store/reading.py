@@ -1,4 +1,4 @@
-"""A stored run as the state of a learner."""
+"""Reads the state of a learner from a stored run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a run's database as versions, arrays, names and files, and back."""
+"""Converts rows of the database to versions, arrays, names and tensor files, and back."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dicgrl.errors import DataError
 from dicgrl.store.content import Content
+from dicgrl.store.damage import is_no_damage
 from dicgrl.store.database import PIECE, Database, as_text, parsed
 from dicgrl.store.later import Damaged, DictLater, ListLater
 from dicgrl.store.tensors import Delta, TensorFile, combined, read_file
@@ -25,10 +26,10 @@ _DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float
 
 
 class StoredRun:
-    """A run as its database has it, at the moment at which that was opened.
+    """Reads a run from its database, as it was when the connection was opened.
 
     Args:
-        database: An open connection.
+        database: The open connection.
     """
 
     def __init__(self, database: Database) -> None:
@@ -174,6 +175,8 @@ class StoredRun:
         try:
             return combined(steps)
         except (ValueError, RuntimeError, IndexError) as error:
+            if is_no_damage(error):
+                raise
             raise DataError(self.folder, f"damaged: version {number}: {error}") from error
 
 

@@ -1,12 +1,16 @@
-"""Runs that earlier releases wrote, read as they are: dicgrl-run-2 and dicgrl-run-3.
+"""Reads runs in the formats of earlier releases, dicgrl-run-2 and dicgrl-run-3, as they are.
 
-    config.json      what the learner is; names-*.json: readable names beside it
-    part-0/          what arrived with a part: part.json (checksums of the others), labels.json,
-                     data.safetensors, report.json; while kept, model.* and strategy.safetensors
-    results.json     what was measured after each part; trace.jsonl: a line per epoch
+    config.json      the settings of the learner
+    names-*.json     readable names
+    part-0/          one folder per part:
+        part.json              checksums of the other files
+        labels.json, data.safetensors, report.json
+        model.*, strategy.safetensors    while the model of the part is kept
+    results.json     what was measured after each part
+    trace.jsonl      a line per epoch
 
-Every JSON file carries its own checksum and names the run that it belongs to. In dicgrl-run-2,
-`dim` was the length of a whole vector, divided or not.
+Every JSON file contains its own checksum and the identity of the run. In dicgrl-run-2, `dim` meant
+the length of a whole vector, even of one that is divided into components.
 """
 
 from __future__ import annotations

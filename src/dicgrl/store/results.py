@@ -1,6 +1,6 @@
-"""Files for people and scripts beside the store: results.json and trace.jsonl.
+"""Writes results.json and trace.jsonl, for people and scripts.
 
-Both are made from the database after each version, and never read back.
+Both are made from the database after each version; dicgrl itself never reads them back.
 """
 
 from __future__ import annotations

@@ -8,10 +8,11 @@
     curves.png    the learning curves                     (written by the command line)
     reliability.png  how reliable probabilities are       (likewise)
 
-A change is one version, and one commit: its tensors are written and synced, then a transaction of
-the database makes it exist. Every row and every file of tensors carries a checksum and names the
-run that it belongs to. Readers see the version that they opened, whatever a writer does; folders of
-earlier releases are read as they are, and converted by the first save. See docs/store.md.
+Each change of the learner becomes one version, in one commit: first its tensors are written and
+synced, then a transaction of the database adds the version. Every row and every tensor file carries
+a checksum and the identity of its run. A reader keeps the version that it opened, even if others
+are written meanwhile. Folders of earlier releases can be read; the first save converts them. See
+docs/store.md.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from dicgrl.store.backup import backup
 from dicgrl.store.checkpoint import save_model
 from dicgrl.store.content import changes_of
 from dicgrl.store.convert import convert, remove_released
+from dicgrl.store.damage import damaged_run, is_no_damage
 from dicgrl.store.database import create, opened
 from dicgrl.store.manage import compact, log, restore, tag, untag
 from dicgrl.store.nights import NightsPlace
@@ -67,7 +69,7 @@ _TRIES = 20
 
 
 class RunFolder(NightsPlace, PendingFacts):
-    """The folder of a run, or a place for one.
+    """A folder that holds a run, or in which one can be saved.
 
     Args:
         path: The folder; it need not exist.
@@ -121,7 +123,7 @@ class RunFolder(NightsPlace, PendingFacts):
 
     def damage(self, error: Exception) -> DataError:
         """The error for files that are undamaged each, and do not fit together."""
-        return DataError(self.path, f"damaged run ({error})")
+        return damaged_run(self.path, error)
 
     def load(
         self, device: torch.device, identity: str = "", at: int | str | None = None
@@ -149,6 +151,8 @@ class RunFolder(NightsPlace, PendingFacts):
                 if not left:
                     raise error if isinstance(error, DataError) else self.damage(error) from error
             except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+                if is_no_damage(error):
+                    raise
                 raise self.damage(error) from error
         raise AssertionError
 

@@ -1,4 +1,4 @@
-"""JSON files of earlier releases, each with its own checksum and the identity of its run."""
+"""Reads the JSON files of earlier releases, which contain a checksum and the run's identity."""
 
 from __future__ import annotations
 

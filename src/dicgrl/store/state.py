@@ -1,4 +1,4 @@
-"""The state of a learner as plain values, which is all that a run folder knows about it."""
+"""The state of a learner as plain values: everything that is saved, and nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dicgrl.graph.change import Change
 
 
 class Each(Sequence[Any]):
-    """What a function makes of each item, made when it is asked for.
+    """A sequence like `map(make, items)` that can be indexed; each value is made when it is used.
 
     Example:
         >>> Each(abs, [-1, -2])[-1]
@@ -35,17 +35,17 @@ class LearnerState:
     """A learner after its newest change.
 
     Attributes:
-        identity: Tells the learner from every other one, also from one that learned the same.
+        identity: A random text that no other learner has, even if it learned the same facts.
         model_name: Name of the model.
         strategy_name: Name of the strategy.
         seed: Seed of every random choice.
         settings: The settings, ready for JSON.
         protocol: How it is measured, ready for JSON.
         names: Readable names by label.
-        history: What happened to the learner's graph, oldest first.
-        model: The model; None where nothing was learned.
+        history: All changes of the learner's graph, oldest first.
+        model: The model; None if nothing was learned yet.
         strategy: Tensors that the strategy keeps, by name.
-        reports: What each change took, ready for JSON.
+        reports: The report of each change, ready for JSON.
         tests: What was measured on the test sets after each part.
         before: The metric of each part before it was learned, above chance; None where not
             measured.
@@ -53,8 +53,8 @@ class LearnerState:
             measured.
         first_answers: Which questions of the first part's test set were answered at first, bool
             [questions]; None where not measured.
-        version: The version that was read; 0 where it was not.
-        stamp: Tells it from others of this number.
+        version: Number of the version that was read; 0 if the state was not read from a folder.
+        stamp: Tells that version from one of the same number in a copy of the run.
     """
 
     identity: str

@@ -1,8 +1,9 @@
-"""Tensor files: a base has all tensors of a version, a delta only rows changed since another.
+"""Tensor files. A base holds all tensors of a version, a delta only what changed since another one.
 
-Tensors are compared bit by bit. In a delta, `NAME` is a tensor that is stored whole, `NAME|rows`
-and `NAME|values` are the rows of one that changed or are new; what it does not name stays as it
-was. Files are mapped, not read: a row that nobody asks for need not come from disk twice.
+A delta holds tensors either whole, under their `NAME`, or as the rows that changed or are new:
+`NAME|rows` are their ids, `NAME|values` the rows themselves. A tensor that it does not name is
+unchanged. Rows count as changed if any bit differs. Files are memory-mapped, so that only what is
+used is kept in memory.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from torch import Tensor
 from dicgrl.common.atomic import replacing_file
 from dicgrl.common.tensors import write_tensors
 from dicgrl.errors import DataError
+from dicgrl.store.damage import is_no_damage
 from dicgrl.store.database import check_regular
 from dicgrl.store.sealed import checksum
 
@@ -40,7 +42,7 @@ class TensorFile(NamedTuple):
         version: The version that it belongs to.
         parent: The version that its rows are changes of; 0 for a base.
         bytes: Its size.
-        content: Its SHA-256.
+        content: SHA-256 of the file.
     """
 
     name: str
@@ -54,7 +56,7 @@ class Delta(NamedTuple):
     """The difference between the tensors of two versions.
 
     Attributes:
-        tensors: As in a delta's file.
+        tensors: Changed tensors, named as in a delta's file (see above).
         removed: Names of tensors that are no longer there.
     """
 
@@ -205,7 +207,9 @@ def read_file(folder: Path, file: TensorFile, identity: str) -> Delta:
         removed: Any = json.loads(about.pop("removed", "[]"))
     except FileNotFoundError:
         raise MissingError(path, "damaged run: this file is missing") from None
-    except (SafetensorError, OSError, RuntimeError, ValueError, RecursionError) as error:
+    except (SafetensorError, RuntimeError, ValueError, RecursionError) as error:
+        if is_no_damage(error):
+            raise
         raise DataError(path, f"damaged ({error})") from error
     expected = {"identity": identity, "version": str(file.version), "parent": str(file.parent)}
     if about != expected or not isinstance(removed, list):
@@ -214,7 +218,7 @@ def read_file(folder: Path, file: TensorFile, identity: str) -> Delta:
 
 
 class MissingError(DataError):
-    """A file that was there a moment ago, perhaps: a writer may have removed it."""
+    """A file is missing; perhaps a writer has just removed it, and reading again will succeed."""
 
 
 def check_name(folder: Path, name: str) -> None:

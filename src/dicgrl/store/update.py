@@ -1,4 +1,4 @@
-"""The changes of a run since a version, for a reader that follows them."""
+"""What changed in a run since some version, for a reader that keeps up with it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dicgrl.store.version import RESTORE, ModelTensors, Version
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The changes that a reader has to take in.
+    """Everything that a reader needs to become the newest version.
 
     Attributes:
-        versions: The versions since, oldest first.
-        contents: What each of them brought.
-        deltas: Which rows of the model each of them changed; empty where the whole is given.
-        names: Readable names now.
-        model: All of the newest model, where it has no rows that change alone.
+        versions: The versions that are new to the reader, oldest first.
+        contents: The facts and labels that each of them brought.
+        deltas: The rows of the model that each of them changed; empty if `model` is given.
+        names: All readable names.
+        model: The newest model as a whole, if it cannot be updated by rows.
     """
 
     versions: Sequence[Version]
@@ -43,12 +43,12 @@ class Update:
 
 
 class News(NamedTuple):
-    """The newest version.
+    """The newest version, and how a reader gets there.
 
     Attributes:
         version: Its number.
-        stamp: Tells it from others of this number.
-        update: What has to be taken in; None where all of it has to be read, or nothing.
+        stamp: Tells it from one of the same number in a copy of the run.
+        update: What the reader has to apply; None if it is up to date, or has to load everything.
     """
 
     version: int

@@ -10,6 +10,7 @@ from typing import Any
 
 from dicgrl.errors import DataError, DicgrlError
 from dicgrl.store.content import changes_of
+from dicgrl.store.damage import is_no_damage
 from dicgrl.store.database import ADDED, TABLES, opened
 from dicgrl.store.records import StoredRun, chains_of
 from dicgrl.store.tensors import TensorFile, check_file, check_name, combined, read_file
@@ -28,7 +29,7 @@ class Findings:
     Attributes:
         damage: What is damaged, a line each.
         versions: How many versions there are.
-        restorable: Those that can be loaded, and restored.
+        restorable: Numbers of the versions that can be loaded and restored.
         leftovers: Files that no version needs; the next writer removes them.
     """
 
@@ -47,10 +48,17 @@ class Findings:
         return {"clean": self.clean, **asdict(self)}
 
     def tried(self, what: str, check: Callable[[], object]) -> bool:
-        """Note what a check finds; whether it found nothing."""
+        """Note what a check finds; whether it found nothing.
+
+        Raises:
+            SetupError: It cannot be made here, which says nothing of the files.
+            BusyError: Another process is writing.
+        """
         try:
             check()
         except _FAULTS as error:
+            if is_no_damage(error):
+                raise
             told = str(error) if isinstance(error, DataError) else f"{what}: {error}"
             if told not in self.damage:
                 self.damage.append(" ".join(told.split()))
@@ -75,7 +83,7 @@ def verify(database: Path) -> Findings:
 
 
 class _Verification:
-    """The checks of a run, from rows to what they make together."""
+    """Checks a run: first single rows and files, then whether they fit together."""
 
     def __init__(self, run: StoredRun, found: Findings) -> None:
         self.run, self.found = run, found

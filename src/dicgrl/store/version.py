@@ -20,20 +20,20 @@ _NAMED = 5  # versions in a message
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Metadata of a version, besides facts and tensors.
+    """What is known of a version, apart from its facts and tensors.
 
     Attributes:
         number: Counted from 1.
-        parent: The version that it was made from; 0 for the first.
-        kind: What was done, as `Change.kind`.
-        time: When, ISO 8601 in UTC; empty where an earlier format did not say.
-        message: What its author says of it.
-        counts: How much it brought, by name.
-        data: Checksum of its arrays and labels; equal where these are.
-        report: What learning it took.
-        before: The metric of its test set before it was learned, above chance.
-        retention: How much of the first part was still answered after it.
-        answers: Which questions of the first part were answered at first, a sign each.
+        parent: Number of the version that it was made from; 0 for the first.
+        kind: What was done, as in `Change.kind`.
+        time: When, as ISO 8601 in UTC; empty if an earlier format did not record it.
+        message: The author's description.
+        counts: How many facts, labels and so on it brought, by name.
+        data: Checksum of its arrays and labels; versions with the same content have the same.
+        report: The report of learning it, as `PartReport` has it.
+        before: The metric of its test set before it was learned, minus that of chance.
+        retention: Share of the first part's right answers that were still right after it.
+        answers: Whether each question of the first part was answered at first, as 0s and 1s.
         tests: What was measured on the test sets after it.
         results: What results.json says of it: `summary` of the run then, and `entry` of the part
             without its tests; None where nobody wrote any.
@@ -76,8 +76,8 @@ class ModelTensors(NamedTuple):
     """The model of a version.
 
     Attributes:
-        configuration: The arguments that make an empty model like it.
-        tensors: All its tensors, and those that the strategy keeps, by name.
+        configuration: Arguments for an empty model of the same kind.
+        tensors: All its tensors and those of the strategy, by name.
     """
 
     configuration: dict[str, Any]
@@ -85,14 +85,14 @@ class ModelTensors(NamedTuple):
 
 
 class HasTags(Protocol):
-    """Provides the tags of a run."""
+    """Anything that knows the tags of a run."""
 
     def tags(self) -> dict[str, int]:
         """Versions by their tags."""
 
 
 class Source(HasTags, Protocol):
-    """A stored run, of whatever format, at the moment at which it was opened."""
+    """A stored run, in any format, as it was when it was opened."""
 
     @property
     def config(self) -> dict[str, Any]:

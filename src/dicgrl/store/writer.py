@@ -1,7 +1,7 @@
-"""Writes commits: versions, facts, names and tensors; and decides which models to keep.
+"""Writes versions with their facts, names and tensors, and decides which models to keep.
 
-Tensors are written and synced first, then one transaction makes the version exist. A file that no
-version names is garbage, which the next writer removes.
+Tensor files are written and synced first; then one transaction adds the version. If a writer dies
+between the two, it leaves tensor files that no version uses, which the next writer deletes.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ LONGEST_CHAIN = 16  # deltas that a load may have to apply
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a learner knows about a folder since it last read or wrote it.
+    """What a learner remembers of a folder from the last time it read or wrote it.
 
     Attributes:
-        version: The version that it is.
-        changes: How many changes that are.
-        stamp: Tells the version from others of this number; 0 where it is not known.
+        version: Number of the version that it read or wrote.
+        changes: How many changes the learner had at that version.
+        stamp: Tells the version from one of the same number in a copy of the run; 0 if not known.
     """
 
     version: int = 0
@@ -61,14 +61,14 @@ class Commit:
 
     Attributes:
         about: Further values for the configuration of a new run.
-        keep: Whose models stay in the folder: of `all` versions, of the `last`, or of so many;
-            unless given, as the run was begun, and all in a new one.
-        message: What its author says of the version.
-        results: What results.json says; None where nothing was measured.
-        trace: What was noted of each epoch of the newest change.
-        night: What a nightly job found that made the version.
-        known: What the learner knows of the folder; that is not looked at again.
-        settled: Entries of what waits to be learned (`store.pending`) that are learned now.
+        keep: Which versions keep their models: "all", the "last", or a number of them such as "10".
+            None for what the run was begun with, or all in a new run.
+        message: The author's description of the version.
+        results: Content of results.json; None if nothing was measured.
+        trace: A record of each epoch of the newest change.
+        night: The report of the nightly job that made the version.
+        known: What the learner remembers of the folder, which is then not read again.
+        settled: Numbers of the queue's entries (`store.pending`) that this version has learned.
     """
 
     about: Mapping[str, Any] = field(default_factory=dict)

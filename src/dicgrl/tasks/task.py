@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dicgrl.common.registry import register
-from dicgrl.errors import UserError, unknown_name
+from dicgrl.errors import SetupError, UserError, unknown_name
 from dicgrl.graph import Graph, Part
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.change import Change
@@ -107,12 +107,12 @@ class Task(ABC):
         """A trainer that knows nothing yet.
 
         Raises:
-            UserError: There are several processes, which do not learn this together.
+            SetupError: There are several processes, which do not learn this together.
         """
         from dicgrl.parallel.group import current
 
         if current() is not None:
-            raise UserError(
+            raise SetupError(
                 f"several processes learn a knowledge graph; a {self.graph_is} is learned by one"
             )
         return self.trainer_type()(settings, seed, device)

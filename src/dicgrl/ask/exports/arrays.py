@@ -19,7 +19,7 @@ from dicgrl.errors import UserError
 
 
 class Numpy(VectorFormat, name="npy"):
-    """A `.npy` file of each array; row i belongs to line i + 1 of the `.tsv` of its name."""
+    """A `.npy` file for each array; row i belongs to line i + 1 of the `.tsv` file of that name."""
 
     @override
     def write(self, takeout: Takeout, folder: Path) -> None:
@@ -29,9 +29,10 @@ class Numpy(VectorFormat, name="npy"):
 
 
 class Arrays(VectorFormat, name="arrays"):
-    """All arrays in `vectors.safetensors`, and each as a `.npy` file; labels as above.
+    """All arrays in `vectors.safetensors` and as `.npy` files; labels as in `Numpy`.
 
-    Rows that changed come with their ids, and as Parquet, too, where pyarrow is installed.
+    If only changed rows are exported, their ids are added, and a Parquet file if pyarrow is
+    installed.
     """
 
     @override

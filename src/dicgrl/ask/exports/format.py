@@ -1,4 +1,4 @@
-"""Formats of vectors: each writes what is taken out of a learner to files of a folder."""
+"""Export formats: each writes the vectors and labels of a learner to files in a folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT = "arrays"
 
 
 class VectorFormat(ABC):
-    """One way in which vectors and labels are written; a subclass under a name is found by it.
+    """A way to write vectors and labels. A subclass with a name can be asked for by that name.
 
     Example:
         `class Glove(VectorFormat, name="glove")` with a `write`; see `ask/exports/tables.py`.

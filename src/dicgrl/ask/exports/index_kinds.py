@@ -24,14 +24,14 @@ _AT_ONCE = 10_000  # keys of one condition
 
 
 class VectorIndex(ABC):
-    """Vectors by key, searched by cosine; a subclass under a name is found by it.
+    """Vectors by key, searched by cosine. A subclass with a name can be asked for by that name.
 
     Args:
         width: Length of the vectors.
 
     Attributes:
-        in_place: Whether an index that was read changes where it lies, at once, and cannot be half
-            written; else all of it is written to a file.
+        in_place: Whether changes are made directly, and atomically, in the stored index. If not,
+            the whole index is written to a new file.
     """
 
     registry: ClassVar[dict[str, type[VectorIndex]]] = {}

@@ -1,8 +1,8 @@
-"""Vector indexes that follow a run: built once, then told what changed.
+"""Vector indexes that follow a run: they are built once, and then updated with what changed.
 
-A folder holds the index, whose keys are ids, the labels of these (id, label, name) and
-`index.json`, which says of which version all of this is. It is written last: whoever is killed
-before that can say the same again, as to put a row in or take it out twice is as good as once.
+A folder holds the index, whose keys are ids, a table of id, label and name, and `index.json`, which
+says to which version they belong. That file is written last. If a process is killed before, the
+update is simply repeated: it does no harm to insert or remove a row twice.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Vectors beside their labels: Parquet, and the text that word2vec programs read.
+"""Vectors together with their labels: as Parquet, and as the text that word2vec programs read.
 
-Rows that are no answers, of what was forgotten or merged into another, are left out.
+Rows of entities that were forgotten, or merged into others, are left out.
 
 pyarrow is optional: `pip install 'dicgrl[arrow]'`.
 """
@@ -24,10 +24,10 @@ _USUAL = 10  # neighbours
 
 
 class Parquet(VectorFormat, name="parquet"):
-    """A file for entities and one for relations: id, label, name, vector.
+    """A file for entities and one for relations, with the columns id, label, name and vector.
 
-    `x` and `y` are a place on the map, where there is one; `neighbors` are rows of the file and how
-    far they are (1 - cosine), in the form that Embedding Atlas reads.
+    If there is a map, `x` and `y` are the position on it. `neighbors` holds the nearest rows of the
+    file and their distances (1 - cosine), in the form that Embedding Atlas reads.
     """
 
     @override
@@ -53,9 +53,9 @@ class Parquet(VectorFormat, name="parquet"):
 
 
 class Word2vec(VectorFormat, name="word2vec"):
-    """Text: how many and how long, then a label and its numbers in each line.
+    """Text: a line with the number and length of the vectors, then a label and a vector per line.
 
-    A space in a label is written as `_`; a label that another one then has gets `#ID` behind it.
+    Spaces in labels are written as `_`. If two labels would become equal, `#ID` is appended.
     """
 
     @override

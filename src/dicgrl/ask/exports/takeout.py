@@ -1,4 +1,4 @@
-"""What is taken out of a learner: arrays, and what the rows of those with labels stand for."""
+"""What an export takes from a learner: arrays, and the labels of their rows."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Takeout:
-    """What is taken out of a learner.
+    """What an export takes from a learner.
 
     Attributes:
-        arrays: The arrays by name; of those with labels the rows that are taken.
-        rows: What the rows of those with labels stand for.
-        answers: Which of these rows are answers, [n]: something speaks of what they stand for.
-        gone: Labels that had a row, and have none any more.
-        changed: Whether the rows are those that changed since another version.
-        about: What the learner is, for people: dataset, model, settings, numbers.
-        places: Where rows lie on a map, if there is one.
-        neighbours: How many neighbours of a row are told; None for as many as are cheap.
+        arrays: The arrays by name; arrays with labels hold only the exported rows.
+        rows: What the rows of arrays with labels stand for.
+        answers: Which of these rows can be answers, [n]: some fact mentions what they stand for.
+        gone: Labels that used to have a row and no longer do.
+        changed: Whether only rows that changed since another version are exported.
+        about: A description of the learner for people: dataset, model, settings, numbers.
+        places: Positions of the rows on a map, if there is one.
+        neighbours: How many neighbours of each row to export; None for as many as are cheap.
     """
 
     arrays: Mapping[str, Tensor]

@@ -1,7 +1,8 @@
-"""Formats of files of triples, by their endings; everything that reads triples supports all.
+"""File formats for triples. Everything that reads triples supports all of them.
 
-A format gives the rows of a file in blocks, so that memory does not follow its size. To add one,
-subclass `Format` with its endings; libraries that it needs are imported when it is used.
+A format is found by the ending of a file, and yields its rows in blocks, so that large files need
+little memory. To add a format, subclass `Format` and name its endings. Import optional libraries
+only when they are used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Databases through ADBC: the results of an SQL query as Arrow batches. Nothing is committed.
+"""Reads the results of an SQL query from a database through ADBC, as Arrow batches.
 
-ADBC is optional: `pip install 'dicgrl[adbc]'`, and the package of the database's driver, such as
-adbc-driver-postgresql; that of SQLite comes along.
+Nothing is committed to the database. ADBC is optional: `pip install 'dicgrl[adbc]'`. Each database
+also needs its driver, such as adbc-driver-postgresql; the one for SQLite is included.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Adbc(Format):
     """Rows of a query to a database that has an ADBC driver.
 
     Args:
-        url: `adbc+DRIVER://...`; where the driver's own addresses begin with another word,
-            `adbc+DRIVER+WORD://...`, as in adbc+flightsql+grpc://host:8815.
+        url: `adbc+DRIVER://...`. If the driver's own addresses begin with another word than its
+            name, `adbc+DRIVER+WORD://...`, as in adbc+flightsql+grpc://host:8815.
     """
 
     endings: ClassVar[tuple[str, ...]] = ()

@@ -1,6 +1,7 @@
-"""Columnar files: Parquet, and Arrow's own files (Feather); read in batches, as coded columns.
+"""Reads Parquet and Arrow (Feather) files in batches.
 
-pyarrow is optional: `pip install 'dicgrl[arrow]'`.
+Columns stay coded, as numbers that stand for labels, so that each distinct label is converted only
+once. pyarrow is optional: `pip install 'dicgrl[arrow]'`.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Arrow(_Columnar):
 
 
 class _Book:
-    """The labels of columns; each is converted from Arrow only once for all blocks.
+    """Remembers the labels of all blocks, so that each is converted from Arrow only once.
 
     Args:
         label: How messages call the file.
@@ -179,7 +180,7 @@ class _Book:
 
 
 class Tree(Format):
-    """All Parquet files below a folder, in the order of their names; no file of its own.
+    """All Parquet files below a folder, in the order of their names, read like one file.
 
     Args:
         folder: The folder.

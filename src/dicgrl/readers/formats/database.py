@@ -1,6 +1,7 @@
-"""Databases by URL: the results of an SQL query, through SQLAlchemy. Nothing is committed.
+"""Reads the results of an SQL query from a database, given its URL, through SQLAlchemy.
 
-SQLAlchemy is optional: `pip install 'dicgrl[sql]'`; the database's own driver is needed, too.
+Nothing is committed to the database. SQLAlchemy is optional: `pip install 'dicgrl[sql]'`. The
+database's own driver is needed, too.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Database(Format):
     """Rows of a query to a database behind a URL.
 
     Args:
-        url: Such as postgresql://host/name.
+        url: The address, such as postgresql://host/name.
     """
 
     endings: ClassVar[tuple[str, ...]] = ()

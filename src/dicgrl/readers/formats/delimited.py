@@ -30,7 +30,7 @@ _SIGNS = "\t;,|"  # separators to try if the usual one does not occur
 
 
 class Delimited(Format):
-    """Tables of text. A first line that names the columns is a header, and others may be there."""
+    """Tables of text. If the first line names the columns, the table may have further columns."""
 
     endings: ClassVar = (".tsv", ".txt", ".csv")
     may_hide_a_header: ClassVar = True

@@ -1,8 +1,8 @@
-"""SPARQL endpoints: the answer to a query, in whatever form they send it.
+"""Reads the answer of a SPARQL endpoint to a query, in any form that endpoints send.
 
-An endpoint is asked once, by GET or, where the query is long, by POST; SELECT gives a table of
-head, relation and tail, CONSTRUCT and DESCRIBE give triples. What comes is read as it comes, no
-more of it than a file may unpack to, and an answer that ends early is refused.
+The endpoint is asked once, by GET, or by POST if the query is long. A SELECT query has to return
+head, relation and tail; CONSTRUCT and DESCRIBE return triples. The answer is read while it arrives.
+It is refused if it is larger than an unpacked file may be, or if it breaks off.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _WANTED = {True: 2, False: 3}  # how many of them are asked for
 
 
 class Endpoint(Format):
-    """What an endpoint answers to the query of a `Reading`; no file of its own.
+    """The answer of an endpoint to the query of a `Reading`.
 
     Args:
-        url: Where it is.
-        is_table: Whether the query is for a table (SELECT), and not for triples.
+        url: Address of the endpoint.
+        is_table: Whether the query asks for a table (SELECT) rather than for triples.
     """
 
     endings: ClassVar = ()
@@ -138,7 +138,7 @@ def _without_user(url: str) -> tuple[str, str]:
 
 
 class _Answer(io.RawIOBase):
-    """What a server sends; a transfer that breaks off is an error, and no early end."""
+    """A server's answer as a stream, which fails instead of ending if the transfer breaks off."""
 
     def __init__(self, response: Any, label: str) -> None:
         self._response, self._label = response, label

@@ -19,7 +19,7 @@ from dicgrl.readers.text import Rows, text_blocks
 
 
 class JsonLines(Format):
-    """Keys of objects are column names; those of the first line apply to all lines."""
+    """Objects, whose keys are column names, or lists; all lines must look like the first one."""
 
     endings: ClassVar = (".jsonl", ".ndjson")
 
@@ -96,33 +96,63 @@ def _keys(file: SourceFile, value: Any, width: int) -> Sequence[Any]:
     )
 
 
+class _Fields:
+    """Takes the fields out of a line, which must look like the first one.
+
+    Args:
+        file: The file.
+        keys: Names of the fields in objects, or their places in lists.
+    """
+
+    def __init__(self, file: SourceFile, keys: Sequence[Any]) -> None:
+        self._keys, self._may_lack = keys, file.may_lack
+        self._objects = not isinstance(keys[0], int)
+        self._least = 0 if self._objects else max(keys) + 1
+        self._most = sys.maxsize if self._objects or file.reading.named else self._least
+
+    def of(self, value: Any) -> list[str]:
+        """Its labels, and the texts of further fields.
+
+        Raises:
+            KeyError: It lacks one.
+            TypeError: It has no fields.
+            UserError: It is unlike the first line, or has something that is no label.
+        """
+        if isinstance(value, dict) is not self._objects or not self._fits(len(value)):
+            raise UserError(f"not like the first line: {shown(_written(value))}")
+        if self._objects and self._may_lack:
+            value = dict.fromkeys(self._keys) | value
+        labels = [self._label(value[key]) for key in self._keys[:TRIPLE]]
+        texts = [_text(value[key]) for key in self._keys[TRIPLE:]]
+        if "" in labels and not self._may_lack:
+            raise UserError(f"an empty label: {shown(_written(value))}")
+        check_labels([*labels, *texts])
+        return [*labels, *texts]
+
+    def _fits(self, length: int) -> bool:
+        return self._least <= length <= self._most
+
+    def _label(self, field: Any) -> str:
+        return "" if field is None and self._may_lack else _label(field)
+
+
 def _columns(
     file: SourceFile, found: list[Any], keys: Sequence[Any], first: int
 ) -> list[Sequence[str]]:
+    """The columns of a block of lines, of which the first has the number `first`."""
+    fields = _Fields(file, keys)
     columns: list[list[str]] = [[] for _ in keys]
-    objects = not isinstance(keys[0], int)
-    read = _label_or_none if file.may_lack else _label
-    least = 0 if objects else max(keys) + 1
-    most = sys.maxsize if objects or file.reading.named else least
     for number, value in enumerate(found, start=first):
         try:
-            if isinstance(value, dict) is not objects or not least <= len(value) <= most:
-                raise UserError(f"not like the first line: {shown(_written(value))}")
-            if objects and file.may_lack:
-                value = dict.fromkeys(keys) | value
-            labels = [read(value[key]) for key in keys[:TRIPLE]]
-            labels += ["" if value[key] is None else _text(value[key]) for key in keys[TRIPLE:]]
-            if "" in labels[:TRIPLE] and not file.may_lack:
-                raise UserError(f"an empty label: {shown(_written(value))}")
-            check_labels(labels)
+            row = fields.of(value)
         except KeyError as key:
             raise DataError(
                 file.label, f"there is no {key}: {shown(_written(value))}", number
             ) from None
         except (TypeError, UserError) as error:
             raise DataError(file.label, str(error), number) from None
-        for column, label in zip(columns, labels, strict=True):
-            column.append(label)
+        for column, text in zip(columns, row, strict=True):
+            column.append(text)
     return list(columns)
 
 
@@ -144,11 +174,9 @@ def _label(value: object) -> str:
     raise UserError(f"{shown(_written(value))} is not a label: expected text or a whole number")
 
 
-def _label_or_none(value: object) -> str:
-    return "" if value is None else _label(value)
-
-
 def _text(value: object) -> str:
+    if value is None:
+        return ""
     return value if isinstance(value, str) else _written(value)
 
 

@@ -1,11 +1,14 @@
 """RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD; and answers of SPARQL queries.
 
-The rule: an IRI is a label as it stands, a blank node `_:name`. A literal says what something is
-called where its predicate is a label (rdfs:label, skos:prefLabel, schema:name): it becomes a
-readable name, the English one if there are several. All others are left out and counted, or become
-entities of their text (`literals=keep`; white space is folded, language and type are dropped). What
-has no name of its own and a prefix in the file is called `prefix:local`. The graph of a quad is not
-looked at.
+How terms become labels and names:
+
+- An IRI is a label as it stands; a blank node becomes `_:name`.
+- A literal whose predicate is rdfs:label, skos:prefLabel or schema:name is the readable name of its
+  subject. If there are several, the English one is taken.
+- Other literals are left out and counted. With `literals=keep` they become entities, named by their
+  text; white space is folded, and language and type are dropped.
+- If a thing has no name, but its IRI begins with a prefix of the file, it is called `prefix:local`.
+- The graph of a quad is ignored.
 
 pyoxigraph is optional: `pip install 'dicgrl[rdf]'`.
 """
@@ -104,9 +107,9 @@ class Rdf(Format):
 
 
 class _Ends:
-    """A stream of which the beginning and the end are kept: a parser of XML lets it break off.
+    """A stream that remembers its beginning and end, to notice XML that is cut off.
 
-    A byte order mark, as some editors write it, is left out.
+    The XML parser does not report that. A byte order mark at the beginning is skipped.
     """
 
     def __init__(self, stream: BinaryIO) -> None:

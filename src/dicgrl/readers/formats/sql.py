@@ -22,7 +22,7 @@ _LISTED = 20  # tables in a message
 
 
 class Sqlite(Format):
-    """Rows of a query; columns are found by name, as in other tables. Nothing is ever written."""
+    """The rows of a query. Columns are found by name, as in other tables; nothing is written."""
 
     endings: ClassVar = (".sqlite", ".sqlite3", ".db")
     heeds: ClassVar = ("columns", "query")
