@@ -132,7 +132,9 @@ class RowAdam:
         gradients = [p.grad for p in self.parameters if p.grad is not None]
         squares = [gradient.square().sum() for gradient in gradients]
         for table in self.tables:
-            pace = None if table.sparse else table.pace()  # sparse: frozen rows are included
+            if (ids := table.touched()) is None:
+                continue
+            pace = table.pace(ids if table.sparse else None)  # where gradients are by place, too
             of_row = table.gradient.square().sum(1, keepdim=True)
             squares.append((of_row if pace is None else of_row * (pace > 0)).sum())
             gradients.append(table.gradient)
