@@ -243,9 +243,13 @@ def state_bytes(table: Table, rule: str, precision: str, rows: int) -> float:
     """
     number = 2 if precision == "bfloat16" else 4
     moments = 4 * numbers_beside(table, rule, rows)
-    large = (len(table) + rows) * table.width * number > table.dense_bytes
-    gradients = 4 / table.width if number == 2 or large else 4
+    gradients = 4 / table.width if will_be_sparse(table, precision, rows) else 4
     return number + moments + gradients
+
+
+def will_be_sparse(table: Table, precision: str, rows: int) -> bool:
+    """Whether only touched rows have a gradient, after `rows` rows are appended."""
+    return precision == "bfloat16" or (len(table) + rows) * table.width * 4 > table.dense_bytes
 
 
 def _touch_all(table: Table) -> None:
