@@ -236,7 +236,7 @@ class Saving(Questions):
         What is damaged is found before anything changes, but for what undamaged files may say.
         """
         self._half_learned = True
-        with contextlib.suppress(DicgrlError, MemoryError, RuntimeError):
+        with contextlib.suppress(DicgrlError, MemoryError, OSError, RuntimeError):
             self._become(self.load(place, at=known.version, device=self.trainer.device))
             self._half_learned = False
 

@@ -83,6 +83,16 @@ def test_a_copy_of_what_is_learned_is_counted(cli: Cli) -> None:
     assert memory[capacity._COPY] == 1000 * (8 * 12 + 4)  # rows, two moments, steps
 
 
+def test_a_step_holds_vectors_of_negatives_only_as_gradients_of_a_large_table(cli: Cli) -> None:
+    own = ("--no-measure", "--model", "transe", "--dim", "256", "--set", "negatives=64")
+    small, large = (
+        planned(cli, *own, *more)["memory"]["device"]["a step"]
+        for more in ((), ("--set", "precision=bfloat16"))
+    )
+    vectors = 1024 * 64 * 256 * 4
+    assert small < vectors < large < 2 * vectors
+
+
 def test_rankings_by_matrices_are_counted_as_they_are_made(cli: Cli) -> None:
     assert capacity.QUESTIONS == ranks._QUESTIONS
     many = planned(cli, "--no-measure", "--model", "rotate", "--entities", "1000000")
@@ -110,8 +120,10 @@ def test_ranks_divide_what_is_dealt_and_nothing_else(
     monkeypatch.setattr(capacity, "measure_rates", lambda *_: rates)
     alone, four = planned(cli), planned(cli, "--ranks", "4")
     mine, whole = four["memory"]["device"], alone["memory"]["device"]
-    for name in ("rows", "gradients and optimizer", "a step"):
+    for name in ("rows", "gradients and optimizer"):
         assert mine[name] == whole[name] / 4
+    copies = 4 * 8 * (2 * 1024 // 4 + 1000 // 4) * 3  # of what is sent, and of own entities
+    assert mine["a step"] == whole["a step"] / 4 + copies
     triples = whole["triples and known answers"] - 9000 * 2 * 24 * 3 / 4
     assert mine["triples and known answers"] == triples
     host = dict(four["memory"]["host"])

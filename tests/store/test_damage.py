@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,7 +17,9 @@ from dicgrl.common import room
 from dicgrl.common.optional import needed
 from dicgrl.errors import BusyError, SetupError
 from dicgrl.jobs.versions import verified
+from dicgrl.models import KnowledgeModel
 from dicgrl.settings import Settings
+from dicgrl.store.checkpoint import load_model, save_model
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.trainers.trainer import Trainer
 
@@ -43,12 +46,17 @@ def raising(error: Exception) -> Callable[..., NoReturn]:
     return fail
 
 
+def denied() -> PermissionError:
+    return PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
 CASES = [
     (missing_library, SetupError, r"^this strategy needs no_such_library: pip install"),
     (raising(BusyError("somebody is writing")), BusyError, "^somebody is writing$"),
     (raising(MemoryError("too much")), MemoryError, "^too much$"),
     (raising(torch.OutOfMemoryError("CUDA out of memory")), torch.OutOfMemoryError, "^CUDA out"),
     (raising(RuntimeError("can't allocate memory")), RuntimeError, "^can't allocate"),
+    (raising(OSError(errno.ENOSPC, "the disk is full")), OSError, "the disk is full$"),
 ]
 
 
@@ -94,8 +102,7 @@ def test_a_folder_for_large_arrays_that_cannot_be_written_is_no_damage(
 ) -> None:
     monkeypatch.setenv(room.SPILL_VARIABLE, str(tmp_path))
     monkeypatch.setattr(room, "_LEAST", 1)
-    denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    monkeypatch.setattr(room.tempfile, "TemporaryFile", raising(denied))
+    monkeypatch.setattr(room.tempfile, "TemporaryFile", raising(denied()))
     with pytest.raises(SetupError, match=r"^DICGRL_SPILL=.*cannot be written there"):
         Learner.load(run, device="cpu")
 
@@ -111,6 +118,45 @@ def test_memory_that_lacks_while_tensors_are_read_is_no_damage(
                 Learner.load(run, device="cpu")
             with pytest.raises(RuntimeError, match="unable to mmap"):
                 verified(run)
+
+
+@pytest.mark.parametrize("readable", [False, True])
+def test_a_database_that_may_not_be_read_is_no_damage(
+    run: Path, monkeypatch: pytest.MonkeyPatch, readable: bool
+) -> None:
+    error = sqlite3.OperationalError("unable to open database file")
+    error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+    monkeypatch.setattr("dicgrl.store.database._open", raising(error))
+    monkeypatch.setattr("dicgrl.store.database.os.access", lambda *_: readable)
+    with pytest.raises(DataError if readable else PermissionError, match="unable to open"):
+        Learner.load(run, device="cpu")
+    if readable:
+        assert verified(run).damage
+        return
+    with pytest.raises(PermissionError):
+        verified(run)
+
+
+def test_tensors_that_may_not_be_read_are_no_damage(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dicgrl.store.tensors.checksum", raising(denied()))
+    for work in (lambda: Learner.load(run, device="cpu"), lambda: verified(run)):
+        with pytest.raises(PermissionError):
+            work()
+
+
+def test_a_checkpoint_that_may_not_be_read_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_model(KnowledgeModel("transe", 4), tmp_path, {})
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_text", raising(denied()))
+        with pytest.raises(PermissionError):
+            load_model(tmp_path)
+    monkeypatch.setattr("dicgrl.store.checkpoint.load_file", raising(denied()))
+    with pytest.raises(PermissionError):
+        load_model(tmp_path)
 
 
 @pytest.mark.parametrize("error", [UserError("it has entity id 7"), IndexError(), RuntimeError()])

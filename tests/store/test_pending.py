@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dicgrl import Learner
+from dicgrl.errors import SetupError
 from dicgrl.graph.change import FORGET, LEARN
 from dicgrl.jobs.pending import PendingLearner
 from dicgrl.store.pending import Entry, Fact, Pending
@@ -81,6 +83,21 @@ def test_what_would_leave_nothing_is_refused_and_waits_no_more(tmp_path: Path) -
     found = PendingLearner(tmp_path / "run", device="cpu", evaluate="none").learn()
     assert found.version == 1 and "nothing would be left" in found.refused[0]
     assert not RunFolder(tmp_path / "run").pending().entries
+
+
+@pytest.mark.parametrize(("kind", "place"), [(LEARN, "intake"), (FORGET, "retraction")])
+def test_facts_wait_on_while_the_machine_lacks_something(
+    run: Path, kind: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise SetupError("large arrays cannot be written there")
+
+    wait(run, Entry(kind, [ONE]))
+    with monkeypatch.context() as patched:
+        patched.setattr(Learner, place, fail)
+        with pytest.raises(SetupError, match="large arrays"):
+            PendingLearner(run, device="cpu", evaluate="none").learn()
+    assert [entry.facts for entry in RunFolder(run).pending().entries] == [[ONE]]
 
 
 def test_an_entry_that_was_changed_is_seen(run: Path) -> None:

@@ -209,20 +209,26 @@ def test_an_optimiser_that_begins_anew_moves_rows_as_new_ones() -> None:
 
 
 @pytest.mark.parametrize("clip", [0.5, 1e3])
-def test_the_norm_that_is_clipped_is_that_of_tables_and_dense_parameters(clip: float) -> None:
-    rows, weights = made((4, WIDTH), 0), made((5,), 1)
+@pytest.mark.parametrize("dense_bytes", [1 << 30, 0], ids=["small", "large"])
+def test_the_norm_that_is_clipped_is_that_of_tables_and_dense_parameters(
+    clip: float, dense_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Table, "dense_bytes", dense_bytes)
+    rows, weights = made((4, WIDTH), 0, torch.float32), made((5,), 1, torch.float32)
     table, mine = table_of(rows), nn.Parameter(weights.clone())
     table.restrict(torch.tensor([0, 1, 2]))  # what may not change has no say
+    idle = table_of(rows)
+    idle.restrict(torch.tensor([1]))
     theirs = [nn.Parameter(rows[:3].clone()), nn.Parameter(weights.clone())]
-    optimiser = RowAdam([table], [mine], lr=0.1, clip=clip)
+    optimiser = RowAdam([table, idle], [mine], lr=0.1, clip=clip)
     adam = torch.optim.Adam(theirs, lr=0.1)
     for seed in range(4):  # Adam does not see one scale, but its changes
-        gradients = made((4, WIDTH), 2 + seed) * 10.0**seed
-        mine.grad = made((5,), 9 + seed)
+        gradients = made((4, WIDTH), 2 + seed, torch.float32) * 10.0**seed
+        mine.grad = made((5,), 9 + seed, torch.float32)
         theirs[0].grad, theirs[1].grad = gradients[:3].clone(), mine.grad.clone()
         nn.utils.clip_grad_norm_(theirs, clip)
         adam.step()
-        run(optimiser, ([0, 1, 2, 3], gradients))
+        run(optimiser, ([3, 0, 1, 2], gradients[[3, 0, 1, 2]]))
     torch.testing.assert_close(table.rows[:3], theirs[0].detach(), rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(mine.detach(), theirs[1].detach(), rtol=1e-5, atol=1e-6)
     assert torch.equal(table.rows[3], rows[3])

@@ -4,10 +4,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from dicgrl.models import Components, KnowledgeModel
+from dicgrl.models import Components, KnowledgeModel, Table
 from dicgrl.training import LinkObjective, NegativeSampler, make_loss
 from dicgrl.training.known import HEAD, TAIL
 from dicgrl.training.losses import SelfAdversarial
+from dicgrl.training.objective import step_bytes
 from tests.kernels.test_training import DECODERS
 from tests.slow import rows_of, slow_score
 
@@ -180,3 +181,25 @@ def test_a_shared_negative_that_is_known_counts_for_nothing() -> None:
         )
         expected += one.item() / 4
     assert got.item() == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("share", [1, 3])
+@pytest.mark.parametrize("components", [None, Components(4, 2)], ids=["plain", "divided"])
+def test_what_a_step_takes_more_on_a_large_table_are_the_gradients_of_touched_rows(
+    share: int, components: Components | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Table, "dense_bytes", 0)
+    model = KnowledgeModel("transe", 8, components, seed=1)
+    model.grow(50, 2)
+    known = torch.randint(50, (20, 3), generator=torch.Generator().manual_seed(0))
+    known[:, 1] %= 2
+    sampler = NegativeSampler(known, 50, 2, torch.Generator().manual_seed(3))
+    objective = LinkObjective(sampler, make_loss("margin", 4.0, 1.0), 6, share=share)
+    objective(model, known, torch.ones(20)).backward()  # type: ignore[no-untyped-call]
+    large, small = (step_bytes(model, 20, 6, share, sparse=sparse) for sparse in (True, False))
+    assert large - small == 4 * model.entities.gradient.numel()
+
+
+def test_a_step_copies_no_vectors_of_negatives() -> None:
+    model = KnowledgeModel("transe", 256)
+    assert step_bytes(model, 1024, 512, sparse=False) < 1024 * 512 * 4 * 256 / 10

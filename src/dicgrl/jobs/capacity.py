@@ -32,9 +32,9 @@ from dicgrl.parallel.trainer import check_shared
 from dicgrl.settings import Settings
 from dicgrl.strategies.effort import usual_of
 from dicgrl.trainers.from_settings import model_of, objective_of
-from dicgrl.training import Schedule, TrainingSet, fit
-from dicgrl.training.adam import is_rowwise, numbers_beside, state_bytes
-from dicgrl.training.all_entities import step_bytes
+from dicgrl.training import Schedule, TrainingSet, all_entities, fit
+from dicgrl.training.adam import is_rowwise, numbers_beside, state_bytes, will_be_sparse
+from dicgrl.training.objective import step_bytes
 from dicgrl.training.settings import LinkSchedule, LinkTraining
 
 # Bytes on the host, by `benchmarks/intake.py`: what is held, and what besides while it is taken in.
@@ -51,6 +51,7 @@ _WIDE = 8  # more of a triple where the ids of one need two numbers
 _LEARNED, _ANSWERS, _SORTED = 24 + 4 + 8, 2 * 24, 40
 _KNOWN, _SORTING = "triples and known answers", "while these are sorted"
 _STEP, _RANKING = "a step", "ranking, at most"
+_COPIES = 3  # of rows that several processes send: themselves, gradients, and those that return
 _RELATIONS = 1000
 _TESTED = 1000
 _LARGEST_PROBE = 1 << 28  # bytes of rows that speed is measured with, on a CPU
@@ -162,19 +163,11 @@ def memory_of(
         rule = "rowwise" if is_rowwise(table, rule, rows) else "adam"
     rows = math.ceil(rows / size.ranks)
     every = state_bytes(table, rule, vectors.precision, rows)
-    fitted = schedule.fitted(size.triples)
-    batch = math.ceil(min(fitted.batch, size.triples) / size.ranks)
-    negatives = settings.of(LinkTraining).negatives
-    mentions = batch * (negatives + 2)
-    step = mentions * (2 * 4 * vectors.length + 20)
-    if not negatives:
-        on_gpu = device.type == "cuda"
-        step = step_bytes(batch, size.entities, vectors.length, on_gpu=on_gpu)
     on_device = {
         _ROWS: rows * table.width * number,
         "gradients and optimizer": round(rows * table.width * (every - number)),
         _COPY: _copied(size, settings, rows, device),
-        _STEP: step,
+        _STEP: _step_bytes(size, settings, rows, device),
         _KNOWN: round(size.triples * (_LEARNED + _ANSWERS / size.ranks)),
         _SORTING: size.triples * _SORTED,
         _RANKING: _ranking_bytes(size, settings, device),
@@ -215,6 +208,25 @@ def _needed(
 def _spilled(size: Size, on_host: dict[str, int]) -> int:
     """Bytes that are on a disk instead of in the host's memory, as the environment says."""
     return on_host[_HISTORY] + on_host[_TAKEN_IN] if spills(_LONGEST * size.triples) else 0
+
+
+def _step_bytes(size: Size, settings: Settings, rows: int, device: torch.device) -> int:
+    """Bytes of a step of each rank, which has so many rows, besides these and their state."""
+    vectors, own = settings.of(VectorSettings), settings.of(LinkTraining)
+    batch = min(settings.of(LinkSchedule).fitted(size.triples).batch, size.triples)
+    batch = math.ceil(batch / size.ranks)
+    if not own.negatives:
+        on_gpu = device.type == "cuda"
+        return all_entities.step_bytes(batch, size.entities, vectors.length, on_gpu=on_gpu)
+    model = model_of(settings.model, settings, device=device)
+    sparse = will_be_sparse(model.entities, vectors.precision, rows)
+    share = own.share or 1
+    if size.ranks == 1:
+        return step_bytes(model, batch, own.negatives, share, sparse=sparse)
+    # Several ranks work on copies of the entities of a step, all of which have gradients.
+    copied = min(batch * (own.negatives + 2), 2 * batch + math.ceil(size.entities / size.ranks))
+    copies = 4 * vectors.length * copied * (_COPIES + sparse)
+    return step_bytes(model, batch, own.negatives, share, sparse=False) + copies
 
 
 def _ranking_bytes(size: Size, settings: Settings, device: torch.device) -> int:

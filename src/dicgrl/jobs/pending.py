@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dicgrl.errors import UserError
+from dicgrl.errors import SetupError, UserError
 from dicgrl.intake import Retraction
 from dicgrl.jobs.learn import about_stored, most_measured
 from dicgrl.jobs.results import results_of
@@ -136,11 +136,17 @@ def _change(
 
 
 def _possible(learner: Learner, facts: list[Fact]) -> tuple[list[Fact], list[str]]:
-    """Facts that can be learned, and why others cannot: what they were about may be gone."""
+    """Facts that can be learned, and why others cannot: what they were about may be gone.
+
+    Raises:
+        SetupError: This machine lacks something, which says nothing of the facts.
+    """
     refused: list[str] = []
     try:
         if facts:
             learner.intake(facts)
+    except SetupError:
+        raise
     except UserError:
         possible = []
         for fact in facts:
@@ -154,7 +160,10 @@ def _possible(learner: Learner, facts: list[Fact]) -> tuple[list[Fact], list[str
 
 
 def _known(learner: Learner, facts: list[Fact]) -> Retraction | None:
+    """Those of the facts that are known; None if none of them is."""
     try:
         return learner.retraction(facts) if facts else None
+    except SetupError:
+        raise
     except UserError:  # none of them is
         return None

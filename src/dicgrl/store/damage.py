@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ from dicgrl.errors import BusyError, DataError, SetupError, UserError
 
 #: What is raised where each file is intact, but together they make no learner.
 _UNFIT = (AttributeError, IndexError, KeyError, RuntimeError, TypeError, UserError, ValueError)
+#: Errors of a system that refuses, or has no more of, what reading a file takes.
+_LACKING = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT}
 
 
 def is_no_damage(error: BaseException) -> bool:
@@ -20,6 +23,8 @@ def is_no_damage(error: BaseException) -> bool:
         >>> is_no_damage(SetupError("Parquet needs pyarrow")), is_no_damage(KeyError("model"))
         (True, False)
     """
+    if isinstance(error, OSError) and error.errno in _LACKING:
+        return True
     return isinstance(error, SetupError | BusyError) or is_shortage(error)
 
 

@@ -264,7 +264,8 @@ def _failures(path: Path, *, write: bool) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_BUSY:
             raise BusyError(f"{path.parent}: another process is writing here") from error
-        if code in _FAILURES and write:  # nobody's mistake: a disk that is full or broken
+        denied = code == sqlite3.SQLITE_CANTOPEN and not os.access(path, os.R_OK)
+        if code in _FAILURES and (write or denied):  # nobody's mistake: a disk is full or broken
             raise OSError(_FAILURES[code], str(error), str(path)) from error
         raise DataError(path, f"damaged run ({error})") from error
 

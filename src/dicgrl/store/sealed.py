@@ -10,6 +10,7 @@ from typing import Any
 
 from dicgrl.common.atomic import as_json
 from dicgrl.errors import DataError
+from dicgrl.store.damage import is_no_damage
 from dicgrl.store.database import check_regular
 
 FORMAT = "dicgrl-run-3"
@@ -43,6 +44,8 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError) as error:
+        if is_no_damage(error):
+            raise
         raise DataError(path, f"damaged ({error})") from error
     if not isinstance(content, dict):
         raise DataError(path, "damaged: expected a JSON object")

@@ -132,7 +132,9 @@ class RowAdam:
         gradients = [p.grad for p in self.parameters if p.grad is not None]
         squares = [gradient.square().sum() for gradient in gradients]
         for table in self.tables:
-            pace = None if table.sparse else table.pace()  # sparse: frozen rows are included
+            if (ids := table.touched()) is None:
+                continue
+            pace = table.pace(ids if table.sparse else None)  # where gradients are by place, too
             of_row = table.gradient.square().sum(1, keepdim=True)
             squares.append((of_row if pace is None else of_row * (pace > 0)).sum())
             gradients.append(table.gradient)
@@ -241,9 +243,13 @@ def state_bytes(table: Table, rule: str, precision: str, rows: int) -> float:
     """
     number = 2 if precision == "bfloat16" else 4
     moments = 4 * numbers_beside(table, rule, rows)
-    large = (len(table) + rows) * table.width * number > table.dense_bytes
-    gradients = 4 / table.width if number == 2 or large else 4
+    gradients = 4 / table.width if will_be_sparse(table, precision, rows) else 4
     return number + moments + gradients
+
+
+def will_be_sparse(table: Table, precision: str, rows: int) -> bool:
+    """Whether only touched rows have a gradient, after `rows` rows are appended."""
+    return precision == "bfloat16" or (len(table) + rows) * table.width * 4 > table.dense_bytes
 
 
 def _touch_all(table: Table) -> None:

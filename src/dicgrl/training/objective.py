@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -20,6 +21,10 @@ from dicgrl.training.sampling import NegativeSampler
 
 #: Other heads, other tails, and a mask of those that exist, [b, m]; None for all.
 Drawn = tuple[Tensor, Tensor, Tensor | None]
+
+# Of a step: vectors of a triple, with queries, gradients and a regulariser; bytes of a score, for
+# what the loss makes of it; bytes of each further row of a negative, which is listed.
+_VECTORS, _SCORED, _LISTED = 24, 24, 24
 
 
 class LinkObjective:
@@ -153,6 +158,33 @@ def score_inverses(
     score, wide = model.scorer.score_inverse, relation[:, None]
     negative = [score(heads, wide, tail[:, None]), score(head[:, None], wide, tails)]
     return score(head, relation, tail), torch.cat(negative, 1)
+
+
+def step_bytes(
+    model: KnowledgeModel, triples: int, negatives: int, share: int = 1, *, sparse: bool
+) -> int:
+    """Upper bound of the memory of a step on triples and their negatives, besides the model.
+
+    Fast paths read rows where they are. What is as long as a vector belongs to the triples
+    themselves, to touched rows if only these have a gradient, or to negatives that are shared.
+
+    Args:
+        model: A model with these settings, which may be empty.
+        triples: Number of triples of the step.
+        negatives: Negatives per triple.
+        share: How many triples share their negatives.
+        sparse: Whether only touched rows will have a gradient.
+    """
+    share = share if model.shares_negatives else 1
+    drawn = math.ceil(triples / share) * negatives
+    vectors = _VECTORS * triples
+    if share > 1:
+        vectors += drawn
+    if sparse:  # each mention of a row has a place, whether or not others have its gradient
+        vectors += (2 * triples + drawn) * (1 + model.inverses)
+    further = model.active // model.size - 1
+    of_negatives = drawn * (model.link_bytes() + _LISTED * further)
+    return of_negatives + _SCORED * triples * negatives + 4 * model.active * vectors
 
 
 class NodeObjective:
