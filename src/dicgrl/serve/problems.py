@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from dicgrl.errors import BusyError, DataError, UnknownLabelError, UserError, shown
+from dicgrl.errors import BusyError, DataError, SetupError, UnknownLabelError, UserError, shown
 
 MEDIA_TYPE = "application/problem+json"
 _TITLES = {
@@ -71,7 +71,12 @@ class ProblemError(Exception):
 
 
 def problem_of(error: Exception, field: str = "") -> ProblemError:
-    """What to say of an error; paths and other secrets of the machine stay here."""
+    """What to say of an error; paths and other secrets of the machine stay here.
+
+    Example:
+        >>> problem_of(SetupError("no room in /var/models")).content()["detail"]
+        'the server lacks a library, memory or disk space that this needs'
+    """
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, ValidationError):
@@ -84,6 +89,8 @@ def problem_of(error: Exception, field: str = "") -> ProblemError:
         )
     if isinstance(error, DataError):  # of the run: its message names files
         return ProblemError(503, "the run cannot be read at the moment")
+    if isinstance(error, SetupError):  # a library or memory: nothing that the request could change
+        return ProblemError(503, "the server lacks a library, memory or disk space that this needs")
     if isinstance(error, UnknownLabelError):
         return ProblemError(422, error.args[0], field)  # without a search for similar ones
     if isinstance(error, UserError):
