@@ -61,6 +61,9 @@ def stepped(rule: str, dtype: torch.dtype, restricted: bool, device: str) -> dic
     table.grow(torch.randn(ROWS, WIDTH, generator=made(1)).to(device))
     if restricted:
         table.restrict(torch.arange(0, ROWS, 2, device=device))
+    # The bias of the moments is a series at first, and an exponential from 500 steps on (beta2).
+    before = torch.tensor([0.0, 3.0, 498.0, 20_000.0]).repeat(ROWS // 4)
+    table.state("steps", 1)[:, 0] = before.to(device)
     optimiser = RowAdam([table], lr=0.1, weight_decay=0.1, rule=rule)
     for step in range(4):
         ids = torch.randint(ROWS, (LISTED,), generator=made(step))

@@ -202,3 +202,12 @@ def test_shared_entities_come_from_the_range_alone() -> None:
     assert set(heads.unique().tolist()) == set(tails.unique().tolist()) == {4, 5, 6}
     assert mask[0, 100:].tolist() == [entity != 4 for entity in tails[0].tolist()]
     assert mask[1, :100].tolist() == [entity != 4 for entity in heads[0].tolist()]
+
+
+def test_questions_of_triples_of_32_bits_are_told_apart() -> None:
+    """With 1,000 relations the keys of these two questions are equal modulo 2^32."""
+    known = torch.tensor([[5_000_000, 300, 1]], dtype=torch.int32)
+    other = torch.tensor([[705_033, 4, 0]], dtype=torch.int32)
+    sampler = NegativeSampler(known, 2, 1000, generator())
+    assert set(sampler.draw(known, TAIL, 50).flatten().tolist()) == {0}
+    assert set(sampler.draw(other, TAIL, 50).flatten().tolist()) == {0, 1}

@@ -121,6 +121,7 @@ class AllEntitiesObjective:
             thresholds: Scores that other heads and other tails should stay below, [b, 2]; those of
                 the answers unless given.
         """
+        triples = triples.long()  # parts have 32 bits, which PyTorch does not index with everywhere
         route = model.route(*triples.unbind(1))
         asked = ask_all(model, triples, route)
         rows = entities_between(model, self.competitors.entities)
