@@ -340,7 +340,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         [100 * (night.truth() or 0.0) for night in looked],
         "D",
         color="#c2410c",
-        ms=6,
+        ms=6 if len(looked) <= 20 else 3,
         label="retrained",
     )
     axes.set_xlabel("night")
