@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dicgrl import KnowledgeGraph, KnowledgeStream, UserError
+from dicgrl import KnowledgeGraph, KnowledgeStream, Learner, UserError
 from dicgrl.graph import SPLITS
 from dicgrl.graph.change import FORGET, LEARN, MERGE, RENAME, REPLACE, Change
 from dicgrl.graph.knowledge.keys import NARROW_ENTITIES
+from dicgrl.graph.knowledge.replay import Replay
 from tests.streams import Triple, knowledge_stream
 
 Facts = dict[str, list[Triple]]
@@ -270,3 +271,37 @@ def test_a_label_that_is_there_is_no_new_one() -> None:
     with pytest.raises(UserError, match="merge"):
         graph.apply(Change(RENAME, None, {"ids": np.array([0])}, labels))
     assert list(graph.entities) == ["a", "b"]
+
+
+ids = st.integers(0, 6)
+
+
+@given(st.lists(st.tuples(ids, ids), min_size=1, max_size=8))
+def test_merges_of_a_row_are_done_in_their_order(pairs: list[tuple[int, int]]) -> None:
+    slow = list(range(7))
+    for kept, gone in pairs:
+        slow = [kept if number == gone else number for number in slow]
+    left = Replay()
+    rows = np.array([[number, 0, 6 - number] for number in range(7)])
+    left._left["train"].add(rows, 0)
+    left.num_parts = 1
+    left.merge("entities", np.array(pairs))
+    found = {tuple(row) for row in left.settled()[0]["train"].tolist()}
+    assert found == {(slow[number], 0, slow[6 - number]) for number in range(7)}
+
+
+@pytest.mark.filterwarnings("ignore::dicgrl.errors.ModelWarning")
+def test_small_parts_keep_no_old_copies_of_the_graph_alive() -> None:
+    facts = [(f"e{i}", "r", f"e{i + 1}") for i in range(500)]
+    learner = Learner("transe", "lower", dim=4, epochs=1, device="cpu")
+    learner.learn(facts)
+    for number in range(6):
+        learner.learn([(f"e{number}", "s", "e7")])
+        learner.forget(facts[number : number + 1])
+    arrays = [getattr(part, split) for part in learner.trainer.taken for split in SPLITS]
+    buffers = {id(array.base): array.base.nbytes for array in arrays if array.base is not None}
+    own = sum(array.nbytes for array in arrays if array.base is None)
+    assert own == 12 * 500  # the part of which something was forgotten
+    assert len(buffers) <= len(SPLITS)
+    part = learner.trainer.taken[3]
+    assert part.entities.labels(part.train[:, 0]) == ["e2"]

@@ -201,6 +201,17 @@ def _as_rows(rows: npt.ArrayLike, width: tuple[int, ...], what: str) -> IntArray
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
+def spread(length: int, most: int) -> IntArray:
+    """At most so many positions below a length, evenly spread from the first to the last.
+
+    Example:
+        >>> spread(9, 3), spread(2, 3)
+        (array([0, 4, 8]), array([0, 1]))
+    """
+    count = min(length, most)
+    return np.arange(count, dtype=np.int64) * (length - 1) // max(count - 1, 1)
+
+
 class GrowingArray(Generic[_Scalar]):
     """Rows that are appended; the buffer doubles, so appending is amortised O(rows).
 

@@ -148,6 +148,13 @@ class Graph(ABC, Generic[PartT]):
         """
         return [self.apply(change) for change in changes]
 
+    def shared(self, change: Change) -> Change:
+        """A change that keeps no old arrays of the graph alive.
+
+        Where its part has the rows that the graph still has, it shares them.
+        """
+        return change
+
     def check(self, part: PartT) -> PartT:
         """Check a part, and refuse one that `add` would refuse.
 

@@ -161,7 +161,6 @@ class NodeActivator(Activator):
 
     @override
     @torch.no_grad()
-    @override
     def drift(self) -> dict[str, float]:
         """How far class probabilities of old nodes moved, and how many nodes changed class.
 

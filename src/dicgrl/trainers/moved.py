@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dicgrl.graph.arrays import spread
 from dicgrl.trainers.links import LinkTrainer
 from dicgrl.trainers.nodes import NodeTrainer
 from dicgrl.trainers.trainer import Trainer
@@ -39,7 +40,7 @@ def stand(trainer: Trainer) -> Moved:
 def _(trainer: LinkTrainer) -> Moved:
     table = trainer.model.tables()["entities"]
     old = min(trainer.old_rows()["entities"], len(table.rows))
-    chosen = torch.linspace(0, max(old - 1, 0), min(old, MOST_ROWS)).long()
+    chosen = torch.from_numpy(spread(old, MOST_ROWS))
     before = table.rows[chosen.to(trainer.device)].clone()
 
     def moved() -> dict[str, Any]:

@@ -18,7 +18,7 @@ from dicgrl.common.options import Sections
 from dicgrl.errors import UserError
 from dicgrl.evaluation import accuracy_metrics
 from dicgrl.graph import NetworkGraph, NetworkPart, Part
-from dicgrl.graph.arrays import IntArray, distinct
+from dicgrl.graph.arrays import IntArray, distinct, spread
 from dicgrl.graph.change import MERGE, Change
 from dicgrl.graph.network import Scope
 from dicgrl.models import NetworkModel, PreparedEdges, SparseRows
@@ -249,7 +249,7 @@ class NodeTrainer(Trainer):
     def objective_around(self, examples: Tensor, batch: int) -> Objective:
         """The loss of batches of nodes, computed from their surroundings."""
         model = self.model
-        alike = torch.linspace(0, len(examples) - 1, min(batch, len(examples))).long()
+        alike = torch.from_numpy(spread(len(examples), batch))
         seen = self.surroundings(examples[alike.to(examples.device)], self.training.neighbours)
         objective = NodeObjective(self.labels, seen, self.training.beta)
         return lambda nodes, weight: objective(model, nodes, weight)

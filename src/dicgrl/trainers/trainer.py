@@ -21,7 +21,7 @@ from dicgrl.common.memory import Need
 from dicgrl.common.options import Sections
 from dicgrl.graph import Part
 from dicgrl.graph.arrays import IntArray
-from dicgrl.graph.change import LEARN, Change
+from dicgrl.graph.change import FORGET, LEARN, MERGE, REPLACE, Change
 from dicgrl.training import FitReport, Schedule, TrainingSet, fit
 from dicgrl.training.loop import Monitor, Trainable
 from dicgrl.training.stepper import Objective
@@ -110,20 +110,23 @@ class Trainer(ABC):
             what = f"{self.model_name} with {need.setting}"
             check_memory(need.bytes, self.device, what, need.instead)
         self.reseed()
-        applied = self._apply(change)
-        self.history.append(applied)
+        applied = self._append(self._apply(change))
         self._prepare()
         if applied.part is not None:
             self._grow()
             self.num_parts += 1
 
+    def _append(self, applied: Change) -> Change:
+        self.history.append(applied)
+        if applied.kind in (FORGET, REPLACE, MERGE):  # the graph has new arrays
+            self.history = [self.graph.shared(change) for change in self.history]
+        return self.history[-1]
+
     def note_arrivals(self, part: Part) -> None:
         """Note which facts of a part, as given, arrived again, and their dates."""
-        arrived = self.history[-1].part
-        if noted := self._noted_of(part, arrived):
-            self.history[-1] = replace(
-                self.history[-1], arrays={**self.history[-1].arrays, **noted}
-            )
+        last = self.history[-1]
+        if noted := self._noted_of(part, last.part):
+            self.history[-1] = replace(last, arrays={**last.arrays, **noted})
             self._note(noted)
 
     def would_note(self, part: Part) -> bool:
@@ -150,8 +153,7 @@ class Trainer(ABC):
     def follow(self, changes: Iterable[Change]) -> None:
         """Append changes that the model has learned already."""
         for change in changes:
-            applied = self._follow(change)
-            self.history.append(applied)
+            applied = self._append(self._follow(change))
             if applied.part is not None:
                 self.part = applied.part
                 self.num_parts += 1
@@ -169,8 +171,7 @@ class Trainer(ABC):
     @property
     def model_name(self) -> str:
         """Name of the model."""
-        name: str = self.settings.model
-        return name
+        return str(self.settings.model)
 
     @property
     def taken(self) -> list[Part]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
@@ -195,18 +195,19 @@ class KnowledgeGraph(Arrivals, Graph[KnowledgePart]):
         self._retire_unmentioned(forgotten)
         for name, others in gone:
             self._retire(name, others)
-        return [self._shared(change) for change in taken]
+        return [self.shared(change) for change in taken]
 
-    def _shared(self, change: Change) -> Change:
-        """A change whose part shares the graph's rows instead of its own, if they are equal."""
+    @override
+    def shared(self, change: Change) -> Change:
         part = change.part
         if not isinstance(part, KnowledgePart) or part.index >= self.num_parts:
             return change
-        train, valid, test = (self.rows(split, part.index, part.index + 1) for split in SPLITS)
-        for own, ours in ((part.train, train), (part.valid, valid), (part.test, test)):
-            if not np.array_equal(own, ours):
-                return change
-        return replace(change, part=replace(part, train=train, valid=valid, test=test))
+        rows: dict[str, Any] = {}
+        for split in SPLITS:
+            own, ours = getattr(part, split), self.rows(split, part.index, part.index + 1)
+            same = np.array_equal(own, ours)  # none were forgotten since
+            rows[split] = ours if same else own if own.base is None else own.copy()
+        return replace(change, part=replace(part, **rows))
 
     @override
     def apply(self, change: Change) -> Change:

@@ -64,12 +64,15 @@ class Replay:
 
     def merge(self, vocabulary: str, pairs: IntArray) -> None:
         """Replace ids by others; triples that become equal count as having arrived again."""
+        if not len(pairs):
+            return
         columns = _COLUMNS[vocabulary]
+        gone, finds = _at_once(pairs)
 
         def renamed(rows: IntArray) -> IntArray:
-            rows = rows.copy()
-            for kept, gone in pairs:
-                rows[:, columns] = np.where(rows[:, columns] == gone, kept, rows[:, columns])
+            rows, ids = rows.copy(), rows[:, columns]
+            at = np.searchsorted(gone, ids).clip(max=len(gone) - 1)
+            rows[:, columns] = np.where(gone[at] == ids, finds[at], ids)
             return rows
 
         for name, left in self._left.items():
@@ -87,3 +90,12 @@ class Replay:
     def forgotten(self) -> IntArray:
         """All triples that were removed, [n, 3]."""
         return np.concatenate(self._forgotten)
+
+
+def _at_once(pairs: IntArray) -> tuple[IntArray, IntArray]:
+    """Sorted ids that pairs, kept and gone, replace in their order, and by what in the end."""
+    finds: dict[int, int] = {}
+    for kept, gone in reversed(pairs.tolist()):
+        finds[gone] = finds.get(kept, kept)
+    ids = np.array(sorted(finds), np.int64)
+    return ids, np.array([finds[number] for number in ids.tolist()], np.int64)
