@@ -12,6 +12,7 @@ import torch
 
 from dicgrl import KnowledgeStream, Learner, NightOptions, UserError, nightly
 from dicgrl.graph import SPLITS
+from dicgrl.graph.times import told
 from dicgrl.jobs.results import results_of
 from dicgrl.jobs.versions import verified
 from dicgrl.report.night_text import verdict
@@ -169,6 +170,26 @@ def test_a_share_is_held_out_and_measured_from_then_on(run: Path) -> None:
     assert set(trainer.examples("test")[:, 1].tolist()) <= taught
     again = nightly(run, facts, options).night  # what is held out stays so
     assert again["facts"]["held_out"] == round(0.25 * 90) and not again["facts"]["new"]
+
+
+def test_what_is_held_out_of_dated_facts_takes_its_date_along(tmp_path: Path) -> None:
+    learner = learner_of("links")
+    learner.learn([("a", "r", f"b{i}", f"2001-01-0{i + 1}") for i in range(8)])
+    learner.save(tmp_path / "run")
+    facts = [(f"b{i}", "r", f"b{j}", f"2002-01-0{i + 1}") for i in range(8) for j in range(i)]
+    night = nightly(tmp_path / "run", facts, NightOptions(device="cpu", test=0.25)).night
+    assert (night["facts"]["learned"], night["facts"]["new"]) == (21, 28)
+    trainer = Learner.load(tmp_path / "run", device="cpu").trainer
+    days = {tuple(fact): day for *fact, day in facts}
+    rows = trainer.examples("train", 1).cpu().numpy()
+    learned = [labelled(trainer.part, row) for row in rows.tolist()]
+    assert [told(moment) for moment in trainer.graph.dates(rows)] == [days[f] for f in learned]
+
+
+def test_nodes_without_a_class_leave_nothing_to_hold_out(tmp_path: Path) -> None:
+    begun(tmp_path / "run", "nodes")
+    night = nightly(tmp_path / "run", [("n0", "n9")], NightOptions(device="cpu", test=0.5)).night
+    assert night["facts"]["new"] == 1 and not night["facts"]["held_out"]
 
 
 def test_what_teaches_something_new_is_never_held_out(run: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def held_back(intake: Intake, learner: Learner, share: float) -> Intake:
     except UserError:
         raise UserError(f"--test {share}: a share is at least 0 and below 1") from None
     part = intake.part
-    if not share or intake.is_empty or len(part.test) or not learner.num_parts:
+    if not share or not len(part.train) or len(part.test) or not learner.num_parts:
         return intake
     generator = np.random.default_rng((learner.seed, learner.num_parts))
     order = generator.permutation(len(part.train))
@@ -43,7 +44,9 @@ def held_back(intake: Intake, learner: Learner, share: float) -> Intake:
     chosen = order[free][: round(share * len(part.train))]
     kept = np.ones(len(part.train), np.bool_)
     kept[chosen] = False
-    split = {"train": part.train[kept], "test": part.train[~kept]}
+    split: dict[str, Any] = {"train": part.train[kept], "test": part.train[~kept]}
+    if isinstance(part, KnowledgePart) and len(part.times):
+        split["times"] = part.times[kept]
     return replace(intake, part=replace(part, **split))
 
 
