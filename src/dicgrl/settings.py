@@ -241,6 +241,11 @@ class Settings(Sections):
         """
         kind = strategy_named(self.strategy)
         kind.check_model(self.form.divided, self.model)
+        if kind.needs_gradients and "precision" in self and self.precision != "float32":
+            raise UserError(
+                f"strategy {self.strategy} needs precision=float32: it compares the gradients of "
+                "whole tables; fresh, dicgrl and emr learn tables of any precision"
+            )
         return kind(self.of(StrategySettings))
 
     @property

@@ -193,8 +193,9 @@ def test_short_rows_are_saved_and_loaded_bit_for_bit(tmp_path: Path) -> None:
         assert asked[0] == asked[1]
 
 
-def test_gem_says_that_it_needs_gradients_of_whole_tables() -> None:
-    learner = Learner("transe", "gem", device="cpu", dim=8, precision="bfloat16", epochs=2)
+def test_gem_says_that_it_needs_gradients_of_whole_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Table, "dense_bytes", 64)
+    learner = Learner("transe", "gem", device="cpu", dim=8, epochs=2)
     learner.learn(PART[:15])
     with pytest.raises(UserError, match="gem compares the gradients of whole tables"):
         learner.learn(PART[15:])

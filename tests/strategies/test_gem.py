@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from torch import Tensor
 
+from dicgrl import Learner, UserError
 from dicgrl.graph import KnowledgeStream
 from dicgrl.strategies.gem import GEM, Projection, project
 from dicgrl.trainers import LinkTrainer
@@ -208,3 +209,8 @@ def test_memories_of_all_parts_share_the_budget_by_size(
         (home,) = [part for part in parts if rows <= part]
         fair = budget * len(home) / sum(map(len, parts))
         assert abs(len(rows) - fair) <= 1
+
+
+def test_rows_without_whole_gradients_are_refused_before_anything_is_learned() -> None:
+    with pytest.raises(UserError, match="strategy gem needs precision=float32"):
+        Learner("transe", "gem", precision="bfloat16", device="cpu")

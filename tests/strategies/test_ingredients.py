@@ -11,6 +11,8 @@ from torch import Tensor
 from dicgrl import Learner
 from dicgrl.strategies import Composed, Ingredient, Strategy
 from dicgrl.strategies.ewc import Penalty
+from dicgrl.strategies.incde import Ordering
+from dicgrl.strategies.ingredients import Replay
 from dicgrl.trainers import ExampleGroup, Trainer
 
 FIRST = [("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")]
@@ -64,3 +66,10 @@ def test_examples_that_take_turns_are_learned_and_steps_are_adjusted(
     old = learner.trainer.examples("train", 0, 1)
     assert all(sorted(rows.tolist()) == sorted(old.tolist()) for rows in each_epoch)
     assert len(adjusted) == 3 * (2 + 1)  # every batch, old and new
+
+
+def test_an_order_of_new_examples_leaves_no_place_for_old_ones() -> None:
+    with pytest.raises(TypeError, match="OrderedReplay: with an order there is no place"):
+
+        class OrderedReplay(Composed):
+            ingredients = (Ordering, Replay)

@@ -149,6 +149,16 @@ def test_the_first_part_is_reconstructed_as_well() -> None:
     assert LKGE.first_alike is False and IncDE.first_alike is True
 
 
+def test_a_retraining_is_reconstructed_as_well() -> None:
+    rows = []
+    for beta in (0.0, 5.0):
+        trainer, strategy = learned("lkge", reconstruction=beta, evidence=0.0)
+        strategy.learn(trainer)
+        strategy.retrain(trainer)
+        rows.append(trainer.model.entities.rows)
+    assert not torch.equal(*rows)
+
+
 # IncDE
 
 
@@ -280,6 +290,14 @@ def test_ranks_follow_the_facts_of_a_layer() -> None:
     assert part._ranks(np.array([1, 1, 3, 3]), 4, 2, 10) == [9, 15]
     assert part._ranks(np.array([1] * 800), 800, 2, 10) == [20, 20]  # a twentieth of its rows
     assert part._ranks(None, 3, 1, 20) == [20]
+
+
+def test_a_rank_is_never_more_than_a_row_has_numbers() -> None:
+    trainer, strategy = learned("fastkge", rank=1000, relation_rank=1000, adapters=1)
+    part = next(each for each in strategy.parts if isinstance(each, Adapters))
+    part.begin(trainer)
+    widths = {table.width for table in trainer.model.tables().values()}
+    assert {adapted.parameters[0].shape[-1] for adapted in part._adapted} <= widths
 
 
 # All of them

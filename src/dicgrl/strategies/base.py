@@ -156,6 +156,7 @@ class Strategy:
         scatters_newcomers: Whether newcomers that start from neighbours are then moved away from
             the ideal answer. Needed if no shield keeps them behind the right answers.
         needs_links: Whether it only works on triples with plain vectors.
+        needs_gradients: Whether it needs the gradients of whole tables, not of some rows.
         first_alike: Whether it learns the first part like other strategies do.
 
     Args:
@@ -170,6 +171,7 @@ class Strategy:
     starts_from_neighbours: ClassVar[bool] = False
     scatters_newcomers: ClassVar[bool] = False
     needs_links: ClassVar[bool] = False
+    needs_gradients: ClassVar[bool] = False
     first_alike: ClassVar[bool] = True
 
     def __init_subclass__(cls, name: str | None = None) -> None:
@@ -246,11 +248,17 @@ class Strategy:
         """Train a new model on everything so far, as on a first part."""
         trainer.rebuild()
         self.restore({})
-        everything = self.everything(trainer)
-        fit = self.fit(trainer, everything, monitor, trainer.schedule, from_scratch=True)
+        learned = self.learn_anew(trainer, monitor)
         trainer.reseed()
         self.retrained(trainer)
-        return Learned([fit], replayed=trainer.count("train"))
+        learned.replayed = trainer.count("train")
+        return learned
+
+    def learn_anew(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
+        """Teach everything so far to a model that knows nothing."""
+        everything = self.everything(trainer)
+        fit = self.fit(trainer, everything, monitor, trainer.schedule, from_scratch=True)
+        return Learned([fit])
 
     def retrained(self, trainer: Trainer) -> None:
         """Store what the next part will need, after a new model has learned all parts."""

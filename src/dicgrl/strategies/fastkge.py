@@ -83,7 +83,8 @@ class Adapters(Ingredient):
             new = len(tables[name]) - old[name]
             if new:
                 layers = min(layers, new)
-                ranks = self._ranks(weights, new, layers, rank)
+                width = tables[name].width  # a product of a higher rank can express no more
+                ranks = [min(r, width) for r in self._ranks(weights, new, layers, rank)]
                 at = torch.arange(new) if places is None else torch.from_numpy(places)
                 adapted = _Adapted(tables[name], old[name] + at, ranks, trainer.generator)
                 self._adapted.append(adapted)

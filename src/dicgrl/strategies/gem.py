@@ -104,6 +104,7 @@ class GEM(Composed, name="gem"):
     """Fine-tunes on the new part with gradients that do not oppose any earlier part's memory."""
 
     ingredients = (Projection,)
+    needs_gradients = True
 
 
 def _some_of(memory: Tensor, trainer: Trainer) -> Tensor:

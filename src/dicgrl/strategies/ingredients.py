@@ -127,6 +127,10 @@ class Composed(Strategy):
     ingredients: ClassVar[tuple[type[Ingredient], ...]] = ()
 
     def __init_subclass__(cls, name: str | None = None) -> None:
+        ordered = any(kind.overrides("order") for kind in cls.ingredients)
+        more = ("mixed_in", "taking_turns")
+        if ordered and any(kind.overrides(hook) for kind in cls.ingredients for hook in more):
+            raise TypeError(f"{cls.__name__}: with an order there is no place for old examples")
         if "ingredients" in cls.__dict__ and "Settings" not in cls.__dict__:
             cls.Settings = _joined(cls.__name__, cls.ingredients)
         super().__init_subclass__(name=name)
@@ -181,7 +185,7 @@ class Composed(Strategy):
         new = ExampleGroup(objective, rows, usual)
         if groups:
             return _AdjustedTurns(self.parts, trainer, new, groups, old)
-        return _Adjusted(self.parts, trainer, new, old)
+        return AdjustedSet(self.parts, trainer, new, old)
 
     @override
     def remember(self, trainer: Trainer) -> None:
@@ -236,7 +240,7 @@ class Replay(Ingredient):
         return self._drawn
 
 
-class _Adjusted(TrainingSet):
+class AdjustedSet(TrainingSet):
     """Training examples whose order and gradients the ingredients may change."""
 
     def __init__(
@@ -277,7 +281,7 @@ class _Adjusted(TrainingSet):
             part.adjust(self._trainer, self.objective)
 
 
-class _AdjustedTurns(_Adjusted, MixedSet):
+class _AdjustedTurns(AdjustedSet, MixedSet):
     """The same with groups of examples that take turns."""
 
     def __init__(

@@ -30,8 +30,8 @@ from dicgrl.models import KnowledgeModel
 from dicgrl.models.table import Table
 from dicgrl.strategies.base import Learned
 from dicgrl.strategies.distance import degrees
-from dicgrl.strategies.ingredients import Composed, Ingredient
-from dicgrl.trainers import LinkTrainer, Trainer
+from dicgrl.strategies.ingredients import AdjustedSet, Composed, Ingredient
+from dicgrl.trainers import ExampleGroup, LinkTrainer, Trainer
 from dicgrl.training.loop import Monitor
 from dicgrl.training.stepper import Objective
 
@@ -83,8 +83,10 @@ class Reconstruction(Ingredient):
 
     @override
     def begin(self, trainer: Trainer) -> None:
-        triples = trainer.examples("train", trainer.newest)
-        model = trainer.model
+        self.look_at(trainer.examples("train", trainer.newest), trainer.model)
+
+    def look_at(self, triples: Tensor, model: KnowledgeModel) -> None:
+        """Set the facts that say something about rows, [n, 3]."""
         heads, relations, tails = (column.contiguous() for column in triples.unbind(1))
         ends = torch.bincount(torch.cat([heads, tails]), minlength=model.num_entities)
         facts = torch.bincount(relations, minlength=model.num_relations)
@@ -209,3 +211,13 @@ class LKGE(Composed, name="lkge"):
         return self.learn_new(
             trainer, monitor, trainer.weights(trainer.examples("train", trainer.newest))
         )
+
+    @override
+    def learn_anew(self, trainer: Trainer, monitor: Monitor | None) -> Learned:
+        """Learn everything as a first part, so with a reconstruction, too."""
+        everything = self.everything(trainer)
+        said = Reconstruction(self.settings)
+        said.look_at(everything.examples, trainer.model)
+        new = ExampleGroup(everything.objective, everything.examples, everything.weight)
+        examples = AdjustedSet([said], trainer, new, 0)
+        return Learned([self.fit(trainer, examples, monitor, trainer.schedule, from_scratch=True)])
