@@ -20,7 +20,6 @@ from dicgrl.graph.frames import frame_rows
 from dicgrl.graph.labelled import Triples
 from dicgrl.intake import Facts
 from dicgrl.jobs.change import (
-    ChangeOptions,
     forget_facts,
     merge_labels,
     pairs_in,
@@ -29,6 +28,7 @@ from dicgrl.jobs.change import (
     retrain_run,
     revise_nodes,
 )
+from dicgrl.jobs.changing import ChangeOptions
 from dicgrl.jobs.export import export_run
 from dicgrl.jobs.learn import learn_facts
 from dicgrl.jobs.maps import make_maps, write_places
@@ -86,17 +86,8 @@ class Run:
         wait: float = 0.0,
     ) -> dict[str, Any]:
         """Learn facts in any form as the next part, and return the results."""
-        outcome = learn_facts(
-            self.folder,
-            facts,
-            device=self.device,
-            keep=keep,
-            evaluate=evaluate,
-            message=message,
-            wait=wait,
-            reading=reading,
-        )
-        return told.learned(outcome)
+        options = ChangeOptions(self.device, keep, evaluate, message, wait, reading)
+        return told.learned(learn_facts(self.folder, facts, options))
 
     def forget(
         self,

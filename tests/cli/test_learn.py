@@ -12,7 +12,7 @@ from dicgrl import (
     KnowledgeGraph,
     Learner,
 )
-from dicgrl.jobs import learn as jobs
+from dicgrl.jobs import changing as jobs
 from tests.cli.helpers import DICGRL, Cli, refused
 from tests.runs import files_in
 

@@ -15,8 +15,8 @@ from dicgrl import (
     UserError,
 )
 from dicgrl.errors import DataError
+from dicgrl.jobs.changing import ChangeOptions, OnEpoch
 from dicgrl.jobs.learn import learn_facts
-from dicgrl.jobs.stream import OnEpoch
 from dicgrl.readers import read_stream
 from dicgrl.store.run_folder import RunFolder
 from tests.runs import measured, read_json, recipe_of, run, unchanged
@@ -141,7 +141,7 @@ def test_the_newest_version_does_not_get_lost_in_silence(begun: Path, tmp_path: 
         lambda: Learner.load(begun, device="cpu"),
         RunFolder(begun).overview,
         RunFolder(begun).results,
-        lambda: learn_facts(begun, facts, device="cpu"),
+        lambda: learn_facts(begun, facts, ChangeOptions("cpu")),
     ):
         with pytest.raises(DataError, match=r"versions are missing: there were 2"):
             use()
@@ -185,5 +185,5 @@ def test_results_that_fell_behind_are_told_and_written_anew(tmp_path: Path) -> N
     labels = (ring().entities.labels(known[:, 0]), ring().relations.labels(known[:, 1]))
     tails = ring().entities.labels(known[:, 2])
     facts.write_text("\t".join([labels[0][0], labels[1][0], tails[0]]) + "\n")
-    learn_facts(out, facts, device="cpu")
+    learn_facts(out, facts, ChangeOptions("cpu"))
     assert len(RunFolder(out).results()["parts"]) == 2

@@ -13,6 +13,7 @@ from dicgrl import (
     Learner,
     UserError,
 )
+from dicgrl.jobs.changing import ChangeOptions
 from dicgrl.jobs.learn import learn_facts
 from dicgrl.jobs.results import results_of
 from tests.runs import measured, read_json, recipe_of, run
@@ -178,13 +179,13 @@ def test_facts_that_arrive_later_keep_as_the_run_did(tmp_path: Path) -> None:
     facts = tmp_path / "facts.tsv"
     facts.write_text("e1\tlikes\te2\n")
     run(ring(), recipe_of("links"), out=tmp_path / "run", keep="last")
-    learn_facts(tmp_path / "run", facts, device="cpu")
+    learn_facts(tmp_path / "run", facts, ChangeOptions("cpu"))
     assert kept(tmp_path / "run") == [4]
     facts.write_text("e2\tlikes\te1\n")
-    learn_facts(tmp_path / "run", facts, device="cpu", keep="all")
+    learn_facts(tmp_path / "run", facts, ChangeOptions("cpu", keep="all"))
     assert kept(tmp_path / "run") == [4, 5]
     facts.write_text("e1\tlikes\te3\n")
-    results = learn_facts(tmp_path / "run", facts, device="cpu").results
+    results = learn_facts(tmp_path / "run", facts, ChangeOptions("cpu")).results
     assert kept(tmp_path / "run") == [6] and len(results["parts"]) == 6
     with pytest.raises(UserError, match="unknown keep 'lst'; did you mean 'last'"):
-        learn_facts(tmp_path / "run", facts, device="cpu", keep="lst")
+        learn_facts(tmp_path / "run", facts, ChangeOptions("cpu", keep="lst"))

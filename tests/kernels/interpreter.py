@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-
 BROKEN = "only 0-dimensional arrays can be converted"  # Triton 3.6 beside NumPy 2.5, in any kernel
 
 

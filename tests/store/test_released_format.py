@@ -20,6 +20,7 @@ from safetensors.torch import load_file
 from dicgrl import Learner
 from dicgrl.common.atomic import as_json
 from dicgrl.errors import DataError
+from dicgrl.jobs.changing import ChangeOptions
 from dicgrl.jobs.learn import learn_facts
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.sealed import checksum
@@ -123,7 +124,7 @@ def test_facts_become_its_next_part(folder: Path, tmp_path: Path) -> None:
         return
     facts = tmp_path / "facts.tsv"
     facts.write_text("e1\tlikes\tnewcomer\n", encoding="utf-8")
-    results = learn_facts(folder, facts, device="cpu").results
+    results = learn_facts(folder, facts, ChangeOptions("cpu")).results
     assert len(results["parts"]) == 3 and len(RunFolder(folder).results()["parts"]) == 3
     assert Learner.load(folder, device="cpu").predict("e1", "likes")
 

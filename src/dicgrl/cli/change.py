@@ -26,7 +26,8 @@ from dicgrl.readers.remote import short_name
 from dicgrl.report.terminal import counted
 
 if TYPE_CHECKING:  # PyTorch is imported by the commands that need it
-    from dicgrl.jobs.change import ChangeOptions, ChangeOutcome
+    from dicgrl.jobs.change import ChangeOutcome
+    from dicgrl.jobs.changing import ChangeOptions
 
 _FACTS = (
     "Triples (head TAB relation TAB tail); for a network, two columns: an edge, or a node and its "
@@ -62,7 +63,8 @@ def forget(
     as_json: Json = False,
 ) -> None:
     """Take facts back and unlearn them."""
-    from dicgrl.jobs.change import ChangeOptions, forget_facts
+    from dicgrl.jobs.change import forget_facts
+    from dicgrl.jobs.changing import ChangeOptions
 
     def change(options: ChangeOptions) -> ChangeOutcome:
         return forget_facts(folder, facts, options)
@@ -85,7 +87,8 @@ def replace(
     as_json: Json = False,
 ) -> None:
     """Take facts back and learn others in their place, as one change."""
-    from dicgrl.jobs.change import ChangeOptions, replace_facts
+    from dicgrl.jobs.change import replace_facts
+    from dicgrl.jobs.changing import ChangeOptions
 
     if str(old) == str(new) == "-":
         raise UserError("standard input cannot hold both the old and the new facts")
@@ -109,7 +112,8 @@ def rename(
     as_json: Json = False,
 ) -> None:
     """Rename entities, relations, nodes or classes."""
-    from dicgrl.jobs.change import ChangeOptions, rename_labels
+    from dicgrl.jobs.change import rename_labels
+    from dicgrl.jobs.changing import ChangeOptions
 
     pairs = _pairs(old, new, file)
 
@@ -136,7 +140,8 @@ def merge(
     as_json: Json = False,
 ) -> None:
     """Merge two entities, relations, nodes or classes into one."""
-    from dicgrl.jobs.change import ChangeOptions, merge_labels
+    from dicgrl.jobs.change import merge_labels
+    from dicgrl.jobs.changing import ChangeOptions
 
     pairs = _pairs(kept, gone, file)
 
@@ -164,7 +169,8 @@ def revise(
     as_json: Json = False,
 ) -> None:
     """Change classes or features of known nodes of a network."""
-    from dicgrl.jobs.change import ChangeOptions, revise_nodes
+    from dicgrl.jobs.change import revise_nodes
+    from dicgrl.jobs.changing import ChangeOptions
 
     def change(options: ChangeOptions) -> ChangeOutcome:
         return revise_nodes(folder, nodes, options)
@@ -183,7 +189,8 @@ def retrain(
     as_json: Json = False,
 ) -> None:
     """Train a new model on everything a run knows; facts, ids, tags and versions stay."""
-    from dicgrl.jobs.change import ChangeOptions, retrain_run
+    from dicgrl.jobs.change import retrain_run
+    from dicgrl.jobs.changing import ChangeOptions
 
     def change(options: ChangeOptions) -> ChangeOutcome:
         return retrain_run(folder, options)

@@ -44,6 +44,7 @@ def learn(
     """Learn new facts as the next part of a run; entities, relations and nodes may be new."""
     if facts == "-":
         processes.refuse("-", "give a file")
+    from dicgrl.jobs.changing import ChangeOptions
     from dicgrl.jobs.learn import learn_facts, task_of, would_fine_tune
     from dicgrl.report.curves import draw_curves
     from dicgrl.report.outcome_tables import learned_table
@@ -58,17 +59,8 @@ def learn(
         )
     bar = parts_bar(f"{folder} {short_name(facts)}", 1, *units(task_of(folder)))
     with interruptible(lambda: f"{folder} is as it was before"), bar as (on_epoch, _):
-        outcome = learn_facts(
-            folder,
-            facts,
-            device=device,
-            keep=keep,
-            evaluate=evaluate,
-            message=message,
-            wait=wait,
-            reading=reading,
-            on_epoch=on_epoch,
-        )
+        options = ChangeOptions(device, keep, evaluate, message, wait, reading, on_epoch)
+        outcome = learn_facts(folder, facts, options)
     if not processes.writes():
         return
     if Folder(folder).curves_file.exists() and not outcome.intake.is_empty:

@@ -44,7 +44,7 @@ def serve(
     """Serve a run over HTTP: answers, new facts, and a page to explore it."""
     for module in ("fastapi", "uvicorn", "httptools"):
         needed(module, "serve", "dicgrl serve")
-    from dicgrl.jobs.learn import most_measured
+    from dicgrl.jobs.changing import most_measured
     from dicgrl.serve.options import TOKEN, ServeOptions
     from dicgrl.serve.running import run_server
     from dicgrl.store.writer import check_keep
@@ -86,7 +86,7 @@ def mcp(
 ) -> None:
     """Serve a run to agents through the Model Context Protocol."""
     needed("mcp", "serve", "dicgrl mcp")
-    from dicgrl.jobs.learn import most_measured
+    from dicgrl.jobs.changing import most_measured
     from dicgrl.serve.agents import run_agent_server
     from dicgrl.serve.options import ServeOptions
     from dicgrl.store.writer import check_keep

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dicgrl.evaluation.part_report import PartReport
 from dicgrl.intake import Facts
-from dicgrl.jobs.learn import about_stored, most_measured
-from dicgrl.jobs.results import results_of
-from dicgrl.jobs.stream import OnEpoch
+from dicgrl.jobs.changing import USUAL, ChangeOptions, changing
 from dicgrl.learner import Learner
-from dicgrl.readers import NetworkFacts, Reading
+from dicgrl.readers import NetworkFacts
 from dicgrl.readers.pairs import read_pairs
 from dicgrl.readers.sources import open_file
 from dicgrl.relabel import Pair
-from dicgrl.store.run_folder import RunFolder
-from dicgrl.store.writer import check_keep
-from dicgrl.training import EpochReport
 from dicgrl.training.loop import Monitor
 
 Step = Callable[[Learner, Monitor], PartReport]
@@ -37,32 +32,6 @@ class ChangeOutcome:
 
     results: dict[str, Any]
     report: PartReport
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeOptions:
-    """How a change is made.
-
-    Attributes:
-        device: auto, cpu or cuda.
-        keep: As for `run_stream`.
-        evaluate: As for `learn_facts`.
-        message: What to say of the version.
-        wait: Seconds to wait for another process that is writing to the run.
-        reading: How files are to be read, where they do not say it themselves.
-        on_epoch: Told the part and the report of every epoch.
-    """
-
-    device: str = "auto"
-    keep: str | None = None
-    evaluate: str = "sample"
-    message: str = ""
-    wait: float = 0.0
-    reading: Reading | None = None
-    on_epoch: OnEpoch | None = None
-
-
-USUAL = ChangeOptions()
 
 
 def forget_facts(out: Path, facts: Facts, options: ChangeOptions = USUAL) -> ChangeOutcome:
@@ -143,29 +112,10 @@ def _change(out: Path, step: Step, options: ChangeOptions) -> ChangeOutcome:
         BusyError: Another process is writing to the run folder.
         UserError: There is a mistake in what is asked for; the run is as it was.
     """
-    folder = RunFolder(out)
-    config = folder.config()
-    check_keep(options.keep)
-    at_most = most_measured(options.evaluate)
-    trace: list[EpochReport] = []
-    with folder.locked(options.wait):
-        learner = Learner.load(out, device=options.device)
-        folder.clear_up()
-
-        def watch(report: EpochReport) -> None:
-            trace.append(report)
-            if options.on_epoch:
-                options.on_epoch(learner.num_parts, report)
-
-        report = step(learner, watch)
-        if at_most is not None:
-            learner.evaluate(at_most=at_most)
-        results = results_of(learner, about_stored(config, learner, out))
-        learner.save(
-            out,
-            keep=options.keep,
-            message=options.message,
-            results=results,
-            trace=[asdict(epoch) for epoch in trace],
-        )
+    with changing(out, options) as run:
+        report = step(run.learner, run.watch)
+        if options.at_most is not None:
+            run.learner.evaluate(at_most=options.at_most)
+        results = run.results()
+        run.write(results)
     return ChangeOutcome(results, report)

@@ -7,19 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dicgrl.errors import unknown_name
 from dicgrl.intake import Facts, Intake
-from dicgrl.jobs.held import clear_up, held
-from dicgrl.jobs.results import results_of
-from dicgrl.jobs.stream import OnEpoch, learn_part
-from dicgrl.learner import Learner
-from dicgrl.readers import Reading
+from dicgrl.jobs.changing import USUAL, ChangeOptions, changing
+from dicgrl.jobs.stream import learn_part
 from dicgrl.store.run_folder import RunFolder
-from dicgrl.store.writer import check_keep
 from dicgrl.tasks import Task, task_of_model
-
-EVALUATE: dict[str, int | None] = {"sample": 2000, "all": 0, "none": None}
-"""How much is measured after a part was learned: test examples at most, 0 for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +40,7 @@ class LearnOutcome:
         return self.results | told | dropped
 
 
-def learn_facts(
-    out: Path,
-    facts: Facts,
-    *,
-    device: str = "auto",
-    keep: str | None = None,
-    evaluate: str = "sample",
-    message: str = "",
-    wait: float = 0.0,
-    reading: Reading | None = None,
-    on_epoch: OnEpoch | None = None,
-) -> LearnOutcome:
+def learn_facts(out: Path, facts: Facts, options: ChangeOptions = USUAL) -> LearnOutcome:
     """Learn what arrived after a run, and write it to the run's folder as its next part.
 
     Triples that are known already, or that the run holds out to measure with, are left out, and so
@@ -71,60 +52,24 @@ def learn_facts(
             of new nodes and edges of a network, in any layout of docs/data.md; `-` for lines of
             triples, or of edges between known nodes, from standard input. Entities, relations and
             classes may be new.
-        device: auto, cpu or cuda.
-        keep: As for `run_stream`.
-        evaluate: What is measured then: a sample of the test sets where there are many (`sample`),
-            `all` of them or `none`.
-        message: What to say of the version.
-        wait: Seconds to wait for another process that is writing to the run.
-        reading: How files are to be read, where they do not say it themselves.
-        on_epoch: Told the part and the report of every epoch.
+        options: How.
 
     Raises:
         BusyError: Another process is writing to the run folder.
         UserError: It is asked for something that there is not.
     """
-    folder = RunFolder(out)
-    config = folder.config()
-    check_keep(keep)
-    at_most = most_measured(evaluate)
-    with held(folder, wait):
-        learner = Learner.load(out, device=device)
-        clear_up(folder)
-        about = about_stored(config, learner, out)
-        intake = learner.intake(facts, reading=reading)
+    with changing(out, options) as run:
+        learner, folder = run.learner, RunFolder(out)
+        intake = learner.intake(facts, reading=options.reading)
         if not intake.is_empty or learner.trainer.would_note(intake.given_part):
-            results = learn_part(learner, intake, about, folder, keep, on_epoch, at_most, message)
+            results = learn_part(run, intake, options.at_most)
             newest = learner.trainer.history[-1]
             return LearnOutcome(results, intake, {n: len(a) for n, a in newest.arrays.items()})
-        results = results_of(learner, about | {"published": config.get("published", {})})
-        if intake.names.items() - learner.names.items():
-            learner.learn(intake)  # it takes the names
-            learner.save(out, keep=keep)
+        results = run.results() | {"published": folder.config().get("published", {})}
+        run.take_names(intake)
         if not folder.is_measured():  # saved from Python
-            learner.save(out, keep=keep, results=results)
+            run.write(results)
         return LearnOutcome(results, intake)
-
-
-def about_stored(config: Mapping[str, Any], learner: Learner, out: Path) -> dict[str, Any]:
-    """What `about_run` said of a run that goes on with other data; no published values are its."""
-    return {
-        "dataset": config.get("dataset", out.name),
-        "task": config.get("task", learner.task.name),
-        "recipe": config.get("recipe", "default"),
-        "published": {},
-    }
-
-
-def most_measured(evaluate: str) -> int | None:
-    """How many test examples are measured after a change; 0 for all, None for none.
-
-    Raises:
-        UserError: It is none of `EVALUATE`.
-    """
-    if not isinstance(evaluate, str) or evaluate not in EVALUATE:
-        raise unknown_name("evaluate", evaluate, EVALUATE)
-    return EVALUATE[evaluate]
 
 
 def task_of(folder: Path) -> Task:

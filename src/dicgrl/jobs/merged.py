@@ -7,19 +7,19 @@ questions, and new facts can become its next part.
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from dicgrl.graph import SPLITS, Stream
+from dicgrl.jobs.changing import Changing
 from dicgrl.jobs.held import held
-from dicgrl.jobs.results import about_run, results_of
+from dicgrl.jobs.results import about_run
 from dicgrl.learner import Learner
 from dicgrl.parallel.group import speaks
 from dicgrl.recipes import Recipe
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import Commit
-from dicgrl.training import DivergedError, EpochReport
+from dicgrl.training import DivergedError
 from dicgrl.training.loop import Monitor
 
 
@@ -67,28 +67,22 @@ def _run_merged(
     monitor: Monitor | None,
 ) -> dict[str, Any]:
     about = about_run(stream, recipe) | {"setting": "whole"}
-    trace: list[EpochReport] = []
-
-    def watch(report: EpochReport) -> None:
-        trace.append(report)
-        if monitor:
-            monitor(report)
-
+    told = (lambda _, report: monitor(report)) if monitor else None
+    run = Changing(learner, about, folder, on_epoch=told)
     try:
-        report = learner.learn(stream.merged()[0], monitor=watch)
+        report = learner.learn(stream.merged()[0], monitor=run.watch)
     except DivergedError:
         if folder is not None:
             meta = {"dataset": stream.name, "seed": learner.seed}
-            epochs = [asdict(entry) for entry in trace]
             state = learner.state()
             if speaks():
-                folder.save_diverged(state, Commit(about, trace=epochs), meta)
+                folder.save_diverged(state, Commit(about, trace=run.epochs), meta)
         raise
     learner.evaluate()
     started = time.perf_counter()
     trainer = learner.trainer
     validation = trainer.measure(trainer.examples("valid")) if trainer.count("valid") else None
-    found = results_of(learner, about) | {
+    found = run.results() | {
         "learn_seconds": report.learn_seconds,
         "evaluate_seconds": report.evaluate_seconds + time.perf_counter() - started,
         "epochs": report.epochs,
@@ -97,9 +91,7 @@ def _run_merged(
         "test": _test_metrics(learner),
         "count": {split: trainer.count(split) for split in SPLITS},
     }
-    if folder is not None:
-        epochs = [asdict(entry) for entry in trace]
-        learner.save(folder.path, about=about, results=found, trace=epochs)
+    run.write(found)
     return found
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from dicgrl.errors import SetupError, UserError
 from dicgrl.intake import Retraction
-from dicgrl.jobs.learn import about_stored, most_measured
-from dicgrl.jobs.results import results_of
+from dicgrl.jobs.changing import Changing, about_stored, most_measured
 from dicgrl.learner import Learner
 from dicgrl.store.pending import Fact, Pending
 from dicgrl.store.run_folder import RunFolder
@@ -89,24 +88,17 @@ class PendingLearner:
         return self._learner
 
     def _learn(self, learner: Learner, pending: Pending) -> PendingOutcome:
-        trace: list[EpochReport] = []
-        changes = len(learner.trainer.history)
-        refused = _change(learner, *pending.settled(), trace.append)
+        folder, changes = self._folder, len(learner.trainer.history)
+        about = about_stored(folder.config(), learner, folder.path)
+        run = Changing(learner, about, folder, self._keep, self._message)
+        refused = _change(learner, *pending.settled(), run.watch)
         if len(learner.trainer.history) == changes:  # all of it was known, or none of it
-            with self._folder.pending_writer() as writer:
+            with folder.pending_writer() as writer:
                 writer.settle(pending.numbers)
             return PendingOutcome(learner.version, len(pending), tuple(refused))
         if self._at_most is not None:
             learner.evaluate(at_most=self._at_most)
-        folder = self._folder
-        learner.save(
-            folder.path,
-            keep=self._keep,
-            message=self._message,
-            results=results_of(learner, about_stored(folder.config(), learner, folder.path)),
-            trace=[asdict(epoch) for epoch in trace],
-            settled=pending.numbers,
-        )
+        run.write(run.results(), settled=pending.numbers)
         return PendingOutcome(learner.version, len(pending), tuple(refused))
 
 

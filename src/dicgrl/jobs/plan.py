@@ -12,10 +12,11 @@ from dicgrl.datasets import load_stream, registered
 from dicgrl.errors import UserError
 from dicgrl.graph import Stream
 from dicgrl.graph.labelled import Triples
+from dicgrl.jobs.changing import OnEpoch
 from dicgrl.jobs.choose import Changes, check_changes, chosen_recipe, chosen_strategies
 from dicgrl.jobs.merged import run_merged
 from dicgrl.jobs.race import AUTO, begun_with, race
-from dicgrl.jobs.stream import OnEpoch, OnPart, run_stream
+from dicgrl.jobs.stream import OnPart, run_stream
 from dicgrl.readers import Reading
 from dicgrl.recipes import Recipe
 from dicgrl.store.run_folder import RunFolder

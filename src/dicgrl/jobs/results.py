@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dicgrl.common.devices import device_name, peak_memory
@@ -21,7 +22,7 @@ def about_run(stream: Stream, recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def results_of(learner: Learner, about: dict[str, Any]) -> dict[str, Any]:
+def results_of(learner: Learner, about: Mapping[str, Any]) -> dict[str, Any]:
     """What results.json says: of the newest parts, so that it does not grow for ever.
 
     Args:

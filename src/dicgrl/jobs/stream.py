@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from dicgrl.common.atomic import new_folder
 from dicgrl.evaluation.metrics import SNAPSHOT
 from dicgrl.graph import Part, Stream
 from dicgrl.intake import Intake
+from dicgrl.jobs.changing import Changing, OnEpoch
 from dicgrl.jobs.held import clear_up, held
 from dicgrl.jobs.results import about_run, results_of
 from dicgrl.jobs.resume import forked, resumed
@@ -27,12 +27,9 @@ from dicgrl.recipes import Recipe
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import check_keep
 from dicgrl.trainers.snapshots import check_protocol
-from dicgrl.training import EpochReport
 
 OnPart = Callable[[dict[str, Any]], None]
 """Told the results so far after every part."""
-OnEpoch = Callable[[int, EpochReport], None]
-"""Told the number of the part and the report of every epoch."""
 
 
 def run_stream(
@@ -86,9 +83,8 @@ def run_stream(
                 learner.save(folder.path, keep=keep, about=about)
         found = None
         for number in range(learner.num_parts, len(stream)):
-            found = learn_part(
-                learner, stream[number], about, folder, keep, on_epoch, protocol=protocol
-            )
+            run = Changing(learner, about, folder, keep, on_epoch=on_epoch)
+            found = learn_part(run, stream[number], protocol=protocol)
             if number == 0 and first is not None and not learner.strategy.keeps_state:
                 _share(learner, first)
             if on_part:
@@ -103,47 +99,22 @@ def run_stream(
 
 
 def learn_part(
-    learner: Learner,
-    part: Part | Intake,
-    about: dict[str, Any],
-    folder: RunFolder | None,
-    keep: str | None = None,
-    on_epoch: OnEpoch | None = None,
-    at_most: int | None = 0,
-    message: str = "",
-    protocol: str = "seen",
+    run: Changing, part: Part | Intake, at_most: int | None = 0, protocol: str = "seen"
 ) -> dict[str, Any]:
     """Learn a part, measure, and write what is known then; gives the results so far.
 
     Args:
-        learner: The learner.
+        run: The run that learns it.
         part: A part of a stream, or what the learner made of facts.
-        about: What `about_run` says of the run.
-        folder: Run folder; nothing is written without one.
-        keep: As for `run_stream`.
-        on_epoch: Told the part and the report of every epoch.
         at_most: Test examples to measure, as for `Learner.evaluate`; None measures nothing.
-        message: What to say of the version.
         protocol: How it is measured, as for `Learner.evaluate`.
     """
-    number = learner.num_parts
-    trace: list[EpochReport] = []
-
-    def watch(report: EpochReport) -> None:
-        trace.append(report)
-        if on_epoch:
-            on_epoch(number, report)
-
     measures = at_most is not None
-    learner.learn(part, probe=measures, probe_at_most=at_most or 0, monitor=watch)
+    run.learner.learn(part, probe=measures, probe_at_most=at_most or 0, monitor=run.watch)
     if measures:
-        learner.evaluate(at_most=at_most or 0, protocol=protocol)
-    found = results_of(learner, about)
-    if folder is not None:
-        epochs = [asdict(report) for report in trace]
-        learner.save(
-            folder.path, keep=keep, about=about, message=message, results=found, trace=epochs
-        )
+        run.learner.evaluate(at_most=at_most or 0, protocol=protocol)
+    found = run.results()
+    run.write(found)
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,12 @@ from dicgrl.evaluation.continual import Tested
 from dicgrl.evaluation.part_report import PartReport
 from dicgrl.graph.frames import listed
 from dicgrl.intake import Facts, Intake
-from dicgrl.jobs.learn import about_stored, most_measured
-from dicgrl.jobs.results import results_of
-from dicgrl.jobs.stream import OnEpoch
-from dicgrl.learner import Learner
+from dicgrl.jobs.changing import ChangeOptions, Changing, changing
 from dicgrl.nights.gates import DOUBTS, Gate, failed, judged
 from dicgrl.nights.held_out import after, before, in_common, metrics_of, pooled, split_of
 from dicgrl.nights.history import History
 from dicgrl.nights.holding import held_back
 from dicgrl.nights.retraining import Evidence, learned_before, metric_of, retraining
-from dicgrl.readers import Reading
 from dicgrl.readers.remote import short_name
 from dicgrl.report.night_page import night_page
 from dicgrl.report.night_text import verdict
@@ -37,39 +33,23 @@ from dicgrl.report.terminal import counted
 from dicgrl.store.nights import Night
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.version import now
-from dicgrl.store.writer import check_keep
-from dicgrl.training import EpochReport
 
 __all__ = ["NightOptions", "NightOutcome", "nightly"]
 
 
-@dataclass(frozen=True, slots=True)
-class NightOptions:
-    """Options of a night.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightOptions(ChangeOptions):
+    """Options of a night: those of any change, and its own.
 
     Attributes:
         fail_if: One or more gates (`dicgrl.nights.gates`); if one fails, the run stays as it was.
         keep_anyway: Keep the night even if a gate fails.
         test: Share of tonight's facts to hold out for testing, if they have no test set.
-        device: auto, cpu or cuda.
-        keep: As for `run_stream`.
-        evaluate: As for `learn_facts`.
-        message: What to say of the version.
-        wait: Seconds to wait for another process that is writing to the run.
-        reading: How files are to be read, where they do not say it themselves.
-        on_epoch: Told the part and the report of every epoch.
     """
 
     fail_if: str | Sequence[str] = ()
     keep_anyway: bool = False
     test: float = 0.0
-    device: str = "auto"
-    keep: str | None = None
-    evaluate: str = "sample"
-    message: str = ""
-    wait: float = 0.0
-    reading: Reading | None = None
-    on_epoch: OnEpoch | None = None
 
 
 USUAL = NightOptions()
@@ -125,25 +105,21 @@ def nightly(out: str | Path, facts: Facts, options: NightOptions = USUAL) -> Nig
         >>> night["night"], night["version"], night["facts"]["newcomers"]
         (1, 2, 1)
     """
-    folder = RunFolder(out)
-    config = folder.config()
-    check_keep(options.keep)
-    at_most = most_measured(options.evaluate)
     given = options.fail_if
     said = [given] if isinstance(given, str) else listed(given, "gates such as 'mrr-drop 5%'")
     gates = [Gate.of(text) for text in said]
-    with folder.locked(options.wait):
-        learner = Learner.load(out, device=options.device)
+    folder = RunFolder(out)
+    with changing(folder.path, options) as run:
+        learner = run.learner
         learner.check_learned()
         source = short_name(facts) if isinstance(facts, str | Path) else "facts"
         NIGHTS.info("%s: a night begins with %s, at version %s", out, source, learner.version)
         for gate in gates:
-            gate.check(metrics_of(learner), at_most is not None and bool(split_of(learner)))
-        folder.clear_up()
+            gate.check(metrics_of(learner), options.at_most is not None and bool(split_of(learner)))
         intake = learner.intake(facts, reading=options.reading)
         intake = held_back(intake, learner, options.test)
         NIGHTS.info("%s: %s", out, _what_arrived(intake))
-        work = _Work(folder, config, learner, intake, options, at_most, gates, facts)
+        work = _Work(folder, run, intake, options, gates, facts)
         night, results = work.nothing() if work.is_idle else work.done()
         for each in folder.nights_without_page():
             folder.write_night_page(each["night"], night_page(folder.nights(), each["night"]))
@@ -163,71 +139,55 @@ class _Work:
     """One night, under the lock of its folder."""
 
     folder: RunFolder
-    config: dict[str, Any]
-    learner: Learner
+    run: Changing
     intake: Intake
     options: NightOptions
-    at_most: int | None
     gates: Sequence[Gate]
     source: Facts
     started: float = field(default_factory=time.perf_counter)
 
     @property
     def is_idle(self) -> bool:
-        noted = self.learner.trainer.would_note(self.intake.given_part)
+        noted = self.run.learner.trainer.would_note(self.intake.given_part)
         return self.intake.is_empty and not noted
 
     def nothing(self) -> tuple[Night, dict[str, Any]]:
         """A night whose facts are all known."""
-        learner = self.learner
-        results = results_of(learner, about_stored(self.config, learner, self.folder.path))
-        if self.intake.names.items() - learner.names.items():
-            learner.learn(self.intake)  # it takes the names
-            learner.save(self.folder.path, keep=self.options.keep)
-        look = History.of(learner, self.folder).look(self._report(), [], [])
+        results = self.run.results()
+        self.run.take_names(self.intake)
+        look = History.of(self.run.learner, self.folder).look(self._report(), [], [])
         gates = [judged(gate, look, []) for gate in self.gates]
         report = self._report() | {"kept": True, "gates": gates}
         return self.folder.note_night(report), results
 
     def done(self) -> tuple[Night, dict[str, Any]]:
         """A night with something to learn."""
-        learner, options, measures = self.learner, self.options, self.at_most is not None
+        run, learner, at_most = self.run, self.run.learner, self.options.at_most
+        measures = at_most is not None
         history = History.of(learner, self.folder)
-        trace: list[EpochReport] = []
-        number = learner.num_parts
-
-        def watch(epoch: EpochReport) -> None:
-            trace.append(epoch)
-            if options.on_epoch:
-                options.on_epoch(number, epoch)
-
         arriving = len(getattr(self.intake.part, split_of(learner) or "test"))
-        then = before(learner, arriving, self.at_most) if self.at_most is not None else []
+        then = before(learner, arriving, at_most) if at_most is not None else []
         learned_then = learned_before(learner, history) if measures else 0.0
-        bound = self.at_most or 0
         took = learner.learn(
-            self.intake, probe=measures, probe_at_most=bound, foretell=True, monitor=watch
+            self.intake,
+            probe=measures,
+            probe_at_most=at_most or 0,
+            foretell=True,
+            monitor=run.watch,
         )
-        found = after(learner, self.at_most) if self.at_most is not None else []
-        results = results_of(learner, about_stored(self.config, learner, self.folder.path))
+        found = after(learner, at_most) if at_most is not None else []
+        results = run.results()
         night = self._report(took) | self._checked(took, found, then)
         if measures:
             evidence = Evidence.of(learner, found, history, learned_then)
             night["retraining"] = retraining(evidence, metric_of(learner))
         look = history.look(night, found, then)
         night["gates"] = [judged(gate, look, night[DOUBTS]) for gate in self.gates]
-        night["kept"] = not failed(night["gates"]) or options.keep_anyway
+        night["kept"] = not failed(night["gates"]) or self.options.keep_anyway
         night["seconds"]["all"] = time.perf_counter() - self.started
         if not night["kept"]:
             return self.folder.note_night(night), results
-        learner.save(
-            self.folder.path,
-            keep=options.keep,
-            message=options.message,
-            results=results,
-            trace=[asdict(epoch) for epoch in trace],
-            night=night,
-        )
+        run.write(results, night=night)
         return self.folder.night(), results
 
     def _report(self, took: PartReport | None = None) -> Night:
@@ -239,16 +199,16 @@ class _Work:
         held_out = len(part.valid) + len(part.test)
         new = max(taught + held_out, part.facts) if took else 0  # an edge is one, too
         newcomers = foretold.get("facts", 0) - foretold.get("answerable", 0)
-        source = self.source
+        source, learner = self.source, self.run.learner
         return {
             "time": now(),
-            "dataset": self.config.get("dataset", self.folder.path.resolve().name),
+            "dataset": self.run.about["dataset"],
             "source": str(source) if isinstance(source, str | Path) else "facts",
             "message": self.options.message,
-            "task": self.learner.task.name,
-            "model": self.learner.settings.model,
-            "strategy": self.learner.settings.strategy,
-            "device": device_name(self.learner.trainer.device),
+            "task": learner.task.name,
+            "model": learner.settings.model,
+            "strategy": learner.settings.strategy,
+            "device": device_name(learner.trainer.device),
             "facts": {
                 "given": intake.given,
                 "known": intake.known,
@@ -269,7 +229,7 @@ class _Work:
 
     def _checked(self, took: PartReport, found: list[Tested], then: list[Tested]) -> dict[str, Any]:
         """What learning took, and what is known of the facts that are held out."""
-        learner = self.learner
+        learner = self.run.learner
         now_, before_ = in_common(found, then)
         total = pooled(found)
         return {
