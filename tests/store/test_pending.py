@@ -27,6 +27,12 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    taught(learner_of("nodes", "fresh"), parts=2, evaluate=False).save(tmp_path / "network")
+    return tmp_path / "network"
+
+
 def wait(run: Path, *entries: Entry) -> list[int]:
     with RunFolder(run).pending_writer() as writer:
         return writer.add(entries)
@@ -75,6 +81,54 @@ def test_facts_come_and_go_while_they_wait(run: Path) -> None:
     assert not RunFolder(run).pending().entries
 
 
+@pytest.mark.parametrize("first", [LEARN, FORGET])
+def test_an_edge_is_learned_beside_one_that_is_forgotten(network: Path, first: str) -> None:
+    entries = {LEARN: Entry(LEARN, [("n0", "n7")]), FORGET: Entry(FORGET, [("n2", "n0")])}
+    assert knows(network, ("n0", "n2")) and not knows(network, ("n0", "n7"))
+    wait(network, entries.pop(first), *entries.values())
+    found = PendingLearner(network, device="cpu", evaluate="none").learn()
+    assert (found.version, found.settled, found.refused) == (3, 2, ())
+    assert knows(network, ("n0", "n7")) and not knows(network, ("n0", "n2"))
+
+
+def test_edges_are_learned_though_the_classes_of_all_nodes_cannot_be_forgotten(
+    network: Path,
+) -> None:
+    graph = Learner.load(network, device="cpu").trainer.graph
+    nodes = graph.split_nodes("train")
+    classes = graph.classes.labels(graph.labels[nodes])
+    told = list(zip(graph.nodes.labels(nodes), classes, strict=True))
+    wait(network, Entry(FORGET, told), Entry(LEARN, [("n0", "n7")]))
+    found = PendingLearner(network, device="cpu", evaluate="none").learn()
+    assert "nothing would be left" in found.refused[0]
+    assert knows(network, ("n0", "n7")) and knows(network, told[0])
+
+
+def test_an_edge_has_no_direction_while_it_waits(network: Path) -> None:
+    learn = PendingLearner(network, device="cpu", evaluate="none")
+    wait(network, Entry(LEARN, [("n0", "n7")]), Entry(FORGET, [("n7", "n0")]))
+    learn.learn()
+    assert not knows(network, ("n0", "n7"))
+    wait(network, Entry(FORGET, [("n0", "n2")]), Entry(LEARN, [("n2", "n0")]))
+    learn.learn()
+    assert knows(network, ("n0", "n2")) and not RunFolder(network).pending().entries
+
+
+def test_a_fact_that_comes_again_under_another_label_does_not_wait_for_ever(run: Path) -> None:
+    learner = Learner.load(run, device="cpu")
+    learner.learn([("Alien", "plus 1", "e3"), ("Alien (1979)", "plus 2", "e4")])
+    learner.merge("Alien", "Alien (1979)")
+    learner.save(run)
+    wait(
+        run,
+        Entry(FORGET, [("Alien (1979)", "plus 1", "e3")]),
+        Entry(LEARN, [("Alien", "plus 1", "e3"), ONE]),
+    )
+    PendingLearner(run, device="cpu", evaluate="none").learn()
+    assert knows(run, ("Alien", "plus 1", "e3")) and knows(run, ONE)
+    assert not RunFolder(run).pending().entries
+
+
 def test_what_would_leave_nothing_is_refused_and_waits_no_more(tmp_path: Path) -> None:
     learner = Learner("transe", "lower", dim=4, epochs=1, device="cpu")
     learner.learn([("a", "r", "b")])
@@ -100,6 +154,38 @@ def test_facts_wait_on_while_the_machine_lacks_something(
     assert [entry.facts for entry in RunFolder(run).pending().entries] == [[ONE]]
 
 
+def test_a_fact_is_not_refused_because_the_machine_lacks_something(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intake = Learner.intake
+
+    def fail(learner: Learner, facts: list[Fact]) -> object:
+        if facts == [ONE]:
+            raise SetupError("large arrays cannot be written there")
+        return intake(learner, facts)
+
+    wait(run, Entry(LEARN, [("of", "two"), ONE]))
+    with monkeypatch.context() as patched:
+        patched.setattr(Learner, "intake", fail)
+        with pytest.raises(SetupError, match="large arrays"):
+            PendingLearner(run, device="cpu", evaluate="none").learn()
+    found = PendingLearner(run, device="cpu", evaluate="none").learn()
+    assert len(found.refused) == 1 and knows(run, ONE)
+
+
+def test_that_a_fact_came_again_is_noted_beside_one_that_is_forgotten(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    learner = learner_of("links", "fresh", weighting="count")
+    learner.learn([ONE, OTHER, ("e3", "plus 1", "e4")])
+    learner.save(run)
+    wait(run, Entry(LEARN, [ONE]), Entry(FORGET, [OTHER]))
+    PendingLearner(run, device="cpu", evaluate="none").learn()
+    assert not knows(run, OTHER)
+    changes = Learner.load(run, device="cpu").trainer.history
+    assert sum(len(change.arrays.get("again", ())) for change in changes) == 1
+    assert RunFolder(run).verify().clean and not RunFolder(run).pending().entries
+
+
 def test_an_entry_that_was_changed_is_seen(run: Path) -> None:
     wait(run, Entry(LEARN, [ONE]))
     with edited(run) as database:
@@ -107,6 +193,27 @@ def test_an_entry_that_was_changed_is_seen(run: Path) -> None:
     assert not RunFolder(run).verify().clean
     with pytest.raises(Exception, match="checksum"):
         RunFolder(run).pending()
+
+
+class Counted(str):
+    """A label that counts how often it is looked up."""
+
+    looked_up = 0
+
+    def __hash__(self) -> int:
+        Counted.looked_up += 1
+        return super().__hash__()
+
+
+@pytest.mark.parametrize("later", [LEARN, FORGET])
+def test_each_of_many_waiting_facts_is_looked_at_a_few_times(later: str) -> None:
+    facts = [(Counted(f"e{i}"), "plus 1", "e3") for i in range(400)]
+    entries = [Entry(LEARN, [fact]) for fact in facts]
+    entries += [Entry(later, [fact]) for fact in facts]
+    Counted.looked_up = 0
+    learned, forgotten = Pending(1, entries).settled()
+    assert (len(learned), len(forgotten)) == ((800, 0) if later == LEARN else (0, 400))
+    assert Counted.looked_up < 10 * len(entries)
 
 
 _Facts = st.lists(st.sampled_from([("a",), ("b",), ("c",)]), max_size=3)

@@ -28,6 +28,16 @@ Mark = tuple[str, int, int, int, int]
 """The run's identity, the version and its stamp, the last entry that waits, and how many do."""
 
 
+def key_of(fact: Fact) -> Fact:
+    """What is the same for labels of the same fact: an edge has no direction.
+
+    Example:
+        >>> key_of(("Brazil", "Alien")) == key_of(("Alien", "Brazil"))
+        True
+    """
+    return fact if len(fact) != 2 else (min(fact), max(fact))
+
+
 class Entry(NamedTuple):
     """Facts that were sent together.
 
@@ -84,18 +94,24 @@ class Pending:
             >>> Pending(1, entries).settled()
             ([('Alien', 'year', '1979')], [('Alien', 'year', '1978')])
         """
-        learned: list[Fact] = []
-        forgotten: dict[Fact, None] = {}
-        for entry in self.entries:
-            if entry.kind == FORGET:
-                gone = set(entry.facts)
-                learned = [fact for fact in learned if fact not in gone]
-                forgotten |= dict.fromkeys(entry.facts)
-            else:
-                learned += entry.facts
-                for fact in entry.facts:
-                    forgotten.pop(fact, None)
-        return learned, list(forgotten)
+        gone: dict[Fact, int] = {}  # the last entry by which each is forgotten
+        forgotten: dict[Fact, Fact] = {}
+        for at, entry in enumerate(self.entries):
+            for fact in entry.facts:
+                key = key_of(fact)
+                if entry.kind == FORGET:
+                    gone[key] = at
+                    forgotten.setdefault(key, fact)
+                else:
+                    forgotten.pop(key, None)
+        learned = [
+            fact
+            for at, entry in enumerate(self.entries)
+            if entry.kind == LEARN
+            for fact in entry.facts
+            if gone.get(key_of(fact), -1) < at
+        ]
+        return learned, list(forgotten.values())
 
 
 class PendingWriter:
