@@ -55,8 +55,27 @@ def test_what_waits_is_learned_as_one_version(run: Path) -> None:
     found = PendingLearner(run, device="cpu", evaluate="none").learn()
     assert (found.version, found.settled, found.refused) == (3, 4, ())
     mark = RunFolder(run).mark()
-    assert RunFolder(run).pending().entries == [] and (mark[1], *mark[3:]) == (3, 0, 0)
+    assert RunFolder(run).pending().entries == [] and (mark[1], *mark[3:]) == (3, 3, 0)
     assert knows(run, ONE) and knows(run, OTHER)
+    assert RunFolder(run).verify().clean
+
+
+def test_numbers_only_grow_so_that_a_mark_never_comes_again(run: Path) -> None:
+    learn = PendingLearner(run, device="cpu", evaluate="none")
+    marks = [RunFolder(run).mark()]
+    for number in (1, 2, 3):
+        assert wait(run, Entry(FORGET, [("no", "such", f"fact {number}")])) == [number]
+        marks.append(RunFolder(run).mark())
+        assert learn.learn().version == 2, "there is nothing to learn"
+        marks.append(RunFolder(run).mark())
+        assert marks[-1] == RunFolder(run).pending().mark
+    assert len(set(marks)) == len(marks)
+    assert wait(run, Entry(LEARN, [ONE]), Entry(LEARN, [OTHER])) == [4, 5]
+    with RunFolder(run).pending_writer() as writer:
+        writer.settle([5])
+        writer.settle([4])
+    assert learn.learn().settled == 0 and wait(run, Entry(LEARN, [ONE])) == [6]
+    assert learn.learn().version == 3 and wait(run, Entry(LEARN, [OTHER])) == [7]
     assert RunFolder(run).verify().clean
 
 
