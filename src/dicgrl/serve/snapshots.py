@@ -8,7 +8,7 @@ half of one; it costs the memory of a second copy, and reads only what changed.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from dicgrl.ask.asking import Asking
 from dicgrl.errors import UserError
 from dicgrl.graph.change import FORGET, LEARN, REPLACE, Change
 from dicgrl.learner import Learner
-from dicgrl.store.pending import Mark, Pending
+from dicgrl.store.pending import Fact, Mark, Pending, key_of
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.strategies.foresight import foreseen
 from dicgrl.trainers import Trainer
@@ -43,6 +43,12 @@ class Snapshot:
         self.pending = pending
         self.version = learner.version
         self.users = 0
+
+    @cached_property
+    def waiting(self) -> tuple[Set[Fact], Set[Fact]]:
+        """What waits to be learned, and to be forgotten, in total: by `key_of` each fact."""
+        learned, forgotten = self.pending.settled()
+        return set(map(key_of, learned)), set(map(key_of, forgotten))
 
     @cached_property
     def kept(self) -> dict[str, Any]:
