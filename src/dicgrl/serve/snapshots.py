@@ -34,6 +34,7 @@ class Snapshot:
 
     Attributes:
         version: Number of the version.
+        kept: Whatever is made once for a snapshot, by a name of the maker's choice.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Snapshot:
         self.learner, self.trainer, self.asking = learner, trainer, asking
         self.pending = pending
         self.version = learner.version
+        self.kept: dict[str, Any] = {}
         self.users = 0
 
     @cached_property
@@ -49,11 +51,6 @@ class Snapshot:
         """What waits to be learned, and to be forgotten, in total: by `key_of` each fact."""
         learned, forgotten = self.pending.settled()
         return set(map(key_of, learned)), set(map(key_of, forgotten))
-
-    @cached_property
-    def kept(self) -> dict[str, Any]:
-        """Whatever is made once for a snapshot, by a name of the maker's choice."""
-        return {}
 
 
 class Snapshots:
