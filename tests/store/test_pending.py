@@ -15,6 +15,7 @@ from dicgrl.graph.change import FORGET, LEARN
 from dicgrl.jobs.pending import PendingLearner
 from dicgrl.store.pending import Entry, Fact, Pending
 from dicgrl.store.run_folder import RunFolder
+from dicgrl.trainers.trainer import Trainer
 from tests.stores import edited
 from tests.tiny import learner_of, taught
 
@@ -171,6 +172,30 @@ def test_facts_wait_on_while_the_machine_lacks_something(
         with pytest.raises(SetupError, match="large arrays"):
             PendingLearner(run, device="cpu", evaluate="none").learn()
     assert [entry.facts for entry in RunFolder(run).pending().entries] == [[ONE]]
+
+
+@pytest.mark.parametrize("keep", ["all", "last"])
+def test_facts_are_learned_after_a_version_that_could_not_be_taken_in(
+    keep: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise MemoryError("too much")
+
+    run = tmp_path / "run"
+    taught(learner_of("links", "lower"), parts=1, evaluate=False).save(run, keep=keep)
+    learn = PendingLearner(run, device="cpu", evaluate="none")
+    wait(run, Entry(LEARN, [ONE]))
+    assert learn.learn().version == 2
+    other = Learner.load(run, device="cpu")
+    other.learn([("another", "plus 1", "e3")])
+    other.save(run)
+    wait(run, Entry(LEARN, [OTHER]))
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "follow", fail)
+        with pytest.raises(MemoryError, match="too much"):
+            learn.learn()
+    assert learn.learn().version == 4
+    assert knows(run, ONE) and knows(run, OTHER) and knows(run, ("another", "plus 1", "e3"))
 
 
 def test_a_fact_is_not_refused_because_the_machine_lacks_something(

@@ -72,11 +72,10 @@ class PendingLearner:
             pending = self._folder.pending()
             if not pending.entries:
                 return PendingOutcome(pending.version)
-            learner = self._fresh(pending.identity)
             try:
-                return self._learn(learner, pending)
+                return self._learn(self._fresh(pending.identity), pending)
             except BaseException:
-                self._learner = None  # it may have learned by half
+                self._learner = None  # it may have learned, or been refreshed, by half
                 raise
 
     def _fresh(self, identity: str) -> Learner:

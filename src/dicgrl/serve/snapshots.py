@@ -106,11 +106,16 @@ class Snapshots:
             DataError: The run is damaged; questions are answered as before.
         """
         resting = self._rested()
-        if self._folder.config().get("identity") == resting.identity:
-            resting.refresh()
-        else:  # another run took its place
-            resting = self._loaded()
-        snapshot = made(resting, self._pending(resting))
+        identity = self._folder.config().get("identity")
+        try:
+            if identity == resting.identity:
+                resting.refresh()
+            else:  # another run took its place
+                resting = self._loaded()
+            snapshot = made(resting, self._pending(resting))
+        except BaseException:
+            self._resting = None  # it may have been refreshed by half: it is read again
+            raise
         with self._changed:
             self._left, self._current = self._current, snapshot
             self._resting = self._left.learner
