@@ -95,6 +95,7 @@ def take_in(
     if graph is not None and ours:
         part, known, held_out = graph.without_known(part)
         if begun and graph.knows_all_of(part):
+            known = given - held_out  # also where the graph drops known ones itself
             return Intake(part, found, given, whole, known, held_out, is_empty=True)
     alike = _named_alike(graph, names, part)
     return Intake(part, found, given, whole, known, held_out, alike)

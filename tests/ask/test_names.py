@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import ItemsView
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from dicgrl import Learner
 from dicgrl.ask.names import Names
@@ -41,6 +43,22 @@ def test_names_may_change_after_they_were_asked_for() -> None:
     del learner.names["Q1"]
     with pytest.raises(UserError, match="unknown entity 'Alien'"):
         learner.predict(head="Alien", relation="P1")
+
+
+def test_all_names_are_found_while_another_thread_looks_for_the_first_time() -> None:
+    found: list[str] = []
+
+    class Watched(Names):
+        @override
+        def items(self) -> ItemsView[str, str]:
+            if not found:
+                found.append("asked")
+                found.extend(self.called("Brazil"))  # as another thread may, at this moment
+            return super().items()
+
+    names = Watched({"Q1": "Alien", "Q2": "Brazil", "Q3": "Brazil"})
+    assert names.called("Brazil") == ["Q2", "Q3"]
+    assert found == ["asked", "Q2", "Q3"]
 
 
 def test_names_like_an_unknown_one_are_searched_for_when_the_message_is_read(

@@ -87,6 +87,32 @@ def test_exactly_one_is_left_out(question: dict[str, str]) -> None:
         taught(learner_of("links"), 1).predict(**question)
 
 
+def test_nothing_is_given_twice() -> None:
+    learner = taught(learner_of("links"), 1)
+    for ask in (learner.predict, learner.ask.predict):
+        with pytest.raises(UserError, match="head is given twice: 'e1' and 'e2'"):
+            ask("e1", "plus 1", head="e2")
+        with pytest.raises(UserError, match="relation is given twice: 'plus 1' and 'plus 1'"):
+            ask("e1", "plus 1", relation="plus 1", among=["e3"])
+        with pytest.raises(UserError, match="head is given twice: 1 and 'e2'"):
+            ask(1, "plus 1", head="e2")
+        with pytest.raises(UserError, match="by head, relation, tail"):
+            ask("e1", "plus 1", None, "e2")
+        by_name = ask(head="e1", relation="plus 1", k=3)
+        assert ask("e1", "plus 1", head=None, k=3) == ask("e1", relation="plus 1", k=3) == by_name
+        assert ask(None, "plus 1", "e9", k=3) == ask(relation="plus 1", tail="e9", k=3)
+    with pytest.raises(UserError, match="node is given twice: 'n0' and 'n1'"):
+        taught(learner_of("nodes"), 1).predict("n0", node="n1")
+
+
+def test_answers_know_the_question_however_it_was_given() -> None:
+    learner = taught(learner_of("links"), 1)
+    asked = {"head": "e1", "relation": "plus 1", "tail": None}
+    assert learner.predict("e1", "plus 1").question == asked
+    assert learner.predict("e1", "plus 1", head=None).question == asked
+    assert learner.predict("e1", relation="plus 1", tail=None).question == asked
+
+
 @pytest.mark.parametrize("others", [{}, {"head": "e1", "relation": "plus 1"}])
 def test_a_knowledge_graph_has_no_nodes_to_ask_for(others: dict[str, str]) -> None:
     with pytest.raises(UserError, match="node is for networks"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -11,19 +12,25 @@ import sys
 import tarfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from dicgrl import Learner
-from dicgrl.errors import DataError
-from dicgrl.serve.facts import add_facts
+from dicgrl.errors import DataError, UserError
+from dicgrl.graph.change import FORGET, LEARN
+from dicgrl.jobs.pending import PendingLearner
+from dicgrl.serve.facts import add_facts, forget_facts
 from dicgrl.serve.options import ServeOptions
 from dicgrl.serve.serving import Serving
+from dicgrl.store.pending import Entry
 from dicgrl.store.run_folder import RunFolder
 from tests.serve.servers import TOKEN, Server, serving
 from tests.serve.torture import children_of
+from tests.tiny import learner_of, taught
 
 SOON = ("--learn-facts", "1")
 NEVER = ("--learn-facts", "1000000", "--learn-seconds", "100000")
@@ -40,6 +47,17 @@ def facts_of(run: Path) -> list[tuple[str, ...]]:
     columns = (graph.entities, graph.relations, graph.entities)
     labels = [vocabulary.labels(rows[:, at]) for at, vocabulary in enumerate(columns)]
     return [*zip(*labels, strict=True), *RunFolder(run).pending().settled()[0]]
+
+
+@contextlib.contextmanager
+def here(run: Path) -> Iterator[Serving]:
+    """A run that is served in this process, and does not learn by itself."""
+    found = Serving(run, ServeOptions(token=TOKEN, learn_facts=10**6, learn_seconds=1e5))
+    found.start()
+    try:
+        yield found
+    finally:
+        found.stop()
 
 
 def test_a_newcomer_can_be_asked_about_at_once_and_is_learned_soon(run: Path) -> None:
@@ -199,15 +217,55 @@ def test_what_is_said_again_while_others_arrive_waits_once(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As whoever got no answer from a server that was killed does."""
-    served = Serving(run, ServeOptions(token=TOKEN, learn_facts=10**6, learn_seconds=1e5))
-    served.start()
-    try:
-        asyncio.run(add_facts(served, [newcomer("neu")]))
-        monkeypatch.setattr(served, "is_behind", lambda: True)  # others have just arrived
-        told = asyncio.run(add_facts(served, [newcomer("neu")]))
-    finally:
-        served.stop()
+    with here(run) as server:
+        asyncio.run(add_facts(server, [newcomer("neu")]))
+        monkeypatch.setattr(server, "is_behind", lambda: True)  # others have just arrived
+        told = asyncio.run(add_facts(server, [newcomer("neu")]))
     assert told["known"] == 1 and len(RunFolder(run).pending()) == 1
+
+
+def counts(told: dict[str, Any], *names: str) -> tuple[int, ...]:
+    return tuple(told[name] for name in names)
+
+
+def test_edges_that_wait_are_taken_back_and_told_again(tmp_path: Path) -> None:
+    """Nothing of a network that waits can be asked about; the queue says what will be known."""
+    run = tmp_path / "network"
+    taught(learner_of("nodes", "fresh"), 2, evaluate=False).save(run)
+    new, old, never = ("n0", "n7"), ("n0", "n2"), ("n3", "n4")
+    with here(run) as server:
+
+        def add(*facts: tuple[str, ...]) -> tuple[int, ...]:
+            return counts(asyncio.run(add_facts(server, list(facts))), "queued", "known")
+
+        def forget(*facts: tuple[str, ...]) -> tuple[int, ...]:
+            told = asyncio.run(forget_facts(server, list(facts)))
+            return counts(told, "queued", "waiting", "unknown")
+
+        assert add(new) == (1, 0) and add(old) == (0, 1)
+        assert forget(new[::-1], old, never) == (2, 1, 1)
+        assert forget(new, old, never) == (0, 0, 3)
+        assert add(old[::-1]) == (1, 0), "it would have been forgotten"
+        assert forget(old) == (1, 1, 0)
+        assert add(new) == (1, 0) and forget(new) == (1, 1, 0)
+    PendingLearner(run, device="cpu", evaluate="none").learn()
+    with pytest.raises(UserError, match="nothing to forget"):
+        Learner.load(run, device="cpu").retraction([new, old])
+
+
+def test_facts_that_wait_beside_one_that_cannot_be_learned_are_taken_back(run: Path) -> None:
+    """No answer takes the queue into account then."""
+    old = facts_of(run)[0]
+    with here(run) as server:
+        with RunFolder(run).pending_writer() as writer:
+            facts = [("of", "two"), newcomer("neu")]
+            writer.add([Entry(LEARN, facts), Entry(FORGET, [old])])
+        assert asyncio.run(server.caught_up())
+        told = asyncio.run(forget_facts(server, [newcomer("neu")]))
+        assert counts(told, "queued", "waiting", "unknown") == (1, 1, 0)
+        assert asyncio.run(add_facts(server, [old]))["queued"] == 1
+    PendingLearner(run, device="cpu", evaluate="none").learn()
+    assert newcomer("neu") not in facts_of(run) and old in facts_of(run)
 
 
 def test_a_folder_without_a_run_is_said(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from dicgrl.ask.candidates import Among
 from dicgrl.ask.exports import DEFAULT, Takeout, write_takeout
 from dicgrl.ask.names import Names
 from dicgrl.common.numbers import whole_number
-from dicgrl.errors import UnknownLabelError, UserError
+from dicgrl.errors import UnknownLabelError, UserError, shown_value
 from dicgrl.graph import Graph, Vocabulary
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.frames import listed, only_column
@@ -97,12 +97,29 @@ class Asking(ABC):
         if among is not None:
             return self.among(among).predict(*given, k=k, new=new, **named)
         k = whole_number("k", k, 1)
-        question = dict(zip(self.fields, given, strict=False)) | {
-            name: text for name, text in named.items() if text is not None
-        }
-        if len(given) > len(self.fields) or not question.keys() <= set(self.fields):
+        return self.answer(list(self.question(given, named).values()), k, new)
+
+    def question(
+        self, given: Sequence[str | None], named: Mapping[str, str | None]
+    ) -> dict[str, str | None]:
+        """A question by its fields, with None for what is left out.
+
+        Args:
+            given: Its first fields, in order.
+            named: Others by name.
+
+        Raises:
+            UserError: It has other fields than this task's questions, or one of them twice.
+        """
+        told = {name: text for name, text in named.items() if text is not None}
+        if len(given) > len(self.fields) or not told.keys() <= set(self.fields):
             raise UserError(self.how_to_ask)
-        return self.answer([question.get(field) for field in self.fields], k, new)
+        question = dict.fromkeys(self.fields) | dict(zip(self.fields, given, strict=False))
+        for name, text in told.items():
+            if question[name] is not None:
+                both = f"{shown_value(question[name])} and {shown_value(text)}"
+                raise UserError(f"{name} is given twice: {both}")
+        return question | told
 
     def among(self, candidates: Among) -> Asking:
         """The same, with answers only among some candidates.

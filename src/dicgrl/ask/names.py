@@ -59,11 +59,13 @@ class Names(UserDict[str, str]):
 
     def called(self, name: str) -> list[str]:
         """All labels of that name."""
-        if self._labels is None:
-            self._labels = {}
+        labels = self._labels
+        if labels is None:
+            labels = {}
             for label, given in self.items():
-                self._labels.setdefault(given, []).append(label)
-        return self._labels.get(name, [])
+                labels.setdefault(given, []).append(label)
+            self._labels = labels  # when it is whole: other threads ask, too
+        return labels.get(name, [])
 
     def triple(self, graph: KnowledgeGraph, row: IntArray) -> tuple[str, str, str]:
         """Names of a triple by ids, [3]; entities that share one are told apart by their labels."""

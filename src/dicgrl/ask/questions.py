@@ -85,9 +85,8 @@ class Questions(ABC):
             ['horror', 'satire']
         """
         asking = self.ask
-        found = asking.predict(*given, k=k, new=new, among=among, **named)
-        question = dict(zip(asking.fields, given, strict=False)) | named
-        return Answers({field: question.get(field) for field in asking.fields}, found)
+        question = asking.question(given, named)
+        return Answers(question, asking.predict(k=k, new=new, among=among, **question))
 
     def predict_links(
         self,

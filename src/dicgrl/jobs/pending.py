@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dicgrl.errors import SetupError, UserError
-from dicgrl.intake import Retraction
+from dicgrl.intake import Intake, Retraction
 from dicgrl.jobs.changing import Changing, about_stored, most_measured
 from dicgrl.learner import Learner
 from dicgrl.store.pending import Fact, Pending
@@ -71,11 +71,10 @@ class PendingLearner:
             pending = self._folder.pending()
             if not pending.entries:
                 return PendingOutcome(pending.version)
-            learner = self._fresh(pending.identity)
             try:
-                return self._learn(learner, pending)
+                return self._learn(self._fresh(pending.identity), pending)
             except BaseException:
-                self._learner = None  # it may have learned by half
+                self._learner = None  # it may have learned, or been refreshed, by half
                 raise
 
     def _fresh(self, identity: str) -> Learner:
@@ -108,22 +107,22 @@ def _change(
     forgotten: list[Fact],
     monitor: Callable[[EpochReport], None],
 ) -> list[str]:
-    """Let a learner learn and forget as one change; says what could not be done, and why."""
+    """Let a learner learn and forget; says what could not be done, and why."""
     learned, refused = _possible(learner, learned)
     intake = learner.intake(learned) if learned else None
-    brings = intake is not None and not intake.is_empty and len(intake.part.train)
-    retraction = _known(learner, forgotten)
+    part = None if intake is None or intake.is_empty else intake.part
+    retraction = _known(learner, forgotten, intake)
     left = 1 if retraction is None else learner.trainer.graph.left_without(retraction.arrays)
-    if not left and not brings:
+    if not left and (part is None or not len(part.train)):
         refused.append("nothing would be left to learn from")
         retraction = None
-    if retraction is None:
-        if intake is not None:
-            learner.learn(intake, monitor=monitor)
-    elif brings:
+    if retraction is not None and part is not None:
         learner.replace(forgotten, learned, monitor=monitor)
-    else:
+        return refused
+    if retraction is not None:
         learner.forget(retraction, monitor=monitor)
+    if intake is not None:  # that facts came again may be noted, too
+        learner.learn(intake, monitor=monitor)
     return refused
 
 
@@ -145,17 +144,25 @@ def _possible(learner: Learner, facts: list[Fact]) -> tuple[list[Fact], list[str
             try:
                 learner.intake([fact])
                 possible.append(fact)
+            except SetupError:
+                raise
             except UserError as error:
                 refused.append(str(error))
         return possible, refused
     return facts, refused
 
 
-def _known(learner: Learner, facts: list[Fact]) -> Retraction | None:
-    """Those of the facts that are known; None if none of them is."""
+def _known(learner: Learner, facts: list[Fact], arrived: Intake | None) -> Retraction | None:
+    """Those of the facts that are known and do not come again; None if there is none."""
+    if not facts:
+        return None
     try:
-        return learner.retraction(facts) if facts else None
+        found = learner.retraction(facts)
+        if arrived is None:
+            return found
+        # A fact may have come again by other labels: those of an entity that was merged.
+        return found.besides(learner.trainer.graph, arrived.given_part)
     except SetupError:
         raise
-    except UserError:  # none of them is
+    except UserError:  # there is none
         return None

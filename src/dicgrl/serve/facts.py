@@ -20,7 +20,7 @@ from dicgrl.serve.problems import ProblemError
 from dicgrl.serve.questions import as_json, naming
 from dicgrl.serve.serving import Serving
 from dicgrl.serve.snapshots import Snapshot
-from dicgrl.store.pending import Entry, Fact
+from dicgrl.store.pending import Entry, Fact, key_of
 
 _ADDED = {"version": 5, "queued": 1, "known": 0, "held_out": 0, "named_alike": [], "askable": True}
 _GONE = {"version": 5, "queued": 1, "waiting": 0, "unknown": 0, "askable": True}
@@ -89,17 +89,23 @@ async def add_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
             )
         task, graph = snapshot.learner.task, snapshot.trainer.graph
         _check_widths(snapshot, given)
+        _, going = snapshot.waiting
+        stay = [fact for fact in given if key_of(fact) not in going]
         try:
-            found = take_in(task, graph, snapshot.asking.names, given)
+            found = of_stay = take_in(task, graph, snapshot.asking.names, given)
+            if stay and len(stay) < len(given):
+                of_stay = take_in(task, graph, snapshot.asking.names, stay)
         except UserError as error:
             raise ProblemError(422, str(error), "facts") from None
+        known, held_out = (of_stay.known, of_stay.held_out) if stay else (0, 0)
+        nothing = found.is_empty and not snapshot.trainer.would_note(found.given_part)
         return {
             "version": snapshot.version,
-            "queued": found.given - found.known - found.held_out,
-            "known": found.known,
-            "held_out": found.held_out,
+            "queued": found.given - known - held_out,
+            "known": known,
+            "held_out": held_out,
             "named_alike": list(found.named_alike[:10]),
-            "nothing": found.is_empty and not snapshot.trainer.would_note(found.given_part),
+            "nothing": nothing and len(stay) == len(given),
         }
 
     # Whether something waits that was not looked at yet is asked first: then it is not missed.
@@ -124,16 +130,23 @@ async def forget_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
 
     def looked_at(snapshot: Snapshot) -> dict[str, Any]:
         _check_widths(snapshot, given)
-        waiting = set(snapshot.pending.settled()[0])
-        told = {"version": snapshot.version, "queued": 0, "waiting": 0, "unknown": len(given)}
+        waiting, going = snapshot.waiting
+        asked = {key_of(fact): fact for fact in given}
+        rest = [fact for key, fact in asked.items() if key not in waiting and key not in going]
+        only, known = len(asked.keys() & waiting), 0
         try:
-            found = find_facts(snapshot.learner.task, snapshot.trainer.graph, given)
+            if rest:
+                known = find_facts(snapshot.learner.task, snapshot.trainer.graph, rest).known
         except UserError as error:
-            if "nothing to forget" in str(error):
-                return told
-            raise ProblemError(422, str(error), "facts") from None
-        only = sum(fact in waiting for fact in set(given))
-        return told | {"queued": found.known, "waiting": only, "unknown": found.unknown}
+            if "nothing to forget" not in str(error):
+                raise ProblemError(422, str(error), "facts") from None
+        queued = only + known
+        return {
+            "version": snapshot.version,
+            "queued": queued,
+            "waiting": only,
+            "unknown": len(asked) - queued,
+        }
 
     behind = serving.is_behind()
     told = await serving.asked(looked_at)

@@ -132,8 +132,7 @@ class Serving:
 
     def is_behind(self) -> bool:
         """Whether facts were written that cannot be asked about yet."""
-        pending = self.snapshots.current.pending
-        return self._newest > max(pending.numbers, default=0) and not self._settled()
+        return self._newest > self.snapshots.current.pending.last and not self._settled()
 
     def _settled(self) -> bool:
         return self.folder.mark() == self.snapshots.mark

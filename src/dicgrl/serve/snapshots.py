@@ -8,7 +8,7 @@ half of one; it costs the memory of a second copy, and reads only what changed.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from dicgrl.ask.asking import Asking
 from dicgrl.errors import UserError
 from dicgrl.graph.change import FORGET, LEARN, REPLACE, Change
 from dicgrl.learner import Learner
-from dicgrl.store.pending import Mark, Pending
+from dicgrl.store.pending import Fact, Mark, Pending, key_of
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.strategies.foresight import foreseen
 from dicgrl.trainers import Trainer
@@ -34,6 +34,7 @@ class Snapshot:
 
     Attributes:
         version: Number of the version.
+        kept: Whatever is made once for a snapshot, by a name of the maker's choice.
     """
 
     def __init__(
@@ -42,12 +43,14 @@ class Snapshot:
         self.learner, self.trainer, self.asking = learner, trainer, asking
         self.pending = pending
         self.version = learner.version
+        self.kept: dict[str, Any] = {}
         self.users = 0
 
     @cached_property
-    def kept(self) -> dict[str, Any]:
-        """Whatever is made once for a snapshot, by a name of the maker's choice."""
-        return {}
+    def waiting(self) -> tuple[Set[Fact], Set[Fact]]:
+        """What waits to be learned, and to be forgotten, in total: by `key_of` each fact."""
+        learned, forgotten = self.pending.settled()
+        return set(map(key_of, learned)), set(map(key_of, forgotten))
 
 
 class Snapshots:
@@ -103,11 +106,16 @@ class Snapshots:
             DataError: The run is damaged; questions are answered as before.
         """
         resting = self._rested()
-        if self._folder.config().get("identity") == resting.identity:
-            resting.refresh()
-        else:  # another run took its place
-            resting = self._loaded()
-        snapshot = made(resting, self._pending(resting))
+        identity = self._folder.config().get("identity")
+        try:
+            if identity == resting.identity:
+                resting.refresh()
+            else:  # another run took its place
+                resting = self._loaded()
+            snapshot = made(resting, self._pending(resting))
+        except BaseException:
+            self._resting = None  # it may have been refreshed by half: it is read again
+            raise
         with self._changed:
             self._left, self._current = self._current, snapshot
             self._resting = self._left.learner

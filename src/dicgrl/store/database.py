@@ -60,6 +60,7 @@ ADDED = {
     "pending": (
         "number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, facts TEXT NOT NULL"
     ),
+    "settled": "number INTEGER PRIMARY KEY",
     "maps": "version INTEGER PRIMARY KEY, about TEXT NOT NULL, data BLOB NOT NULL",
     "nights": (
         "number INTEGER PRIMARY KEY, version INTEGER NOT NULL, time TEXT NOT NULL, "

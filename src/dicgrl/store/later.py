@@ -40,8 +40,9 @@ class ListLater(Sequence[Any]):
         Raises:
             Exception: The text is not a list; `damaged` makes the error.
         """
-        if self._text is not None:
-            self._items, self._text = _parsed(self._text, list, self._damaged), None
+        text = self._text  # another thread may be parsing it, too
+        if text is not None:
+            self._items, self._text = _parsed(text, list, self._damaged), None
         return self._items
 
     @override
@@ -75,8 +76,9 @@ class DictLater(Mapping[str, Any]):
     @property
     def held(self) -> dict[str, Any]:
         """The dictionary itself; raises as `ListLater.items` does."""
-        if self._text is not None:
-            self._held, self._text = _parsed(self._text, dict, self._damaged), None
+        text = self._text
+        if text is not None:
+            self._held, self._text = _parsed(text, dict, self._damaged), None
         return self._held
 
     @override

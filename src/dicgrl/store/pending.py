@@ -25,7 +25,17 @@ Fact = tuple[str, ...]
 
 
 Mark = tuple[str, int, int, int, int]
-"""The run's identity, the version and its stamp, the last entry that waits, and how many do."""
+"""The run's identity, the version and its stamp, the newest entry, and how many of them wait."""
+
+
+def key_of(fact: Fact) -> Fact:
+    """What is the same for labels of the same fact: an edge has no direction.
+
+    Example:
+        >>> key_of(("Brazil", "Alien")) == key_of(("Alien", "Brazil"))
+        True
+    """
+    return fact if len(fact) != 2 else (min(fact), max(fact))
 
 
 class Entry(NamedTuple):
@@ -34,7 +44,7 @@ class Entry(NamedTuple):
     Attributes:
         kind: What is to be done with them: `learn` or `forget`.
         facts: The facts, as labels.
-        number: Position in the queue, counted in order of arrival; 0 before they are stored.
+        number: Counted in order of arrival, and never given again; 0 before they are stored.
     """
 
     kind: str
@@ -51,18 +61,19 @@ class Pending:
         entries: The waiting facts, in order of arrival.
         stamp: Tells that version from one of the same number in a copy of the run.
         identity: Identity of the run.
+        last: Number of the newest entry, whether it waits or not.
     """
 
     version: int
     entries: Sequence[Entry]
     stamp: int = 0
     identity: str = ""
+    last: int = 0
 
     @property
     def mark(self) -> Mark:
         """As `PendingFacts.mark`."""
-        last = max(self.numbers, default=0)
-        return self.identity, self.version, self.stamp, last, len(self.entries)
+        return self.identity, self.version, self.stamp, self.last, len(self.entries)
 
     @property
     def numbers(self) -> list[int]:
@@ -84,18 +95,24 @@ class Pending:
             >>> Pending(1, entries).settled()
             ([('Alien', 'year', '1979')], [('Alien', 'year', '1978')])
         """
-        learned: list[Fact] = []
-        forgotten: dict[Fact, None] = {}
-        for entry in self.entries:
-            if entry.kind == FORGET:
-                gone = set(entry.facts)
-                learned = [fact for fact in learned if fact not in gone]
-                forgotten |= dict.fromkeys(entry.facts)
-            else:
-                learned += entry.facts
-                for fact in entry.facts:
-                    forgotten.pop(fact, None)
-        return learned, list(forgotten)
+        gone: dict[Fact, int] = {}  # the last entry by which each is forgotten
+        forgotten: dict[Fact, Fact] = {}
+        for at, entry in enumerate(self.entries):
+            for fact in entry.facts:
+                key = key_of(fact)
+                if entry.kind == FORGET:
+                    gone[key] = at
+                    forgotten.setdefault(key, fact)
+                else:
+                    forgotten.pop(key, None)
+        learned = [
+            fact
+            for at, entry in enumerate(self.entries)
+            if entry.kind == LEARN
+            for fact in entry.facts
+            if gone.get(key_of(fact), -1) < at
+        ]
+        return learned, list(forgotten.values())
 
 
 class PendingWriter:
@@ -126,9 +143,7 @@ class PendingWriter:
         found = []
         database = self._database
         with writing_failures(database.path), database.transaction():
-            query = "SELECT COALESCE(MAX(number), 0) FROM pending"
-            (last,) = database.connection.execute(query).fetchone()
-            for number, entry in enumerate(entries, last + 1):
+            for number, entry in enumerate(entries, _last(database) + 1):
                 facts = as_text([list(fact) for fact in entry.facts])
                 database.insert("pending", number=number, time=now(), kind=entry.kind, facts=facts)
                 found.append(number)
@@ -170,12 +185,11 @@ class PendingFacts(RunPlace):
         """
         with opened(self._database) as database:
             run = StoredRun(database)
-            query = "SELECT COALESCE(MAX(number), 0), COUNT(*) FROM pending"
-            last, count = 0, 0
+            version, count = int(run.config["versions"]), 0
             if database.has("pending"):
-                last, count = database.connection.execute(query).fetchone()
-            version = int(run.config["versions"])
-            return database.identity, version, run.stamp(version), int(last), int(count)
+                query = "SELECT COUNT(*) FROM pending"
+                (count,) = database.connection.execute(query).fetchone()
+            return database.identity, version, run.stamp(version), _last(database), int(count)
 
     def pending(self) -> Pending:
         """The facts that wait to be learned, and after which version, at one moment.
@@ -187,8 +201,8 @@ class PendingFacts(RunPlace):
             run = StoredRun(database)
             try:
                 entries = [_entry(row) for row in database.rows("pending", "ORDER BY number")]
-                version = int(run.config["versions"])
-                return Pending(version, entries, run.stamp(version), database.identity)
+                version, last = int(run.config["versions"]), _last(database)
+                return Pending(version, entries, run.stamp(version), database.identity, last)
             except (KeyError, TypeError, ValueError) as error:
                 raise database.damaged(f"facts that wait: {error}") from error
 
@@ -203,9 +217,22 @@ def _file_at(path: Path) -> tuple[int, int] | None:
 
 
 def delete_pending(database: Database, numbers: Iterable[int]) -> None:
-    """Take entries off, inside a transaction."""
+    """Take entries off, inside a transaction; their numbers are not given again."""
+    last = _last(database)
     for number in numbers:
         database.connection.execute("DELETE FROM pending WHERE number = ?", (number,))
+    if last > _last(database):
+        database.connection.execute("DELETE FROM settled")
+        database.insert("settled", number=last)
+
+
+def _last(database: Database) -> int:
+    """Number of the newest entry, whether it waits or was settled; 0 before any."""
+    found = [0]
+    for table in filter(database.has, ("pending", "settled")):
+        query = f"SELECT COALESCE(MAX(number), 0) FROM {table}"
+        found += database.connection.execute(query).fetchone()
+    return max(map(int, found))
 
 
 def _entry(row: dict[str, object]) -> Entry:
