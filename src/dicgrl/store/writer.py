@@ -26,6 +26,7 @@ from dicgrl.store.records import (
     StoredRun,
     chain_of,
     chains_of,
+    changed_names,
     digest_of,
     insert_content,
     insert_names,
@@ -149,12 +150,12 @@ def append(run: StoredRun, state: LearnerState, commit: Commit) -> Known:
                 database.insert("trace", version=last, epochs=as_text(list(commit.trace)))
             if commit.night is not None:
                 insert_night(database, commit.night, last)
-            database.set_config({**run.config, "versions": last})
+            database.change_config(versions=last)
         if newest and stored == len(state.history) - len(new):  # it may be measured since
             _update_report(StoredRun(database), state, stored - 1, newest)
         if last:
             _update_results(StoredRun(database), commit, last)
-        insert_names(database, last, run.names(last), state.names)
+        insert_names(database, last, changed_names(run.names(last), state.names))
         delete_pending(database, commit.settled)
         prune(StoredRun(database), str(commit.keep or run.config.get("keep", "all")))
     return Known(last, len(state.history), run.stamp(last))
