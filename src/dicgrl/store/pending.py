@@ -24,8 +24,24 @@ Fact = tuple[str, ...]
 """Its labels: head, relation, tail; or the two ends of an edge."""
 
 
-Mark = tuple[str, int, int, int, int]
-"""The run's identity, the version and its stamp, the last entry that waits, and how many do."""
+class Mark(NamedTuple):
+    """A moment of a run.
+
+    Attributes:
+        identity: Identity of the run.
+        version: The newest version.
+        stamp: Tells that version from one of the same number in a copy of the run.
+        edits: Tells what was written without a version.
+        last: Number of the last entry that waits; 0 if none does.
+        waiting: How many entries wait.
+    """
+
+    identity: str
+    version: int
+    stamp: int
+    edits: int
+    last: int
+    waiting: int
 
 
 class Entry(NamedTuple):
@@ -51,18 +67,21 @@ class Pending:
         entries: The waiting facts, in order of arrival.
         stamp: Tells that version from one of the same number in a copy of the run.
         identity: Identity of the run.
+        edits: Tells what was written without a version.
     """
 
     version: int
     entries: Sequence[Entry]
     stamp: int = 0
     identity: str = ""
+    edits: int = 0
 
     @property
     def mark(self) -> Mark:
         """As `PendingFacts.mark`."""
         last = max(self.numbers, default=0)
-        return self.identity, self.version, self.stamp, last, len(self.entries)
+        entries = last, len(self.entries)
+        return Mark(self.identity, self.version, self.stamp, self.edits, *entries)
 
     @property
     def numbers(self) -> list[int]:
@@ -164,7 +183,7 @@ class PendingFacts(RunPlace):
             yield PendingWriter(database)
 
     def mark(self) -> Mark:
-        """A value that changes whenever a version is committed, or facts begin or cease to wait.
+        """A value that changes whenever anything is saved, or facts begin or cease to wait.
 
         It also changes where another run, or another copy of the run, takes the place of this one.
         """
@@ -175,7 +194,8 @@ class PendingFacts(RunPlace):
             if database.has("pending"):
                 last, count = database.connection.execute(query).fetchone()
             version = int(run.config["versions"])
-            return database.identity, version, run.stamp(version), int(last), int(count)
+            moment = version, run.stamp(version), run.edits
+            return Mark(database.identity, *moment, int(last), int(count))
 
     def pending(self) -> Pending:
         """The facts that wait to be learned, and after which version, at one moment.
@@ -188,7 +208,8 @@ class PendingFacts(RunPlace):
             try:
                 entries = [_entry(row) for row in database.rows("pending", "ORDER BY number")]
                 version = int(run.config["versions"])
-                return Pending(version, entries, run.stamp(version), database.identity)
+                stamp = run.stamp(version)
+                return Pending(version, entries, stamp, database.identity, run.edits)
             except (KeyError, TypeError, ValueError) as error:
                 raise database.damaged(f"facts that wait: {error}") from error
 

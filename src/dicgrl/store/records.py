@@ -72,6 +72,11 @@ class StoredRun:
             return _version(row, self.database.damaged)
         raise self.database.damaged(f"version {number} is missing")
 
+    @property
+    def edits(self) -> int:
+        """Changes whenever names or measurements are written; 0 if they came with versions."""
+        return int(self._config.get("edits", 0))
+
     def stamp(self, number: int) -> int:
         """That of a version, without reading the rest of it; 0 where there is none."""
         query = "SELECT number, parent, kind, time, content FROM versions WHERE number = ?"
