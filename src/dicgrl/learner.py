@@ -114,7 +114,7 @@ class Learner(Lifecycle, Saving):
 
     @names.setter
     def names(self, names: Mapping[str, str]) -> None:
-        self._names = Names(names)
+        self._names.become(Names(names))
 
     @property
     def num_parts(self) -> int:

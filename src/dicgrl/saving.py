@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,13 +24,13 @@ from dicgrl.settings import Settings
 from dicgrl.store.checkpoint import built_model, patch_model
 from dicgrl.store.content import Following, changes_of
 from dicgrl.store.damage import is_no_damage, rebuilding
-from dicgrl.store.reading import divided
+from dicgrl.store.reading import answers_of, divided
 from dicgrl.store.released import STRATEGY
 from dicgrl.store.run_folder import RunFolder
-from dicgrl.store.state import Each, LearnerState
+from dicgrl.store.state import MEASURED, Each, Known, LearnerState, merged
 from dicgrl.store.tensors import Delta, combined
 from dicgrl.store.update import Update
-from dicgrl.store.writer import Commit, Known
+from dicgrl.store.writer import Commit
 
 if TYPE_CHECKING:
     from dicgrl.strategies import Strategy
@@ -48,6 +48,7 @@ class Saving(Questions):
         stored: What it knows of the folders that it was read from or written to.
         version: The version that it was read from or written as last; 0 before that.
         stamp: Tells this version from others of its number, in another copy of the run.
+        edits: Tells what had been saved without a version, such as names, when it was read.
     """
 
     settings: Settings
@@ -56,7 +57,7 @@ class Saving(Questions):
     stored: dict[Path, Known]
     trainer: Trainer
     strategy: Strategy
-    names: Names
+    _names: Names
     reports: list[PartReport]
     tests: list[Sequence[Tested]]
     before: list[float | None]
@@ -64,7 +65,18 @@ class Saving(Questions):
     first_answers: torch.Tensor | None
     version: int = 0
     stamp: int = 0
+    edits: int = 0
     _half_learned: bool
+
+    @property
+    @abstractmethod
+    def names(self) -> Names:
+        """Readable names by label."""
+
+    @property
+    def moment(self) -> tuple[int, int, int]:
+        """The version, its stamp and the edits: all that it has of a folder."""
+        return self.version, self.stamp, self.edits
 
     @abstractmethod
     def check_usable(self) -> None:
@@ -88,6 +100,9 @@ class Saving(Questions):
     ) -> None:
         """Write the learner to a folder, as a new version if it has learned since the last one.
 
+        Names that another process has saved there meanwhile stay, and so does what it has measured,
+        unless this learner has changed the same; `refresh` reads them.
+
         Args:
             folder: Where to; a folder that holds this learner's earlier versions, or none.
             keep: Whose models stay in the folder: of all versions ("all"), of the last ("last"), or
@@ -108,29 +123,45 @@ class Saving(Questions):
         self.check_usable()
         place = Path(folder).resolve()
         known = self.stored.get(place, Known())
-        commit = Commit(about or {}, keep, message, results, trace, night, known, settled)
+        names = None if known.named < 0 else self.names.changed(known.named)
+        commit = Commit(about or {}, keep, message, results, trace, night, known, settled, names)
         state = self.state()  # of several processes each hands in what it has
         if speaks():
             known = RunFolder(folder).save(state, commit)
         if group := current():
-            told = group.told(torch.tensor([known.version, known.changes, known.stamp]))
-            known = Known(*told.tolist())
-        self.stored[place], self.version, self.stamp = known, known.version, known.stamp
+            numbers = [known.version, known.changes, known.stamp, known.edits, known.seen]
+            told = group.told(torch.tensor(numbers)).tolist()
+            measured = known.measured if speaks() else state.measured(len(state.history) - 1)
+            known = replace(Known(*told), measured=measured)
+        self._know(place, replace(known, named=self.names.changes))
+
+    def _know(self, place: Path, known: Known) -> None:
+        """Remember what a folder holds."""
+        self.stored[place] = known
+        self.version, self.stamp, self.edits = known.version, known.stamp, known.edits
+        self.names.settle(min(each.named for each in self.stored.values()))
 
     def state(self) -> LearnerState:
         """All that there is to save, as plain values; of several processes the first has it."""
         model = self.trainer.model if self.trainer.num_parts else None
+        return replace(
+            self._record(),
+            protocol=self.strategy.describe_protocol(self.trainer),
+            model=model.whole() if isinstance(model, ShardedModel) else model,
+            strategy=self.strategy.state(),
+        )
+
+    def _record(self) -> LearnerState:
+        """The same without the model and what the strategy keeps."""
         return LearnerState(
             identity=self.identity,
             model_name=self.settings.model,
             strategy_name=self.settings.strategy,
             seed=self.seed,
             settings=self.settings.as_dict(),
-            protocol=self.strategy.describe_protocol(self.trainer),
+            protocol={},
             names=self.names,
             history=self.trainer.history,
-            model=model.whole() if isinstance(model, ShardedModel) else model,
-            strategy=self.strategy.state(),
             reports=Each(asdict, self.reports),
             tests=self.tests,
             before=self.before,
@@ -173,22 +204,30 @@ class Saving(Questions):
         state = run.load(place if current() is None else HOST, learner.identity, at)
         with rebuilding(run.path):
             learner._recall(state)
-        known = Known(state.version, len(state.history), state.stamp)
-        learner.stored[Path(folder).resolve()] = known
+        learner._know(
+            Path(folder).resolve(), learner._known(state.version, state.stamp, state.edits)
+        )
         return learner
+
+    def _known(self, version: int, stamp: int, edits: int) -> Known:
+        """What it remembers of a folder of which it has everything."""
+        changes = len(self.trainer.history)
+        measured = self._record().measured(changes - 1)
+        return Known(version, changes, stamp, edits, version, self.names.changes, measured)
 
     def refresh(self, folder: str | Path | None = None) -> bool:
         """Catch up with the newest version of the folder that it was loaded from or saved to.
 
-        Only what is new is read: facts that arrived, and rows of the model that changed. Where an
-        earlier version was restored, the folder was put back from a backup, or the changed rows are
-        not kept any more, all of it is read.
+        Only what is new is read: facts that arrived, rows of the model that changed, and the names
+        and measurements that others have saved. Where an earlier version was restored, the folder
+        was put back from a backup, or the changed rows are not kept any more, all of it is read.
+        Names that were changed here and not saved yet stay.
 
         Args:
             folder: The folder; needed only where the learner knows several.
 
         Returns:
-            Whether there was another version.
+            Whether there was anything new.
 
         Raises:
             UserError: The learner has learned something that is not saved, or knows no folder.
@@ -214,30 +253,35 @@ class Saving(Questions):
             raise UserError("this learner has unsaved changes; save it, or load another")
         run = RunFolder(place)
         by_rows = bool(known.version and self.trainer.has_rows)
-        news = run.news(known.version, known.stamp, self.identity, by_rows=by_rows)
-        if news[:2] == (known.version, known.stamp):
+        news = run.news(known, self.identity, by_rows=by_rows)
+        if news.is_known(known):
             return False
+        own = self.names.changed(known.named)
+        measured = self._record().measured(known.changes - 1)
         if news.update is None or not known.version:
-            self._become(self.load(place, device=self.trainer.device))
+            self._become(self.load(place, device=self.trainer.device), own)
             return True
         try:
             with rebuilding(run.path):
-                self._take_in(news.update)
+                self._take_in(news.update, known)
         except Exception:
-            self._recover(place, known)
+            self._recover(place, known, own)
             raise
-        self.version, self.stamp = news.version, news.stamp
-        self.stored[place] = Known(news.version, len(self.trainer.history), news.stamp)
+        self._know(place, self._known(*news[:3]))
+        self.names.amend(own)
+        if measured != known.measured:  # and not saved
+            there = self._record().measured(known.changes - 1)
+            self._revise(known.changes - 1, merged(there, measured, known.measured))
         return True
 
-    def _recover(self, place: Path, known: Known) -> None:
+    def _recover(self, place: Path, known: Known, own: Mapping[str, str | None]) -> None:
         """Be the version from before a refresh that failed half-way; of no further use without it.
 
         What is damaged is found before anything changes, but for what undamaged files may say.
         """
         self._half_learned = True
         with contextlib.suppress(DicgrlError, MemoryError, OSError, RuntimeError):
-            self._become(self.load(place, at=known.version, device=self.trainer.device))
+            self._become(self.load(place, at=known.version, device=self.trainer.device), own)
             self._half_learned = False
 
     def _home(self, folder: str | Path | None) -> Path:
@@ -249,8 +293,25 @@ class Saving(Questions):
             )
         return next(iter(self.stored))
 
-    def _take_in(self, update: Update) -> None:
+    def _take_in(self, update: Update, known: Known) -> None:
         """Become newer by what changed."""
+        if update.versions:
+            self._follow(update)
+        for version in update.revised:
+            place = known.changes - 1 - (known.version - version.number)
+            self._revise(place, {name: getattr(version, name) for name in MEASURED})
+        self.names.become(update.names)
+
+    def _revise(self, place: int, measured: Mapping[str, Any]) -> None:
+        """Know what was measured after a change."""
+        self.reports[place] = PartReport(**measured["report"])
+        self.before[place], self.tests[place] = measured["before"], measured["tests"]
+        self.retention[place] = measured["retention"]
+        if place == 0:
+            self.first_answers = answers_of(measured["answers"])
+
+    def _follow(self, update: Update) -> None:
+        """Take in versions."""
         trainer = self.trainer
         vocabularies = {name: Following(v) for name, v in trainer.graph.vocabularies().items()}
         kinds = [version.kind for version in update.versions]
@@ -277,20 +338,21 @@ class Saving(Questions):
             self.tests.append(version.tests)
             self.before.append(version.before)
             self.retention.append(version.retention)
-        self.names = Names(update.names)
 
-    def _become(self, other: Self) -> None:
-        """Be as another learner of the same run is."""
+    def _become(self, other: Self, own: Mapping[str, str | None]) -> None:
+        """Be as another learner of the same run is, but for own names."""
         self.stored = other.stored
         self.trainer, self.strategy = other.trainer, other.strategy
-        self.names, self.version, self.stamp = other.names, other.version, other.stamp
+        self._names = other._names
+        self._names.amend(own)
+        self.version, self.stamp, self.edits = other.version, other.stamp, other.edits
         self.reports, self.tests = other.reports, other.tests
         self.before, self.retention = other.before, other.retention
         self.first_answers = other.first_answers
 
     def _recall(self, state: LearnerState) -> None:
         """Become what was saved."""
-        self.names = Names(state.names)
+        self._names = Names(state.names)
         if state.model is None:
             return
         self.trainer.recall(state.history, state.model)
@@ -300,4 +362,3 @@ class Saving(Questions):
         self.retention = list(state.retention)
         self.first_answers = state.first_answers
         self.strategy.restore(dict(state.strategy))
-        self.version, self.stamp = state.version, state.stamp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import ItemsView
 from pathlib import Path
 
@@ -124,3 +125,24 @@ def test_names_are_those_of_the_version_that_is_read(tmp_path: Path) -> None:
     learner.save(tmp_path)
     assert dict(Learner.load(tmp_path, device="cpu").names) == {"a": "B"}
     assert dict(Learner.load(tmp_path, at=1, device="cpu").names) == {"a": "A"}
+
+
+def test_names_know_what_became_of_them() -> None:
+    names = Names({"a": "1", "b": "2"})
+    start = names.changes
+    assert names.changed(start) == {}
+    names["c"] = "3"
+    between = names.changes
+    del names["a"]
+    names["b"] = "2"
+    assert names.changed(start) == {"c": "3", "a": None} and names.changed(between) == {"a": None}
+    other = copy.copy(names)
+    other["d"] = "4"
+    assert "d" not in names and "d" not in names.changed(start)
+    names.become({"a": "1", "d": "5"})
+    assert names == {"a": "1", "d": "5"}
+    assert names.changed(between) == {"a": "1", "b": None, "c": None, "d": "5"}
+    names.settle(between)
+    assert names.changed(between) == {"a": "1", "b": None, "c": None, "d": "5"}
+    names.settle(names.changes)
+    assert names.changed(names.changes) == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dicgrl import Learner
 from dicgrl.store.run_folder import RunFolder
-from tests.serve.servers import serving
+from tests.serve.servers import Server, serving
 from tests.tiny import learner_of, taught
 
 NEVER = ("--learn-facts", "1000000", "--learn-seconds", "100000")
@@ -54,6 +54,24 @@ def test_a_backup_that_is_put_back_is_answered_from(run: Path) -> None:
         assert server.knows(*NEW)
     assert RunFolder(run).log()[-1]["kind"] == "learn"
     assert RunFolder(run).verify().clean
+
+
+def test_names_that_another_process_saves_are_seen_and_stay(run: Path) -> None:
+    with serving(run, "--learn-facts", "1") as server:
+        server.add(NEW)
+        server.until_learned()  # the process that learns has a learner from then on
+        learner = Learner.load(run, device="cpu")
+        learner.names["neu"] = "the new one"
+        learner.save(run)
+        until(lambda: "the new one" in names(server))
+        server.add(("other", "plus 1", "e3"))
+        server.until_learned()
+        assert "the new one" in names(server)
+    assert Learner.load(run, device="cpu").names == {"neu": "the new one"}
+
+
+def names(server: Server) -> set[str]:
+    return {answer["name"] for answer in server.best(900, tail="e3", relation="plus 1")}
 
 
 def test_another_run_takes_the_place_of_the_one_that_is_served(run: Path) -> None:

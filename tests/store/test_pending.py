@@ -52,11 +52,12 @@ def test_what_waits_is_learned_as_one_version(run: Path) -> None:
     assert wait(run, Entry(LEARN, [("e1", "plus 5", "e2")])) == [3]
     mark = RunFolder(run).mark()
     assert mark == RunFolder(run).pending().mark
-    assert (mark[1], *mark[3:]) == (2, 3, 3)
+    assert (mark.version, mark.last, mark.waiting) == (2, 3, 3)
     found = PendingLearner(run, device="cpu", evaluate="none").learn()
     assert (found.version, found.settled, found.refused) == (3, 4, ())
     mark = RunFolder(run).mark()
-    assert RunFolder(run).pending().entries == [] and (mark[1], *mark[3:]) == (3, 3, 0)
+    assert RunFolder(run).pending().entries == []
+    assert (mark.version, mark.last, mark.waiting) == (3, 3, 0)
     assert knows(run, ONE) and knows(run, OTHER)
     assert RunFolder(run).verify().clean
 

@@ -20,6 +20,9 @@ class Names(UserDict[str, str]):
     Args:
         names: Names by label; both are text or whole numbers.
 
+    Attributes:
+        changes: How often a name was given or taken away.
+
     Raises:
         UserError: A label or name is something else, or cannot be written to files.
 
@@ -33,21 +36,62 @@ class Names(UserDict[str, str]):
 
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
         self._labels: dict[str, list[str]] | None = None  # by name, made when needed
+        self.changes = 0
+        self._changed: dict[str, int] = {}  # at which change a label was named last
         if names is not None and not isinstance(names, Mapping):
             raise UserError(
                 f"names={shown_value(names)}: expected a dictionary of labels and their names"
             )
         super().__init__(names or {})
+        self.settle(self.changes)
 
     def __setitem__(self, label: str, name: str) -> None:
         texts = as_label(label), as_label(name)
         check_labels(texts)
-        self.data[texts[0]] = texts[1]
-        self._labels = None
+        if self.data.get(texts[0]) != texts[1]:
+            self.data[texts[0]] = texts[1]
+            self._note(texts[0])
 
     def __delitem__(self, label: str) -> None:
         super().__delitem__(label)
+        self._note(label)
+
+    def __copy__(self) -> Self:
+        return type(self)(self.data)
+
+    def _note(self, label: str) -> None:
         self._labels = None
+        self.changes += 1
+        self._changed[label] = self.changes
+
+    def changed(self, since: int) -> dict[str, str | None]:
+        """Labels that were named since a change, None for those that lost their names.
+
+        Args:
+            since: What `changes` was then; not before what was settled.
+        """
+        labels = [label for label, at in self._changed.items() if at > since]
+        return {label: self.data.get(label) for label in labels}
+
+    def settle(self, until: int) -> None:
+        """Nobody asks any more what was changed before."""
+        self._changed = {label: at for label, at in self._changed.items() if at > until}
+
+    def amend(self, changed: Mapping[str, str | None]) -> None:
+        """Change names as `changed` has told it."""
+        for label, name in changed.items():
+            if name is not None:
+                self[label] = name
+            elif label in self:
+                del self[label]
+
+    def become(self, names: Mapping[str, str]) -> None:
+        """Be these names and no others; what stays the same is no change."""
+        for label, name in names.items():
+            if self.data.get(label) != name:
+                self[label] = name
+        for label in self.data.keys() - names.keys():
+            del self[label]
 
     def __ior__(self, other: Mapping[str, str]) -> Self:  # type: ignore[override,misc]
         self.update(other)

@@ -136,7 +136,7 @@ class Snapshots:
     def _pending(self, learner: Learner) -> Pending:
         """What waits at the moment of which a learner is; it is renewed as long as it is older."""
         pending = self._folder.pending()
-        while (pending.version, pending.stamp) != (learner.version, learner.stamp):
+        while (pending.version, pending.stamp, pending.edits) != learner.moment:
             learner.refresh()
             pending = self._folder.pending()
         return pending

@@ -69,7 +69,7 @@ def state(serving: Serving) -> APIRouter:
 
         def work() -> dict[str, Any]:
             with naming("from, to"):
-                return compared(before, to, serving.snapshots.current.learner.stamp)
+                return compared(before, to, serving.snapshots.current.learner.moment)
 
         return as_json(await serving.done(work))
 

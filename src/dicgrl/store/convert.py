@@ -47,10 +47,10 @@ def convert(folder: Path, target: Path) -> None:
                     )
                     parent = version.number
         with database.transaction():
-            insert_names(database, len(versions), {}, run.names(len(versions)))
+            insert_names(database, len(versions), run.names(len(versions)))
             for number, epochs in run.trace().items():
                 database.insert("trace", version=number, epochs=as_text(epochs))
-            database.set_config({**stored.config, "versions": len(versions)})
+            database.change_config(versions=len(versions))
             prune(stored, "all")
     sync(temporary)
     temporary.rename(target)

@@ -122,6 +122,10 @@ class Database:
                 raise self.damaged(f"a row of {table} has another checksum than was written")
             yield row
 
+    def count(self, table: str) -> int:
+        """How many rows a table has."""
+        return int(self.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
     def has(self, table: str) -> bool:
         """Whether there is such a table."""
         query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
@@ -161,6 +165,10 @@ class Database:
         self.identity = str(config["identity"])
         self.connection.execute("DELETE FROM about")
         self.insert("about", config=as_text(config))
+
+    def change_config(self, **changes: Any) -> None:
+        """Replace some values of what the run is."""
+        self.set_config({**self.config(), **changes})
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:

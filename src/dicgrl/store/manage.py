@@ -7,7 +7,13 @@ from typing import Any
 
 from dicgrl.errors import UserError, shown, shown_value
 from dicgrl.store.database import as_text, parsed
-from dicgrl.store.records import StoredRun, chains_of, insert_names, insert_version
+from dicgrl.store.records import (
+    StoredRun,
+    chains_of,
+    changed_names,
+    insert_names,
+    insert_version,
+)
 from dicgrl.store.tensors import Delta, size_of, write_file
 from dicgrl.store.version import RESTORE, ModelTensors, Source, Version, chosen, not_kept, now
 from dicgrl.store.writer import kept_versions, prune
@@ -77,8 +83,7 @@ def untag(run: StoredRun, name: str, keep: str) -> int:
 
 def _count_tags(run: StoredRun) -> None:
     """Note how many tags there are, so that one which is lost is missed."""
-    (count,) = run.database.connection.execute("SELECT count(*) FROM tags").fetchone()
-    run.database.set_config({**run.config, "tags": count})
+    run.database.change_config(tags=run.database.count("tags"))
 
 
 def restore(run: StoredRun, at: int | str, message: str) -> int:
@@ -110,8 +115,9 @@ def restore(run: StoredRun, at: int | str, message: str) -> int:
             source=sources[number],
             configuration=as_text(parsed(row["configuration"])),
         )
-        insert_names(database, restored.number, run.names(newest), run.names(number))
-        database.set_config({**run.config, "versions": restored.number})
+        names = changed_names(run.names(newest), run.names(number))
+        insert_names(database, restored.number, names)
+        database.change_config(versions=restored.number)
         prune(StoredRun(database), str(run.config.get("keep", "all")))
     return restored.number
 

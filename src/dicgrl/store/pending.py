@@ -24,8 +24,24 @@ Fact = tuple[str, ...]
 """Its labels: head, relation, tail; or the two ends of an edge."""
 
 
-Mark = tuple[str, int, int, int, int]
-"""The run's identity, the version and its stamp, the newest entry, and how many of them wait."""
+class Mark(NamedTuple):
+    """A moment of a run.
+
+    Attributes:
+        identity: Identity of the run.
+        version: The newest version.
+        stamp: Tells that version from one of the same number in a copy of the run.
+        edits: Tells what was written without a version.
+        last: Number of the newest entry, whether it waits or not.
+        waiting: How many entries wait.
+    """
+
+    identity: str
+    version: int
+    stamp: int
+    edits: int
+    last: int
+    waiting: int
 
 
 def key_of(fact: Fact) -> Fact:
@@ -61,6 +77,7 @@ class Pending:
         entries: The waiting facts, in order of arrival.
         stamp: Tells that version from one of the same number in a copy of the run.
         identity: Identity of the run.
+        edits: Tells what was written without a version.
         last: Number of the newest entry, whether it waits or not.
     """
 
@@ -68,12 +85,14 @@ class Pending:
     entries: Sequence[Entry]
     stamp: int = 0
     identity: str = ""
+    edits: int = 0
     last: int = 0
 
     @property
     def mark(self) -> Mark:
         """As `PendingFacts.mark`."""
-        return self.identity, self.version, self.stamp, self.last, len(self.entries)
+        entries = self.last, len(self.entries)
+        return Mark(self.identity, self.version, self.stamp, self.edits, *entries)
 
     @property
     def numbers(self) -> list[int]:
@@ -179,7 +198,7 @@ class PendingFacts(RunPlace):
             yield PendingWriter(database)
 
     def mark(self) -> Mark:
-        """A value that changes whenever a version is committed, or facts begin or cease to wait.
+        """A value that changes whenever anything is saved, or facts begin or cease to wait.
 
         It also changes where another run, or another copy of the run, takes the place of this one.
         """
@@ -189,7 +208,8 @@ class PendingFacts(RunPlace):
             if database.has("pending"):
                 query = "SELECT COUNT(*) FROM pending"
                 (count,) = database.connection.execute(query).fetchone()
-            return database.identity, version, run.stamp(version), _last(database), int(count)
+            moment = version, run.stamp(version), run.edits
+            return Mark(database.identity, *moment, _last(database), int(count))
 
     def pending(self) -> Pending:
         """The facts that wait to be learned, and after which version, at one moment.
@@ -201,8 +221,9 @@ class PendingFacts(RunPlace):
             run = StoredRun(database)
             try:
                 entries = [_entry(row) for row in database.rows("pending", "ORDER BY number")]
-                version, last = int(run.config["versions"]), _last(database)
-                return Pending(version, entries, run.stamp(version), database.identity, last)
+                version = int(run.config["versions"])
+                moment = run.stamp(version), database.identity, run.edits, _last(database)
+                return Pending(version, entries, *moment)
             except (KeyError, TypeError, ValueError) as error:
                 raise database.damaged(f"facts that wait: {error}") from error
 

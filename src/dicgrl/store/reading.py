@@ -45,9 +45,9 @@ def read_state(source: Source, device: torch.device, at: int | str | None) -> Le
     """
     config, versions = source.config, source.versions()
     number = chosen(at, versions, source)
-    names = source.names(number)
+    names, edits = source.names(number), int(config.get("edits", 0))
     if not number:
-        return LearnerState(**described(config), names=names)
+        return LearnerState(**described(config), names=names, edits=edits)
     line = lineage(versions, number)
     stored = source.model(number)
     if stored is None:
@@ -68,9 +68,10 @@ def read_state(source: Source, device: torch.device, at: int | str | None) -> Le
         tests=[version.tests for version in line],
         before=[version.before for version in line],
         retention=[version.retention for version in line],
-        first_answers=_answers(line[0].answers),
+        first_answers=answers_of(line[0].answers),
         version=number,
         stamp=versions[number - 1].stamp,
+        edits=edits,
     )
 
 
@@ -80,6 +81,6 @@ def divided(tensors: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Te
     return {n: t for n, t in tensors.items() if n not in of_strategy}, of_strategy
 
 
-def _answers(signs: str | None) -> Tensor | None:
+def answers_of(signs: str | None) -> Tensor | None:
     """Whether each question of the first part was answered at first, bool [questions]."""
     return None if signs is None else torch.tensor([sign == "1" for sign in signs])

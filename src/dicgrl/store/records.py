@@ -21,6 +21,7 @@ from dicgrl.store.tensors import Delta, TensorFile, combined, read_file
 from dicgrl.store.version import RESTORE, ModelTensors, Version, stamp
 
 TENSORS = "tensors"  # the folder of tensor files, beside the database
+_NAMES = 1 << 20  # characters of labels and names in one row, or those of a single one
 _ARRAYS, _LABELS = "*arrays", "*labels"  # JSON among the arrays: their types, and labels
 _DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64")
 
@@ -70,6 +71,11 @@ class StoredRun:
         for row in self.database.rows("versions", "WHERE number = ?", (number,)):
             return _version(row, self.database.damaged)
         raise self.database.damaged(f"version {number} is missing")
+
+    @property
+    def edits(self) -> int:
+        """Changes whenever names or measurements are written; 0 if they came with versions."""
+        return int(self._config.get("edits", 0))
 
     def stamp(self, number: int) -> int:
         """That of a version, without reading the rest of it; 0 where there is none."""
@@ -127,11 +133,20 @@ class StoredRun:
             raise self.database.damaged(f"version {version.number}: {error}") from error
 
     def names(self, at: int) -> dict[str, str]:
-        """Readable names by label, as of a version."""
+        """Readable names by label, as of a version.
+
+        Raises:
+            DataError: Some are missing or damaged.
+        """
+        there, noted = self.database.count("names"), self._config.get("names", 0)
+        if there < noted:  # earlier versions did not count them
+            raise self.database.damaged(f"names: {there} where there were {noted}")
         names: dict[str, Any] = {}
         for row in self.database.rows("names", "ORDER BY rowid"):
-            if row["version"] <= at:
-                names.update(parsed(row["names"]))
+            try:
+                names.update(parsed(row["names"]).items() if row["version"] <= at else ())
+            except (AttributeError, ValueError) as error:
+                raise self.database.damaged(f"names: {error}") from error
         return {label: name for label, name in names.items() if name is not None}
 
     def tags(self) -> dict[str, int]:
@@ -240,16 +255,31 @@ def _blobs(content: Content) -> dict[str, Any]:
     return blobs | {name: as_text(text).encode() for name, text in texts.items()}
 
 
-def insert_names(
-    database: Database, version: int, before: Mapping[str, str], now: Mapping[str, str]
-) -> None:
-    """Write names that are other than before, or no longer there."""
-    changed: dict[str, str | None] = {
-        label: name for label, name in now.items() if before.get(label) != name
-    }
-    changed |= dict.fromkeys(before.keys() - now.keys())
+def insert_names(database: Database, version: int, changed: Mapping[str, str | None]) -> None:
+    """Write names that changed, None for those that are gone, in rows of a bounded size."""
+    for piece in _pieces(changed):
+        database.insert("names", version=version, names=as_text(piece))
     if changed:
-        database.insert("names", version=version, names=as_text(changed))
+        database.change_config(names=database.count("names"))
+
+
+def _pieces(names: Mapping[str, str | None]) -> Iterator[dict[str, str | None]]:
+    piece: dict[str, str | None] = {}
+    length = 0
+    for label, name in names.items():
+        piece[label] = name
+        length += len(label) + len(name or "")
+        if length >= _NAMES:
+            yield piece
+            piece, length = {}, 0
+    if piece:
+        yield piece
+
+
+def changed_names(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str | None]:
+    """Names that are other than before; None for those that are no longer there."""
+    changed = {label: name for label, name in now.items() if before.get(label) != name}
+    return {**changed, **dict.fromkeys(before.keys() - now.keys())}
 
 
 def digest_of(content: Content) -> str:

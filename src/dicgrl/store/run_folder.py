@@ -57,12 +57,12 @@ from dicgrl.store.results import (
     write_results,
     write_trace,
 )
-from dicgrl.store.state import LearnerState
+from dicgrl.store.state import Known, LearnerState
 from dicgrl.store.tensors import MissingError
 from dicgrl.store.update import News, news_since
 from dicgrl.store.verify import Findings, verify
 from dicgrl.store.version import Source, Version, chosen, lineage
-from dicgrl.store.writer import Commit, Known, append, check_keep, configuration, remove_garbage
+from dicgrl.store.writer import Commit, append, check_keep, configuration, remove_garbage
 from dicgrl.tasks import task_of_model
 
 _TRIES = 20
@@ -205,7 +205,7 @@ class RunFolder(NightsPlace, PendingFacts):
         """
         return checked_results(self.path, self.config(), self.line(at))
 
-    def news(self, version: int, stamp: int, identity: str, *, by_rows: bool = True) -> News:
+    def news(self, known: Known, identity: str, *, by_rows: bool = True) -> News:
         """The newest version, and what a reader of an earlier one takes in; see `news_since`."""
         for left in reversed(range(_TRIES)):
             try:
@@ -215,7 +215,7 @@ class RunFolder(NightsPlace, PendingFacts):
                         return News(len(versions), versions[-1].stamp if versions else 0)
                     if source.config.get("identity") != identity:
                         raise DataError(self.path, "of another run than a moment ago")
-                    return news_since(source, version, stamp, by_rows=by_rows)
+                    return news_since(source, known, by_rows=by_rows)
             except MissingError:
                 if not left:
                     raise

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from dicgrl.store.content import Content
 from dicgrl.store.records import StoredRun
 from dicgrl.store.released import STRATEGY
+from dicgrl.store.state import Known
 from dicgrl.store.tensors import Delta, read_file
 from dicgrl.store.version import RESTORE, ModelTensors, Version
 
@@ -23,6 +24,8 @@ class Update:
         deltas: The rows of the model that each of them changed; empty if `model` is given.
         names: All readable names.
         model: The newest model as a whole, if it cannot be updated by rows.
+        revised: Versions that the reader has, oldest first, where something may have been measured
+            since; the last of them is the reader's newest.
     """
 
     versions: Sequence[Version]
@@ -30,6 +33,7 @@ class Update:
     deltas: Sequence[Delta]
     names: Mapping[str, str]
     model: ModelTensors | None = None
+    revised: Sequence[Version] = ()
 
     def of_strategy(self) -> list[Delta]:
         """What changed of the strategy's tensors alone."""
@@ -48,21 +52,26 @@ class News(NamedTuple):
     Attributes:
         version: Its number.
         stamp: Tells it from one of the same number in a copy of the run.
+        edits: Tells what was written without a version.
         update: What the reader has to apply; None if it is up to date, or has to load everything.
     """
 
     version: int
     stamp: int
+    edits: int = 0
     update: Update | None = None
 
+    def is_known(self, known: Known) -> bool:
+        """Whether a reader has all of it."""
+        return (self.version, self.stamp, self.edits) == (known.version, known.stamp, known.edits)
 
-def news_since(run: StoredRun, version: int, stamp: int, *, by_rows: bool = True) -> News:
+
+def news_since(run: StoredRun, known: Known, *, by_rows: bool = True) -> News:
     """The changes that a reader of a version has to take in to reach the newest version.
 
     Args:
         run: The stored run.
-        version: The version that the reader is.
-        stamp: That of the version.
+        known: What the reader knows of it.
         by_rows: Whether its model has rows that change alone; else all of it is read.
 
     Returns:
@@ -70,21 +79,34 @@ def news_since(run: StoredRun, version: int, stamp: int, *, by_rows: bool = True
         the run is another copy, which does not have the reader's version: then all has to be read.
     """
     newest = int(run.config["versions"])
-    told = News(newest, run.stamp(newest))
-    if told.stamp == stamp or run.stamp(version) != stamp:
+    told = News(newest, run.stamp(newest), run.edits)
+    if told.is_known(known) or run.stamp(known.version) != known.stamp:
         return told
-    return told._replace(update=_update(run, version, newest, by_rows))
+    return told._replace(update=_update(run, known, newest, by_rows))
 
 
-def _update(run: StoredRun, version: int, newest: int, by_rows: bool) -> Update | None:
-    versions = [run.version(number) for number in range(version + 1, newest + 1)]
-    if any(found.kind == RESTORE or found.parent != found.number - 1 for found in versions):
+def _update(run: StoredRun, known: Known, newest: int, by_rows: bool) -> Update | None:
+    versions = [run.version(number) for number in range(known.version + 1, newest + 1)]
+    revised: list[Version] = []
+    if run.edits != known.edits:
+        first = max(1, known.seen)
+        revised = [run.version(number) for number in range(first, known.version + 1)]
+    if not all(map(_goes_on, [*revised[1:], *versions])):
         return None
-    deltas = _steps(run, version, newest) if by_rows else []
-    model = None if by_rows else run.model(newest)
-    if deltas is None or (not by_rows and model is None):
+    whole = bool(versions) and not by_rows
+    deltas = _steps(run, known.version, newest) if by_rows else []
+    model = run.model(newest) if whole else None
+    if deltas is None or (whole and model is None):
         return None
-    return Update(versions, run.contents(versions), deltas, run.names(newest), model)
+    if revised and revised[0].kind == RESTORE:  # it has no measurements
+        revised = revised[1:]
+    names = run.names(newest)
+    return Update(versions, run.contents(versions), deltas, names, model, revised)
+
+
+def _goes_on(version: Version) -> bool:
+    """Whether a version was made from the one before."""
+    return version.kind != RESTORE and version.parent == version.number - 1
 
 
 def _steps(run: StoredRun, version: int, newest: int) -> list[Delta] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,8 @@ class _Verification:
         there = self._files_there(files)
         if sound["models"]:
             # No version is read without readable names.
-            self._check_models(files, whole if sound["names"] else set(), there)
+            named = sound["names"] and found.tried("names", partial(run.names, found.versions))
+            self._check_models(files, whole if named else set(), there)
             self._check_links(run.tags() if sound["tags"] else {})
         if sound["tags"]:
             found.tried("tags", self._check_tags)

@@ -7,6 +7,7 @@ between the two, it leaves tensor files that no version uses, which the next wri
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,27 +33,12 @@ from dicgrl.store.records import (
     insert_version,
 )
 from dicgrl.store.released import STRATEGY
-from dicgrl.store.state import LearnerState
+from dicgrl.store.state import MEASURED, Known, LearnerState, merged
 from dicgrl.store.tensors import Delta, TensorFile, delta_of, size_of, write_file
 from dicgrl.store.version import RESTORE, ModelTensors, Version, lineage, now
 
 KEEP = ("all", "last")
 LONGEST_CHAIN = 16  # deltas that a load may have to apply
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What a learner remembers of a folder from the last time it read or wrote it.
-
-    Attributes:
-        version: Number of the version that it read or wrote.
-        changes: How many changes the learner had at that version.
-        stamp: Tells the version from one of the same number in a copy of the run; 0 if not known.
-    """
-
-    version: int = 0
-    changes: int = 0
-    stamp: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +55,8 @@ class Commit:
         night: The report of the nightly job that made the version.
         known: What the learner remembers of the folder, which is then not read again.
         settled: Numbers of the queue's entries (`store.pending`) that this version has learned.
+        names: The names that the learner has changed since `known`, None for those it has removed;
+            None if that is not known: then all of its names count.
     """
 
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -79,6 +67,7 @@ class Commit:
     night: Mapping[str, Any] | None = None
     known: Known = field(default_factory=Known)
     settled: Sequence[int] = ()
+    names: Mapping[str, str | None] | None = None
 
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}")
@@ -112,17 +101,27 @@ def configuration(state: LearnerState, commit: Commit) -> dict[str, Any]:
 def append(run: StoredRun, state: LearnerState, commit: Commit) -> Known:
     """Write what a learner has done since the newest version, as versions of their own.
 
+    Of names and of what was measured after the newest version, only what the learner has changed is
+    written: other processes may have written there, too.
+
     Returns:
         What the learner knows of the folder then.
 
     Raises:
         UserError: The learner is not one that the newest version has become.
     """
-    database, newest = run.database, int(run.config["versions"])
-    stored = _stored_changes(run, state, commit.known, newest)
+    database, newest, known = run.database, int(run.config["versions"]), commit.known
+    if known.stamp and run.stamp(known.version) != known.stamp:
+        # The folder was put back from a backup: check everything, and compare all names.
+        known = replace(known, version=-1, edits=-1, seen=0, measured={})
+        commit = replace(commit, names=None)
+    stored = _stored_changes(run, state, known, newest)
     new = [_described(state, number) for number in range(stored, len(state.history))]
     last = newest + len(new)
     if not new and stored > len(state.history):  # the folder is ahead of the learner
+        with database.transaction():
+            if _insert_own_names(run, state, commit, newest):
+                _note_edit(database)
         return commit.known
     files: list[TensorFile] = []
     if new:
@@ -149,15 +148,24 @@ def append(run: StoredRun, state: LearnerState, commit: Commit) -> Known:
                 database.insert("trace", version=last, epochs=as_text(list(commit.trace)))
             if commit.night is not None:
                 insert_night(database, commit.night, last)
-            database.set_config({**run.config, "versions": last})
-        if newest and stored == len(state.history) - len(new):  # it may be measured since
-            _update_report(StoredRun(database), state, stored - 1, newest)
+            database.change_config(versions=last)
+        edited = _insert_own_names(run, state, commit, last)
+        if newest:  # it may be measured since
+            before = known.measured if known.changes == stored else {}
+            mine = state.measured(stored - 1)
+            edited |= _update_report(StoredRun(database), mine, before, newest)
         if last:
             _update_results(StoredRun(database), commit, last)
-        insert_names(database, last, run.names(last), state.names)
+        if edited:
+            _note_edit(database)
         delete_pending(database, commit.settled)
         prune(StoredRun(database), str(commit.keep or run.config.get("keep", "all")))
-    return Known(last, len(state.history), run.stamp(last))
+    edits, seen = known.edits, known.seen
+    if run.edits == edits:  # nobody else has written anything that the learner does not have
+        edits, seen = StoredRun(database).edits, last
+    changes = len(state.history)
+    measured = state.measured(changes - 1)
+    return Known(last, changes, run.stamp(last), edits, seen, measured=measured)
 
 
 def all_tensors(state: LearnerState) -> dict[str, Tensor]:
@@ -250,9 +258,7 @@ def remove_garbage(folder: Path, files: Sequence[TensorFile]) -> None:
 
 def _stored_changes(run: StoredRun, state: LearnerState, known: Known, newest: int) -> int:
     """How many changes of a learner are stored already, after checking that they are its own."""
-    if known.stamp and run.stamp(known.version) != known.stamp:
-        known = replace(known, version=0)  # the folder was restored from a backup: check everything
-    elif known.version == newest:
+    if known.version == newest:
         return known.changes
     line = lineage(run.versions(), newest)
     for number, (version, change) in enumerate(zip(line, state.history, strict=False)):
@@ -282,26 +288,38 @@ def _described(state: LearnerState, number: int) -> Version:
         counts |= {"facts": change.part.facts}
         counts |= {f"new_{kind}": count for kind, count in change.part.arrived().items()}
     counts |= {name: len(array) for name, array in change.arrays.items()}
-    return Version(0, 0, change.kind, counts=counts, **_measured(state, number))
+    return Version(0, 0, change.kind, counts=counts, **state.measured(number))
 
 
-def _measured(state: LearnerState, number: int) -> dict[str, Any]:
-    answers = state.first_answers if number == 0 else None
-    return {
-        "report": state.reports[number],
-        "before": state.before[number],
-        "retention": state.retention[number],
-        "answers": None if answers is None else "".join(map(str, answers.int().tolist())),
-        "tests": state.tests[number],
-    }
+def _insert_own_names(run: StoredRun, state: LearnerState, commit: Commit, last: int) -> bool:
+    """Write the names that the learner has changed; whether there are any."""
+    names = commit.names
+    if names is None:  # what it has removed is not known
+        there = run.names(last)
+        names = {label: name for label, name in state.names.items() if there.get(label) != name}
+    insert_names(run.database, last, names)
+    return bool(names)
 
 
-def _update_report(run: StoredRun, state: LearnerState, place: int, number: int) -> None:
-    """Write what was measured after a version since it was written."""
+def _update_report(
+    run: StoredRun, mine: Mapping[str, Any], before: Mapping[str, Any], number: int
+) -> bool:
+    """Write what the learner has measured after a version since it was written; whether it has."""
     version = run.version(number)
-    measured = replace(version, **_measured(state, place))
-    if version.kind != RESTORE and measured != version:
-        insert_version(run.database, measured)
+    there = {name: getattr(version, name) for name in MEASURED}
+    found = merged(there, mine, before)
+    if version.kind == RESTORE or found == there:
+        return False
+    insert_version(run.database, replace(version, **found))
+    return True
+
+
+def _note_edit(database: Database) -> None:
+    """Let readers see that something was written besides versions.
+
+    A number by chance, and no count: in another copy of the run it is never the same.
+    """
+    database.change_config(edits=1 + secrets.randbelow(1 << 62))
 
 
 def _update_results(run: StoredRun, commit: Commit, last: int) -> None:
