@@ -267,7 +267,10 @@ class Saving(Questions):
         except Exception:
             self._recover(place, known, own)
             raise
-        self._know(place, self._known(*news[:3]))
+        found = self._known(*news[:3])
+        if news.update.names is None:  # own names are still to be saved
+            found = replace(found, named=known.named)
+        self._know(place, found)
         self.names.amend(own)
         if measured != known.measured:  # and not saved
             there = self._record().measured(known.changes - 1)
@@ -300,7 +303,8 @@ class Saving(Questions):
         for version in update.revised:
             place = known.changes - 1 - (known.version - version.number)
             self._revise(place, {name: getattr(version, name) for name in MEASURED})
-        self.names.become(update.names)
+        if update.names is not None:
+            self.names.become(update.names)
 
     def _revise(self, place: int, measured: Mapping[str, Any]) -> None:
         """Know what was measured after a change."""

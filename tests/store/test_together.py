@@ -13,6 +13,7 @@ from dicgrl import Learner
 from dicgrl.graph.change import LEARN
 from dicgrl.jobs.pending import PendingLearner
 from dicgrl.store.pending import Entry
+from dicgrl.store.records import StoredRun
 from dicgrl.store.run_folder import RunFolder
 from tests.learner.helpers import assert_same
 from tests.stores import change_config, edited
@@ -148,6 +149,22 @@ def test_what_a_reader_has_not_saved_stays_its_own(run: Path) -> None:
     assert reader.refresh() and reader.version == 3 and reader.names["e6"] == "six"
     reader.save(run)
     assert names_of(run)["e6"] == "six"
+
+
+def test_names_that_nobody_changed_are_not_read_again(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = loaded(run)
+    reader.names["e3"] = "three"
+    other = loaded(run)
+    other.learn([NEW])
+    other.save(run)
+    with monkeypatch.context() as patched:
+        patched.delattr(StoredRun, "names")
+        assert reader.refresh()
+    assert reader.names == {"e1": "one", "e2": "two", "e3": "three"}
+    reader.save(run)
+    assert loaded(run).names == reader.names
 
 
 def test_names_are_saved_by_a_learner_that_is_behind(run: Path) -> None:

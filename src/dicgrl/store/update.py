@@ -22,7 +22,7 @@ class Update:
         versions: The versions that are new to the reader, oldest first.
         contents: The facts and labels that each of them brought.
         deltas: The rows of the model that each of them changed; empty if `model` is given.
-        names: All readable names.
+        names: All readable names; None if none has changed.
         model: The newest model as a whole, if it cannot be updated by rows.
         revised: Versions that the reader has, oldest first, where something may have been measured
             since; the last of them is the reader's newest.
@@ -31,7 +31,7 @@ class Update:
     versions: Sequence[Version]
     contents: Sequence[Content]
     deltas: Sequence[Delta]
-    names: Mapping[str, str]
+    names: Mapping[str, str] | None
     model: ModelTensors | None = None
     revised: Sequence[Version] = ()
 
@@ -100,7 +100,7 @@ def _update(run: StoredRun, known: Known, newest: int, by_rows: bool) -> Update 
         return None
     if revised and revised[0].kind == RESTORE:  # it has no measurements
         revised = revised[1:]
-    names = run.names(newest)
+    names = None if run.edits and run.edits == known.edits else run.names(newest)
     return Update(versions, run.contents(versions), deltas, names, model, revised)
 
 
