@@ -110,6 +110,30 @@ def test_nodes_and_classes_become_one() -> None:
     learner.learn(circles()[1])
 
 
+@pytest.mark.parametrize("model", ["gat", "sage"])
+def test_merged_classes_do_not_take_over_the_others(model: str) -> None:
+    classes, draw = 5, np.random.default_rng(0)
+    of_node = np.arange(300) % classes
+    features = draw.normal(size=(300, classes), scale=0.4) + np.eye(classes)[of_node]
+    labels = [f"n{node}" for node in range(300)]
+    ends = draw.integers(300, size=(900, 2))
+    alike = of_node[ends[:, 0]] == of_node[ends[:, 1]]
+    edges = [(labels[a], labels[b]) for a, b in ends[alike] if a != b]
+    known = [f"c{cls}" if node < 200 else None for node, cls in enumerate(of_node.tolist())]
+    learner = Learner(model, device="cpu", epochs=60)
+    learner.learn(NetworkFacts(labels, features=features, classes=known, edges=edges))
+
+    def right() -> float:
+        """Share of right answers for nodes of unknown class that are in none of the merged."""
+        asked = [node for node in range(200, 300) if of_node[node] > 1]
+        answers = [learner.predict(node=labels[node], k=1)[0].label for node in asked]
+        return float(np.mean([a == f"c{of_node[n]}" for a, n in zip(answers, asked, strict=True)]))
+
+    before = right()
+    learner.merge("c0", "c1")
+    assert before > 0.7 and right() > before - 0.15
+
+
 def test_a_knowledge_graph_has_no_nodes_to_revise() -> None:
     learner = learner_of("links")
     learner.learn([("a", "r", "b")])

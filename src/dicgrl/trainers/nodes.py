@@ -260,13 +260,12 @@ class NodeTrainer(Trainer):
         assert self.graph is not None
         arrays, none = change.arrays, np.empty(0, np.int64)
         if change.kind == MERGE and change.labels["vocabulary"] == "classes":
-            seen = np.flatnonzero(np.isin(self.graph.labels, arrays["ids"][:, 0]))
-        else:
-            names = ("edges", "nodes", "described", *(("ids",) if change.kind == MERGE else ()))
-            seen = distinct(*(arrays.get(name, none).ravel() for name in names))
-            for _ in range(self.encoder.layers):
-                ends = self.graph.edges[self.graph.edges_of(seen)[1]]
-                seen = distinct(seen, ends.ravel())
+            return np.arange(self.count("train"))  # each node is in one class and in no other
+        names = ("edges", "nodes", "described", *(("ids",) if change.kind == MERGE else ()))
+        seen = distinct(*(arrays.get(name, none).ravel() for name in names))
+        for _ in range(self.encoder.layers):
+            ends = self.graph.edges[self.graph.edges_of(seen)[1]]
+            seen = distinct(seen, ends.ravel())
         return np.flatnonzero(np.isin(self.nodes("train"), seen))
 
     def neighbourhood(self) -> Neighbourhood:
