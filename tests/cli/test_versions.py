@@ -135,6 +135,23 @@ def test_a_difference_names_facts_and_movers(cli: Cli, run: str) -> None:
     assert "e1 -- likes -- newcomer" in out and "1 are new" in out
 
 
+def test_a_difference_needs_no_models(cli: Cli, run: str) -> None:
+    assert cli("learn", run, "facts.tsv", "--device", "cpu").code == 0
+    assert cli("merge", run, "e1", "newcomer").code == 0
+    every = [(one, other) for one in range(1, 6) for other in range(1, 6)]
+    before = [json.loads(cli("diff", run, str(a), str(b), "--json").out) for a, b in every]
+    assert cli("compact", run, "--keep", "last").code == 0
+    for (one, other), told in zip(every, before, strict=True):
+        found = json.loads(cli("diff", run, str(one), str(other), "--json").out)
+        missing = [number for number in (one, other) if number != 5]
+        assert found["not_kept"] == missing and not told["not_kept"]
+        assert found == told | {"not_kept": missing, "vectors": found["vectors"]}
+        assert bool(found["vectors"]) == (not missing)
+    out = cli("diff", run, "3", "4").out
+    assert "e1 -- likes -- newcomer" in out
+    assert "the models of versions 3 and 4 were not kept" in " ".join(out.split())
+
+
 def test_verify_tells_damage_by_its_exit_code(cli: Cli, run: str) -> None:
     assert cli("verify", run).code == 0
     found = json.loads(cli("verify", run, "--json").out)

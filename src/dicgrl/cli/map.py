@@ -39,6 +39,7 @@ def map_(
     elif made:
         show(maps_table(str(folder), made))
     else:
-        show(f"{folder}: all versions that it keeps have a map (--afresh makes new ones)")
+        asked = "the newest version" if at is None else f"version {at}"
+        show(f"{folder}: {asked} and those it was made from have maps (--afresh makes new ones)")
     if to is not None and not as_json:
         show(f"{to}: where {count:,} of them are")

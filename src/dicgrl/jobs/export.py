@@ -15,7 +15,7 @@ from dicgrl.ask.exports.index_kinds import index_named
 from dicgrl.ask.exports.indexes import build_index, index_version, update_index
 from dicgrl.errors import UserError
 from dicgrl.jobs.maps import places_of
-from dicgrl.jobs.versions import Pair, changed_ids, gone_labels
+from dicgrl.jobs.versions import Models, changed_ids, gone_labels
 from dicgrl.learner import Learner
 from dicgrl.store.run_folder import RunFolder
 
@@ -56,7 +56,7 @@ def export_run(
         return _index(folder, to, index, since, at)
     chosen_formats(format)  # before anything is loaded
     if since is not None:
-        takeout = _changes(folder, Pair.loaded(folder, since, at), about, neighbours)
+        takeout = _changes(folder, Models.loaded(folder, since, at), about, neighbours)
     else:
         takeout = _everything(folder, at, about, neighbours)
     return write_takeout(takeout, to, format)
@@ -81,18 +81,18 @@ def _everything(
 
 
 def _changes(
-    folder: Path, pair: Pair, about: Mapping[str, Any], neighbours: int | None = None
+    folder: Path, models: Models, about: Mapping[str, Any], neighbours: int | None = None
 ) -> Takeout:
-    arrays, labels = pair.after.ask.arrays()
-    before, _ = pair.before.ask.arrays()
-    ids = {name: changed_ids(pair, name).numpy() for name in labels}
-    whole = pair.after.ask.takeout(
+    arrays, labels = models.after.ask.arrays()
+    before, _ = models.before.ask.arrays()
+    ids = {name: changed_ids(models, name).numpy() for name in labels}
+    whole = models.after.ask.takeout(
         ids,
-        gone={name: gone_labels(pair, name) for name in labels},
+        gone={name: gone_labels(models.known, name) for name in labels},
         changed=True,
-        about=_about(folder, pair.after, about),
+        about=_about(folder, models.after, about),
         neighbours=neighbours,
-        places=places_of(folder, pair.after.version),
+        places=places_of(folder, models.after.version),
     )
     same = [  # these have no rows of their own
         name
@@ -113,12 +113,12 @@ def _index(
     said = RunFolder(folder).line(since)[-1].number
     if there != said:
         raise UserError(f"{to}: the index is of version {there}: say --since {there}")
-    pair = Pair.loaded(folder, since, at)
-    if not pair.same_line:
+    models = Models.loaded(folder, since, at)
+    if not models.known.same_line:
         raise UserError(f"version {said} did not become the one wanted: build the index again")
-    takeout = _changes(folder, pair, {})
+    takeout = _changes(folder, models, {})
     of = next(iter(takeout.rows))
-    retired = pair.after.trainer.graph.retired(of)
+    retired = models.after.trainer.graph.retired(of)
     return update_index(takeout, to, name, of, retired)
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from dicgrl.errors import UserError
-from dicgrl.graph import SPLITS, KnowledgeGraph, NetworkGraph
+from dicgrl.graph import SPLITS, Graph, KnowledgeGraph, KnowledgePart, NetworkGraph
 from dicgrl.graph.arrays import IntArray
 from dicgrl.graph.times import NEVER
 from dicgrl.graph.times import told as moment_told
@@ -19,6 +19,7 @@ from dicgrl.learner import Learner
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.tensors import changed_rows
 from dicgrl.store.verify import Findings
+from dicgrl.store.version import NotKeptError
 
 
 class FactRows(NamedTuple):
@@ -36,41 +37,66 @@ class FactRows(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two versions of a run.
+    """What two versions of a run knew.
 
     Attributes:
-        before: The first.
-        after: The second.
+        before: The graph of the first.
+        after: That of the second.
         same_line: Whether one was made from the other; then ids mean the same in both.
     """
 
-    before: Learner
-    after: Learner
+    before: Graph[Any]
+    after: Graph[Any]
     same_line: bool
-
-    @classmethod
-    def loaded(cls, folder: Path, before: int | str, after: int | str | None) -> Pair:
-        """Both versions of a run."""
-        run = RunFolder(folder)
-        one, other = ([v.number for v in run.line(at)] for at in (before, after))
-        shorter = min(len(one), len(other))
-        learners = [Learner.load(folder, at=at, device="cpu") for at in (before, after)]
-        return cls(learners[0], learners[1], one[:shorter] == other[:shorter])
 
     def earlier(self, name: str, ids: IntArray) -> IntArray:
         """Ids of the first version in terms of the second; below 0 where they are not known there.
 
         Different ones stay different.
         """
-        mine, theirs = (learner.trainer.graph.vocabularies()[name] for learner in self[:2])
+        mine, theirs = (graph.vocabularies()[name] for graph in self[:2])
         if self.same_line:
             return np.where(ids < len(theirs), ids, -1 - ids)
         found = theirs.found(mine, ids)
         return np.where(found < 0, -1 - ids, found)
 
 
+class Models(NamedTuple):
+    """Two versions of a run whose models were kept.
+
+    Attributes:
+        before: The first.
+        after: The second.
+        known: What they knew.
+    """
+
+    before: Learner
+    after: Learner
+    known: Pair
+
+    @classmethod
+    def loaded(cls, folder: Path, before: int | str, after: int | str | None) -> Models:
+        """Both versions of a run.
+
+        Raises:
+            UserError: There is no such version, or its model was not kept.
+        """
+        one, other = (Learner.load(folder, at=at, device="cpu") for at in (before, after))
+        same_line = _same_line(RunFolder(folder), one.version, other.version)
+        return cls(one, other, Pair(one.trainer.graph, other.trainer.graph, same_line))
+
+
+def _same_line(run: RunFolder, before: int, after: int) -> bool:
+    one, other = ([version.number for version in run.line(at)] for at in (before, after))
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
+
+
 def difference(folder: Path, before: int | str, after: int | str, *, k: int = 10) -> dict[str, Any]:
     """What changed between two versions, ready for JSON.
+
+    Facts and labels are those of any version; vectors can only be compared if both models were
+    kept, and `not_kept` names the versions whose model was not.
 
     Args:
         folder: The run.
@@ -79,18 +105,36 @@ def difference(folder: Path, before: int | str, after: int | str, *, k: int = 10
         k: How many facts, and rows that moved farthest, to name.
 
     Raises:
-        UserError: There is no such version, or its model was not kept.
+        UserError: There is no such version.
     """
-    pair = Pair.loaded(folder, before, after)
+    run = RunFolder(folder)
+    one, other = (run.number(at) for at in (before, after))
+    try:
+        models = Models.loaded(folder, one, other)
+        known, vectors = models.known, _vector_difference(models, k)
+    except NotKeptError:
+        known = Pair(_graph_at(run, one), _graph_at(run, other), _same_line(run, one, other))
+        vectors = {}
+    with run.source() as source:
+        missing = [number for number in (one, other) if number not in source.models()]
     return {
-        "from": pair.before.version,
-        "to": pair.after.version,
-        "facts": _fact_difference(pair, k),
-        "labels": {
-            name: _label_difference(pair, name) for name in pair.after.task.part_type.vocabularies
-        },
-        "vectors": _vector_difference(pair, k),
+        "from": one,
+        "to": other,
+        "facts": _fact_difference(known, k),
+        "labels": {name: _label_difference(known, name) for name in known.after.vocabularies()},
+        "vectors": vectors,
+        "not_kept": missing,
     }
+
+
+def _graph_at(run: RunFolder, number: int) -> Graph[Any]:
+    """What a version knew; that needs no model."""
+    history = run.history(number)
+    first = next(change.part for change in history if change.part is not None)
+    kind: Any = KnowledgeGraph if isinstance(first, KnowledgePart) else NetworkGraph
+    graph: Graph[Any] = kind.for_part(first)
+    graph.replay(history)
+    return graph
 
 
 def verified(folder: Path) -> Findings:
@@ -149,7 +193,7 @@ def _fact_difference(pair: Pair, k: int) -> dict[str, Any]:
     sides = ("added", "removed")
     told: dict[str, Any] = {side: {"count": 0, "some": [], "dates": []} for side in sides}
     told["redated"] = 0
-    graphs = [learner.trainer.graph for learner in pair[:2]]
+    graphs = pair[:2]
     for mine, theirs in zip(*map(_facts, graphs), strict=True):
         earlier = np.stack(
             [pair.earlier(name, mine.rows[:, i]) for i, name in enumerate(mine.fields)], axis=1
@@ -198,7 +242,7 @@ def _apart(one: IntArray, other: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _label_difference(pair: Pair, name: str) -> dict[str, int]:
-    mine, theirs = (learner.trainer.graph.vocabularies()[name] for learner in pair[:2])
+    mine, theirs = (graph.vocabularies()[name] for graph in pair[:2])
     before, after = list(mine), list(theirs)
     told = {
         "added": len(set(after) - set(before)),
@@ -210,11 +254,11 @@ def _label_difference(pair: Pair, name: str) -> dict[str, int]:
     return told
 
 
-def _vector_difference(pair: Pair, k: int) -> dict[str, Any]:
-    (mine, _), (theirs, labels) = (learner.ask.arrays() for learner in pair[:2])
+def _vector_difference(models: Models, k: int) -> dict[str, Any]:
+    (mine, _), (theirs, labels) = (learner.ask.arrays() for learner in models[:2])
     told = {}
     for name, vocabulary in labels.items():
-        ids, at = _in_both(pair, name, len(mine[name]))
+        ids, at = _in_both(models.known, name, len(mine[name]))
         before, after = mine[name][ids].flatten(1), theirs[name][at].flatten(1)
         changed = changed_rows(before, after)
         distance = (after[changed].double() - before[changed].double()).norm(dim=1)
@@ -226,7 +270,7 @@ def _vector_difference(pair: Pair, k: int) -> dict[str, Any]:
             "new": len(theirs[name]) - len(at),
             "total": float(distance.sum()),
             "movers": [
-                {"label": label, "name": pair.after.names.of(label), "distance": moved}
+                {"label": label, "name": models.after.names.of(label), "distance": moved}
                 for label, moved in zip(movers, far.values.tolist(), strict=True)
             ],
         }
@@ -240,34 +284,33 @@ def _in_both(pair: Pair, name: str, rows: int) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(ids[at >= 0]), torch.from_numpy(at[at >= 0])
 
 
-def changed_ids(pair: Pair, name: str) -> Tensor:
+def changed_ids(models: Models, name: str) -> Tensor:
     """Rows that are other than before, or new, in ids of the later version, rising.
 
     What is no answer any more has no row to take; what is one again has.
     """
-    (mine, _), (theirs, _) = (learner.ask.arrays() for learner in pair[:2])
+    (mine, _), (theirs, _) = (learner.ask.arrays() for learner in models[:2])
+    pair = models.known
     ids, at = _in_both(pair, name, len(mine[name]))
     same = torch.zeros(len(theirs[name]), dtype=torch.bool)
     same[at] = True
     same[at[changed_rows(mine[name][ids].flatten(1), theirs[name][at].flatten(1))]] = False
     if pair.same_line:  # what was renamed has another key elsewhere
-        before, after = (list(one.trainer.graph.vocabularies()[name]) for one in pair[:2])
+        before, after = (list(graph.vocabularies()[name]) for graph in pair[:2])
         renamed = [i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b]
         same[renamed] = False
-    before, after = (learner.trainer.graph.retired(name) for learner in pair[:2])
-    back = pair.earlier(name, before)
+    back = pair.earlier(name, pair.before.retired(name))
     same[torch.from_numpy(back[back >= 0])] = False
-    same[torch.from_numpy(after)] = True
+    same[torch.from_numpy(pair.after.retired(name))] = True
     return (~same).nonzero()[:, 0]
 
 
 def gone_labels(pair: Pair, name: str) -> list[str]:
     """Labels that are not known any more, or that no fact speaks of."""
-    before, after = (_answering(learner, name) for learner in pair[:2])
+    before, after = (_answering(graph, name) for graph in pair[:2])
     return sorted(before - after)
 
 
-def _answering(learner: Learner, name: str) -> set[str]:
-    graph = learner.trainer.graph
+def _answering(graph: Graph[Any], name: str) -> set[str]:
     labels = graph.vocabularies()[name]
     return set(labels.labels(np.setdiff1d(np.arange(len(labels)), graph.retired(name))))

@@ -72,6 +72,10 @@ def diff_tables(found: dict[str, Any]) -> list[Group]:
             facts.add_row(sign, " -- ".join(fact), date)
     told = ", ".join(f"{found['facts'][side]['count']:,} {side}" for side in ("added", "removed"))
     told += f", {found['facts']['redated']:,} of another date" if found["facts"]["redated"] else ""
+    if missing := sorted(set(found["not_kept"])):
+        one = f"the model of version {missing[0]} was"
+        whose = one if len(missing) == 1 else f"the models of versions {before} and {after} were"
+        told += f"; vectors cannot be compared: {whose} not kept"
     tables = [titled(f"version {before} to {after}: facts", facts, told)]
     for name, rows in found["vectors"].items():
         table = Table()

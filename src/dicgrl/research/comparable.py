@@ -52,7 +52,10 @@ def _held_out_differently(first: Path, other: Path, parts: int) -> bool:
     Raises:
         UserError: The parts are not of one graph.
     """
-    stored = (RunFolder(folder).stored_parts() for folder in (first, other))
+    stored = (
+        [change.part for change in RunFolder(folder).history() if change.part is not None]
+        for folder in (first, other)
+    )
     pairs = list(zip(*stored, strict=False))[:parts]
     none: KeyArray = np.empty(0, np.int64)
     seen = (none, none)

@@ -27,15 +27,9 @@ from typing import Any
 
 import torch
 
-from dicgrl.common.atomic import (
-    check_place,
-    hidden_name,
-    make_folder,
-    new_folder,
-    sync,
-)
+from dicgrl.common.atomic import check_place, hidden_name, make_folder, new_folder, sync
 from dicgrl.errors import DataError, UserError
-from dicgrl.graph import Part
+from dicgrl.graph.change import Change
 from dicgrl.store.backup import backup
 from dicgrl.store.checkpoint import save_model
 from dicgrl.store.content import changes_of
@@ -167,19 +161,24 @@ class RunFolder(NightsPlace, PendingFacts):
             versions = source.versions()
             return lineage(versions, chosen(at, versions, source))
 
+    def number(self, at: int | str | None = None) -> int:
+        """The number of a version, or of a tag's; of the newest unless given."""
+        with self.source() as source:
+            return chosen(at, source.versions(), source)
+
     def num_parts(self) -> int:
         """Number of changes."""
         return len(self.line())
 
-    def stored_parts(self) -> list[Part]:
-        """What the run has learned, part by part, in ids of its graph."""
+    def history(self, at: int | str | None = None) -> list[Change]:
+        """What made a version, change by change, in ids of its graph; that needs no model."""
         with self.source() as source:
             versions = source.versions()
-            line = lineage(versions, len(versions))
+            line = lineage(versions, chosen(at, versions, source))
             kinds = [version.kind for version in line]
             contents = list(zip(kinds, source.contents(line), strict=True))
             kind = task_of_model(source.config["model"]).part_type
-            return [c.part for c in changes_of(kind, contents) if c.part is not None]
+            return changes_of(kind, contents)
 
     def data_checksums(self) -> list[str]:
         """Checksums of the arrays and labels of every version.

@@ -141,7 +141,11 @@ def lineage(versions: Sequence[Version], number: int) -> list[Version]:
     return found[::-1]
 
 
-def not_kept(number: int, models: Collection[int]) -> UserError:
+class NotKeptError(UserError):
+    """The model of a version was not kept."""
+
+
+def not_kept(number: int, models: Collection[int]) -> NotKeptError:
     """The error for a version whose model was not kept, which names those that were.
 
     Example:
@@ -152,7 +156,7 @@ def not_kept(number: int, models: Collection[int]) -> UserError:
     """
     newest = [str(version) for version in sorted(models)[-_NAMED:]]
     there = ", ".join(["...", *newest] if len(models) > _NAMED else newest)
-    return UserError(f"the model of version {number} was not kept; those of {there} were")
+    return NotKeptError(f"the model of version {number} was not kept; those of {there} were")
 
 
 def chosen(at: int | str | None, versions: Sequence[Version], source: HasTags) -> int:
