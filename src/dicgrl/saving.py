@@ -267,10 +267,7 @@ class Saving(Questions):
         except Exception:
             self._recover(place, known, own)
             raise
-        found = self._known(*news[:3])
-        if news.update.names is None:  # own names are still to be saved
-            found = replace(found, named=known.named)
-        self._know(place, found)
+        self._know(place, self._known(*news[:3]))
         self.names.amend(own)
         if measured != known.measured:  # and not saved
             there = self._record().measured(known.changes - 1)
@@ -303,7 +300,9 @@ class Saving(Questions):
         for version in update.revised:
             place = known.changes - 1 - (known.version - version.number)
             self._revise(place, {name: getattr(version, name) for name in MEASURED})
-        if update.names is not None:
+        if update.names is None:
+            self.names.amend(update.renamed)
+        else:
             self.names.become(update.names)
 
     def _revise(self, place: int, measured: Mapping[str, Any]) -> None:

@@ -151,20 +151,56 @@ def test_what_a_reader_has_not_saved_stays_its_own(run: Path) -> None:
     assert names_of(run)["e6"] == "six"
 
 
-def test_names_that_nobody_changed_are_not_read_again(
-    run: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("change", ["learned", "measured", "named"])
+def test_only_names_that_changed_are_read_again(
+    run: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = loaded(run)
     reader.names["e3"] = "three"
-    other = loaded(run)
-    other.learn([NEW])
-    other.save(run)
+    if change == "learned":
+        other = loaded(run)
+        other.learn([NEW])
+        other.save(run)
+    elif change == "measured":
+        measured(run)
+    else:
+        named(run, e1="uno", e2=None)
     with monkeypatch.context() as patched:
         patched.delattr(StoredRun, "names")
         assert reader.refresh()
-    assert reader.names == {"e1": "one", "e2": "two", "e3": "three"}
-    reader.save(run)
-    assert loaded(run).names == reader.names
+    there = {"e1": "uno"} if change == "named" else {"e1": "one", "e2": "two"}
+    assert reader.names == {**there, "e3": "three"}
+    named(run, e1="another")
+    reader.save(run)  # only its own
+    assert names_of(run) == {**there, "e1": "another", "e3": "three"}
+    assert reader.refresh() and reader.names == names_of(run)
+
+
+def test_a_reader_of_an_earlier_version_gets_the_names_that_came_since(run: Path) -> None:
+    other = loaded(run)
+    other.names["e3"] = "three"
+    other.learn([NEW])
+    other.save(run)
+    named(run, e4="four")
+    for at in (1, 2, 3):
+        reader = loaded(run, at)
+        assert reader.refresh() == (at < 3) and reader.version == 3
+        assert (
+            reader.names == names_of(run) == {"e1": "one", "e2": "two", "e3": "three", "e4": "four"}
+        )
+        assert not reader.refresh()
+
+
+def test_names_come_after_a_refresh_that_failed(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = loaded(run)
+    other = loaded(run)
+    other.learn([NEW], names={"neu": "new"})
+    other.save(run)
+    with monkeypatch.context() as patched:
+        patched.setattr("dicgrl.saving.patch_model", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            reader.refresh()
+    assert reader.refresh() and reader.names == names_of(run)
 
 
 def test_names_are_saved_by_a_learner_that_is_behind(run: Path) -> None:

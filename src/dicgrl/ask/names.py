@@ -78,12 +78,13 @@ class Names(UserDict[str, str]):
         self._changed = {label: at for label, at in self._changed.items() if at > until}
 
     def amend(self, changed: Mapping[str, str | None]) -> None:
-        """Change names as `changed` has told it."""
+        """Change names as `changed` has told it; each counts as changed, whatever it was."""
         for label, name in changed.items():
             if name is not None:
-                self[label] = name
-            elif label in self:
-                del self[label]
+                self.data[label] = name
+            else:
+                self.data.pop(label, None)
+            self._note(label)
 
     def become(self, names: Mapping[str, str]) -> None:
         """Be these names and no others; what stays the same is no change."""

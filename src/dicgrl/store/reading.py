@@ -45,7 +45,9 @@ def read_state(source: Source, device: torch.device, at: int | str | None) -> Le
     """
     config, versions = source.config, source.versions()
     number = chosen(at, versions, source)
-    names, edits = source.names(number), int(config.get("edits", 0))
+    names = source.names(number)
+    # An earlier version lacks what was written since, without a version, too.
+    edits = int(config.get("edits", 0)) if number == len(versions) else 0
     if not number:
         return LearnerState(**described(config), names=names, edits=edits)
     line = lineage(versions, number)

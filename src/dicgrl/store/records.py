@@ -77,6 +77,10 @@ class StoredRun:
         """Changes whenever names or measurements are written; 0 if they came with versions."""
         return int(self._config.get("edits", 0))
 
+    def named_at(self, edits: int) -> int | None:
+        """How many rows of names there were at a mark of `edits`; None if that is not known."""
+        return dict(self._config.get("marks", [])).get(edits)
+
     def stamp(self, number: int) -> int:
         """That of a version, without reading the rest of it; 0 where there is none."""
         query = "SELECT number, parent, kind, time, content FROM versions WHERE number = ?"
@@ -141,13 +145,20 @@ class StoredRun:
         there, noted = self.database.count("names"), self._config.get("names", 0)
         if there < noted:  # earlier versions did not count them
             raise self.database.damaged(f"names: {there} where there were {noted}")
+        return {label: name for label, name in self._named(at).items() if name is not None}
+
+    def renamed(self, first: int) -> dict[str, str | None]:
+        """Names that were written since there were so many rows of them, None for those gone."""
+        return self._named(int(self._config["versions"]), first)
+
+    def _named(self, at: int, first: int = 0) -> dict[str, str | None]:
         names: dict[str, Any] = {}
-        for row in self.database.rows("names", "ORDER BY rowid"):
+        for row in self.database.rows("names", "ORDER BY rowid LIMIT -1 OFFSET ?", (first,)):
             try:
                 names.update(parsed(row["names"]).items() if row["version"] <= at else ())
             except (AttributeError, ValueError) as error:
                 raise self.database.damaged(f"names: {error}") from error
-        return {label: name for label, name in names.items() if name is not None}
+        return names
 
     def tags(self) -> dict[str, int]:
         """Versions by their tags."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dicgrl.store.content import Content
@@ -22,7 +22,8 @@ class Update:
         versions: The versions that are new to the reader, oldest first.
         contents: The facts and labels that each of them brought.
         deltas: The rows of the model that each of them changed; empty if `model` is given.
-        names: All readable names; None if none has changed.
+        names: All readable names; None if it is known which have changed.
+        renamed: The names that have changed, None for those that are gone.
         model: The newest model as a whole, if it cannot be updated by rows.
         revised: Versions that the reader has, oldest first, where something may have been measured
             since; the last of them is the reader's newest.
@@ -32,6 +33,7 @@ class Update:
     contents: Sequence[Content]
     deltas: Sequence[Delta]
     names: Mapping[str, str] | None
+    renamed: Mapping[str, str | None] = field(default_factory=dict)
     model: ModelTensors | None = None
     revised: Sequence[Version] = ()
 
@@ -100,8 +102,11 @@ def _update(run: StoredRun, known: Known, newest: int, by_rows: bool) -> Update 
         return None
     if revised and revised[0].kind == RESTORE:  # it has no measurements
         revised = revised[1:]
-    names = None if run.edits and run.edits == known.edits else run.names(newest)
-    return Update(versions, run.contents(versions), deltas, names, model, revised)
+    there = run.named_at(known.edits)
+    names = run.names(newest) if there is None else None
+    renamed = {} if there is None or run.edits == known.edits else run.renamed(there)
+    contents = run.contents(versions)
+    return Update(versions, contents, deltas, names, renamed, model, revised)
 
 
 def _goes_on(version: Version) -> bool:

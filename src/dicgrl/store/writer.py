@@ -39,6 +39,7 @@ from dicgrl.store.version import RESTORE, ModelTensors, Version, lineage, now
 
 KEEP = ("all", "last")
 LONGEST_CHAIN = 16  # deltas that a load may have to apply
+_MARKS = 64  # for readers that are behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,11 +316,13 @@ def _update_report(
 
 
 def _note_edit(database: Database) -> None:
-    """Let readers see that something was written besides versions.
+    """Let readers see that something was written besides versions, and how many names there are.
 
     A number by chance, and no count: in another copy of the run it is never the same.
     """
-    database.change_config(edits=1 + secrets.randbelow(1 << 62))
+    mark = 1 + secrets.randbelow(1 << 62)
+    marks = [*database.config().get("marks", []), [mark, database.count("names")]]
+    database.change_config(edits=mark, marks=marks[-_MARKS:])
 
 
 def _update_results(run: StoredRun, commit: Commit, last: int) -> None:
