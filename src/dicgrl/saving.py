@@ -24,6 +24,7 @@ from dicgrl.settings import Settings
 from dicgrl.store.checkpoint import built_model, patch_model
 from dicgrl.store.content import Following, changes_of
 from dicgrl.store.damage import is_no_damage, rebuilding
+from dicgrl.store.pending import Entry
 from dicgrl.store.reading import answers_of, divided
 from dicgrl.store.released import STRATEGY
 from dicgrl.store.run_folder import RunFolder
@@ -96,7 +97,7 @@ class Saving(Questions):
         results: Mapping[str, Any] | None = None,
         trace: Sequence[Mapping[str, Any]] = (),
         night: Mapping[str, Any] | None = None,
-        settled: Sequence[int] = (),
+        settled: Sequence[Entry] = (),
     ) -> None:
         """Write the learner to a folder, as a new version if it has learned since the last one.
 
@@ -112,8 +113,8 @@ class Saving(Questions):
             results: What `dicgrl.jobs.results` made of its evaluations.
             trace: What was noted of each epoch of the newest part.
             night: What a nightly job found.
-            settled: Numbers of the folder's waiting entries that were learned (`store.pending`);
-                they wait no more once the version is there.
+            settled: The folder's waiting entries that were learned (`store.pending`); they wait no
+                more once the version is there.
 
         Raises:
             BusyError: Another process is writing to the folder.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NoReturn
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +63,31 @@ def test_what_waits_is_learned_as_one_version(run: Path) -> None:
     assert RunFolder(run).verify().clean
 
 
+@pytest.mark.parametrize("kind", ["links", "nodes"])
+def test_what_waits_is_found_by_every_label_of_a_merged_entity(tmp_path: Path, kind: str) -> None:
+    learner = taught(learner_of(kind, "lower"), parts=2, evaluate=False)
+    graph = learner.trainer.graph
+    kept, gone, other = next(iter(graph.vocabularies().values())).labels([0, 1, 2])
+    end = "neu"
+    if kind == "nodes":  # a node that none of them has an edge to
+        near = {int(node) for node in graph.edges[graph.edges_of(np.arange(3))[1]].ravel()}
+        end = graph.nodes.labels([max(set(range(len(graph.nodes))) - near)])[0]
+    learner.merge(kept, gone)
+    learner.save(tmp_path / "run")
+    between = ["plus 1"] if kind == "links" else []
+    by_one, by_other = ((label, *between, end) for label in (kept, gone))
+    for first, second in ((by_one, by_other), (by_other, by_one)):
+        facts = [first, (other, *between, end)]
+        wait(tmp_path / "run", Entry(LEARN, facts), Entry(FORGET, [second]))
+        assert PendingLearner(tmp_path / "run", device="cpu", evaluate="none").learn().settled == 3
+        assert not knows(tmp_path / "run", by_one)
+        wait(tmp_path / "run", Entry(FORGET, [second]), Entry(LEARN, [first]))
+        assert PendingLearner(tmp_path / "run", device="cpu", evaluate="none").learn().settled == 2
+        assert knows(tmp_path / "run", by_one)
+        wait(tmp_path / "run", Entry(FORGET, [first]))
+        PendingLearner(tmp_path / "run", device="cpu", evaluate="none").learn()
+
+
 def test_numbers_only_grow_so_that_a_mark_never_comes_again(run: Path) -> None:
     learn = PendingLearner(run, device="cpu", evaluate="none")
     marks = [RunFolder(run).mark()]
@@ -74,8 +100,11 @@ def test_numbers_only_grow_so_that_a_mark_never_comes_again(run: Path) -> None:
     assert len(set(marks)) == len(marks)
     assert wait(run, Entry(LEARN, [ONE]), Entry(LEARN, [OTHER])) == [4, 5]
     with RunFolder(run).pending_writer() as writer:
-        writer.settle([5])
-        writer.settle([4])
+        first, second = RunFolder(run).pending().entries
+        writer.settle([second])
+        writer.settle([first._replace(facts=[OTHER])])  # of another copy of the run
+        assert RunFolder(run).pending().entries == [first]
+        writer.settle([first])
     assert learn.learn().settled == 0 and wait(run, Entry(LEARN, [ONE])) == [6]
     assert learn.learn().version == 3 and wait(run, Entry(LEARN, [OTHER])) == [7]
     assert RunFolder(run).verify().clean

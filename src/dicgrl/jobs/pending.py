@@ -10,7 +10,7 @@ from dicgrl.errors import SetupError, UserError
 from dicgrl.intake import Intake, Retraction
 from dicgrl.jobs.changing import Changing, about_stored, most_measured
 from dicgrl.learner import Learner
-from dicgrl.store.pending import Fact, Pending
+from dicgrl.store.pending import Fact, Pending, keys_in
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.writer import check_keep
 from dicgrl.training import EpochReport
@@ -90,14 +90,15 @@ class PendingLearner:
         folder, changes = self._folder, len(learner.trainer.history)
         about = about_stored(folder.config(), learner, folder.path)
         run = Changing(learner, about, folder, self._keep, self._message)
-        refused = _change(learner, *pending.settled(), run.watch)
+        settled = pending.settled(keys_in(learner.trainer.graph))
+        refused = _change(learner, *settled, run.watch)
         if len(learner.trainer.history) == changes:  # all of it was known, or none of it
             with folder.pending_writer() as writer:
-                writer.settle(pending.numbers)
+                writer.settle(pending.entries)
             return PendingOutcome(learner.version, len(pending), tuple(refused))
         if self._at_most is not None:
             learner.evaluate(at_most=self._at_most)
-        run.write(run.results(), settled=pending.numbers)
+        run.write(run.results(), settled=pending.entries)
         return PendingOutcome(learner.version, len(pending), tuple(refused))
 
 

@@ -20,7 +20,7 @@ from dicgrl.serve.problems import ProblemError
 from dicgrl.serve.questions import as_json, naming
 from dicgrl.serve.serving import Serving
 from dicgrl.serve.snapshots import Snapshot
-from dicgrl.store.pending import Entry, Fact, key_of
+from dicgrl.store.pending import Entry, Fact
 
 _ADDED = {"version": 5, "queued": 1, "known": 0, "held_out": 0, "named_alike": [], "askable": True}
 _GONE = {"version": 5, "queued": 1, "waiting": 0, "unknown": 0, "askable": True}
@@ -90,7 +90,7 @@ async def add_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
         task, graph = snapshot.learner.task, snapshot.trainer.graph
         _check_widths(snapshot, given)
         _, going = snapshot.waiting
-        stay = [fact for fact in given if key_of(fact) not in going]
+        stay = [fact for fact in given if snapshot.key_of(fact) not in going]
         try:
             found = of_stay = take_in(task, graph, snapshot.asking.names, given)
             if stay and len(stay) < len(given):
@@ -131,7 +131,7 @@ async def forget_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
     def looked_at(snapshot: Snapshot) -> dict[str, Any]:
         _check_widths(snapshot, given)
         waiting, going = snapshot.waiting
-        asked = {key_of(fact): fact for fact in given}
+        asked = {snapshot.key_of(fact): fact for fact in given}
         rest = [fact for key, fact in asked.items() if key not in waiting and key not in going]
         only, known = len(asked.keys() & waiting), 0
         try:

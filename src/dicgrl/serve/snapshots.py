@@ -8,7 +8,7 @@ half of one; it costs the memory of a second copy, and reads only what changed.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from dicgrl.ask.asking import Asking
 from dicgrl.errors import UserError
 from dicgrl.graph.change import FORGET, LEARN, REPLACE, Change
 from dicgrl.learner import Learner
-from dicgrl.store.pending import Fact, Mark, Pending, key_of
+from dicgrl.store.pending import Fact, Mark, Pending, keys_in
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.strategies.foresight import foreseen
 from dicgrl.trainers import Trainer
@@ -49,8 +49,13 @@ class Snapshot:
     @cached_property
     def waiting(self) -> tuple[Set[Fact], Set[Fact]]:
         """What waits to be learned, and to be forgotten, in total: by `key_of` each fact."""
-        learned, forgotten = self.pending.settled()
-        return set(map(key_of, learned)), set(map(key_of, forgotten))
+        learned, forgotten = self.pending.settled(self.key_of)
+        return set(map(self.key_of, learned)), set(map(self.key_of, forgotten))
+
+    @cached_property
+    def key_of(self) -> Callable[[Fact], Fact]:
+        """What is the same for labels of the same fact."""
+        return keys_in(self.learner.trainer.graph)
 
 
 class Snapshots:
@@ -167,7 +172,7 @@ def made(learner: Learner, pending: Pending) -> Snapshot:
 
 def _foreseen(learner: Learner, pending: Pending) -> Trainer | None:
     """What the learner will know, without having learned it; None where that is what it knows."""
-    learned, forgotten = pending.settled()
+    learned, forgotten = pending.settled(keys_in(learner.trainer.graph))
     part, gone = None, None
     with suppress(UserError):  # it may be refused when it is learned; until then it waits
         if learned:

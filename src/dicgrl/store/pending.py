@@ -7,13 +7,14 @@ after a crash each fact is either waiting or learned, never both and never lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dicgrl.errors import DataError, UserError
+from dicgrl.graph import Graph
 from dicgrl.graph.change import FORGET, LEARN
 from dicgrl.store.database import Database, as_text, opened, parsed, writing_failures
 from dicgrl.store.place import RunPlace
@@ -52,6 +53,30 @@ def key_of(fact: Fact) -> Fact:
         True
     """
     return fact if len(fact) != 2 else (min(fact), max(fact))
+
+
+def keys_in(graph: Graph[Any] | None) -> Callable[[Fact], Fact]:
+    """Like `key_of` for all labels that a graph knows: what was merged is the same, too.
+
+    Args:
+        graph: The graph; None before anything was learned.
+    """
+    kinds = graph.part_type.vocabularies if graph is not None else ()
+    vocabularies = graph.vocabularies() if graph is not None else {}
+    now = {
+        kind: dict(zip(merged, vocabularies[kind].labels(merged.values()), strict=True))
+        for kind in kinds
+        if (merged := vocabularies[kind].merged)
+    }
+    if graph is None or not now:
+        return key_of
+
+    def key(fact: Fact) -> Fact:
+        of = kinds[0], *kinds[1 : len(fact) - 1], kinds[0]  # a fact is between two of the first
+        labels = zip(of, fact, strict=False)
+        return key_of(tuple(now.get(kind, {}).get(label, label) for kind, label in labels))
+
+    return key
 
 
 class Entry(NamedTuple):
@@ -94,19 +119,18 @@ class Pending:
         entries = self.last, len(self.entries)
         return Mark(self.identity, self.version, self.stamp, self.edits, *entries)
 
-    @property
-    def numbers(self) -> list[int]:
-        """The numbers of the entries."""
-        return [entry.number for entry in self.entries]
-
     def __len__(self) -> int:
         return sum(len(entry.facts) for entry in self.entries)
 
-    def settled(self) -> tuple[list[Fact], list[Fact]]:
+    def settled(self, key: Callable[[Fact], Fact] = key_of) -> tuple[list[Fact], list[Fact]]:
         """What is to be learned, and what to be forgotten, in total.
 
         A fact that was only waiting is not learned when it is forgotten; one that is to be
         forgotten stays when it comes again.
+
+        Args:
+            key: What is the same for labels of the same fact; a graph may know more of them
+                (`keys_in`).
 
         Example:
             >>> one, other = ("Alien", "year", "1978"), ("Alien", "year", "1979")
@@ -118,18 +142,17 @@ class Pending:
         forgotten: dict[Fact, Fact] = {}
         for at, entry in enumerate(self.entries):
             for fact in entry.facts:
-                key = key_of(fact)
                 if entry.kind == FORGET:
-                    gone[key] = at
-                    forgotten.setdefault(key, fact)
+                    gone[key(fact)] = at
+                    forgotten.setdefault(key(fact), fact)
                 else:
-                    forgotten.pop(key, None)
+                    forgotten.pop(key(fact), None)
         learned = [
             fact
             for at, entry in enumerate(self.entries)
             if entry.kind == LEARN
             for fact in entry.facts
-            if gone.get(key_of(fact), -1) < at
+            if gone.get(key(fact), -1) < at
         ]
         return learned, list(forgotten.values())
 
@@ -163,17 +186,17 @@ class PendingWriter:
         database = self._database
         with writing_failures(database.path), database.transaction():
             for number, entry in enumerate(entries, _last(database) + 1):
-                facts = as_text([list(fact) for fact in entry.facts])
-                database.insert("pending", number=number, time=now(), kind=entry.kind, facts=facts)
+                facts, kind = _as_text(entry), entry.kind
+                database.insert("pending", number=number, time=now(), kind=kind, facts=facts)
                 found.append(number)
         if not self.is_in_place():
             raise DataError(database.path, "the run was taken away while it was written to")
         return found
 
-    def settle(self, numbers: Iterable[int]) -> None:
+    def settle(self, entries: Iterable[Entry]) -> None:
         """Let entries wait no more, of which nothing was to be learned."""
         with writing_failures(self._database.path), self._database.transaction():
-            delete_pending(self._database, numbers)
+            delete_pending(self._database, entries)
 
 
 class PendingFacts(RunPlace):
@@ -237,11 +260,15 @@ def _file_at(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def delete_pending(database: Database, numbers: Iterable[int]) -> None:
-    """Take entries off, inside a transaction; their numbers are not given again."""
+def delete_pending(database: Database, entries: Iterable[Entry]) -> None:
+    """Take entries off, inside a transaction; their numbers are not given again.
+
+    Where the folder was put back from a backup meanwhile, others may have these numbers: they stay.
+    """
     last = _last(database)
-    for number in numbers:
-        database.connection.execute("DELETE FROM pending WHERE number = ?", (number,))
+    query = "DELETE FROM pending WHERE number = ? AND kind = ? AND facts = ?"
+    for entry in entries:
+        database.connection.execute(query, (entry.number, entry.kind, _as_text(entry)))
     if last > _last(database):
         database.connection.execute("DELETE FROM settled")
         database.insert("settled", number=last)
@@ -254,6 +281,10 @@ def _last(database: Database) -> int:
         query = f"SELECT COALESCE(MAX(number), 0) FROM {table}"
         found += database.connection.execute(query).fetchone()
     return max(map(int, found))
+
+
+def _as_text(entry: Entry) -> str:
+    return as_text([list(fact) for fact in entry.facts])
 
 
 def _entry(row: dict[str, object]) -> Entry:

@@ -22,7 +22,7 @@ from dicgrl.store.checkpoint import model_tensors
 from dicgrl.store.content import change_content
 from dicgrl.store.database import Database, as_text
 from dicgrl.store.nights import insert_night
-from dicgrl.store.pending import delete_pending
+from dicgrl.store.pending import Entry, delete_pending
 from dicgrl.store.records import (
     StoredRun,
     chain_of,
@@ -55,7 +55,7 @@ class Commit:
         trace: A record of each epoch of the newest change.
         night: The report of the nightly job that made the version.
         known: What the learner remembers of the folder, which is then not read again.
-        settled: Numbers of the queue's entries (`store.pending`) that this version has learned.
+        settled: The queue's entries (`store.pending`) that this version has learned.
         names: The names that the learner has changed since `known`, None for those it has removed;
             None if that is not known: then all of its names count.
     """
@@ -67,7 +67,7 @@ class Commit:
     trace: Sequence[Mapping[str, Any]] = ()
     night: Mapping[str, Any] | None = None
     known: Known = field(default_factory=Known)
-    settled: Sequence[int] = ()
+    settled: Sequence[Entry] = ()
     names: Mapping[str, str | None] | None = None
 
 
