@@ -24,7 +24,7 @@ from dicgrl.readers import (  # they register their layouts, in this order
 from dicgrl.readers.facts import NetworkFacts
 from dicgrl.readers.formats.columnar import Tree, is_tree
 from dicgrl.readers.given import as_read
-from dicgrl.readers.layouts import Layout, find_layout, list_layouts, register_layout
+from dicgrl.readers.layouts import Layout, check_heeded, find_layout, list_layouts, register_layout
 from dicgrl.readers.names_file import names_beside, read_names_file
 from dicgrl.readers.reading import Reading, as_lines
 from dicgrl.readers.remote import is_url, remote_file
@@ -178,6 +178,7 @@ def _read_path(
     source: SourceFile | Folder = open_file(path, reading) if there else open_folder(path, reading)
     layout = find_layout(source, graph)
     if layout is not None:
+        check_heeded(layout, str(path), reading)
         return layout.read(source, name or _stem(path), hold_out, graph), layout
     if isinstance(source, SourceFile):
         if str(path) == "-":
