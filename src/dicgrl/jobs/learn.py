@@ -37,8 +37,9 @@ class LearnOutcome:
         intake = self.intake
         told: dict[str, Any] = {"nothing_new": True} if intake.is_empty else {}
         told |= {"noted": dict(self.noted)} if self.noted else {}
-        facts = {"given": intake.given, "known": intake.known, "held_out": intake.held_out}
-        dropped = {"facts": facts} if intake.known or intake.held_out else {}
+        counts = {"known": intake.known, "held_out": intake.held_out}
+        counts |= {"self_loops": intake.self_loops} if intake.self_loops else {}
+        dropped = {"facts": {"given": intake.given, **counts}} if any(counts.values()) else {}
         return self.results | told | dropped
 
 

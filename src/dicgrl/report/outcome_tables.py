@@ -36,7 +36,11 @@ def changed_table(outcome: ChangeOutcome) -> Group:
 
 
 def _what_was_dropped(intake: Intake) -> str:
-    reasons = {"known already": intake.known, "held out to measure with": intake.held_out}
+    reasons = {
+        "known already": intake.known,
+        "held out to measure with": intake.held_out,
+        "dropped as self loops": intake.self_loops,
+    }
     return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
 
 
