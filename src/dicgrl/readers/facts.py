@@ -14,7 +14,7 @@ from dicgrl.errors import DataError, UserError, shown
 from dicgrl.graph import SPLITS, NetworkGraph, NetworkPart, Vocabulary
 from dicgrl.graph.arrays import FloatArray, IntArray
 from dicgrl.graph.change import REVISE, Change
-from dicgrl.graph.frames import frame_rows
+from dicgrl.graph.frames import Frame, frame_rows
 from dicgrl.graph.labels import as_label, check_labels
 from dicgrl.readers.network_table import Positions, checked_table, of_width, refuse_duplicates
 from dicgrl.readers.npz import as_features, edges_by_label
@@ -150,15 +150,15 @@ def edges_of(given: Any) -> Any:
     """Pairs of labels as facts, namely edges; anything else as it is.
 
     Args:
-        given: A list, an iterator, an array, or a data frame with two columns.
+        given: A list, an iterator, an array, or a data frame or dict with two columns.
 
     Example:
         >>> edges_of([("Alien", "Aliens")]).edges
         [('Alien', 'Aliens')]
     """
-    if hasattr(given, "columns") or hasattr(given, "column_names"):
+    if (frame := Frame.of(given)) is not None:
         with contextlib.suppress(UserError):  # then they are not edges
-            given = list(frame_rows(given, 2))
+            given = list(frame_rows(frame, 2))
     if isinstance(given, Iterator):
         given = list(given)
     if isinstance(given, list | tuple | np.ndarray) and len(given):
