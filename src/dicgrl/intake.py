@@ -37,6 +37,7 @@ class Intake:
         given_part: All of them.
         known: How many of them are dropped because they were learned before.
         held_out: How many are dropped because the learner holds them out to measure with.
+        self_loops: How many are dropped because they are self loops, which a network has none of.
         named_alike: New labels that are readable names of known ones. They become something new;
             whoever asks by that name then means it.
         is_empty: Whether facts hold nothing to learn; a first part and one of a stream never do.
@@ -52,6 +53,7 @@ class Intake:
     named_alike: tuple[str, ...] = ()
     is_empty: bool = False
     is_repeated: bool = False
+    self_loops: int = 0
 
     def warn(self, part: int) -> None:
         """Tell the caller of `Learner.learn` what is odd about the facts.
@@ -92,13 +94,16 @@ def take_in(
         repeated = begun and ours and says and graph is not None and graph.knows_all_of(part)
         return Intake(part, found, given, part, is_repeated=repeated)
     known, held_out, whole = 0, 0, part
+    loops = part.self_loops
     if graph is not None and ours:
         part, known, held_out = graph.without_known(part)
         if begun and graph.knows_all_of(part):
-            known = given - held_out  # also where the graph drops known ones itself
-            return Intake(part, found, given, whole, known, held_out, is_empty=True)
+            known = given - held_out - loops  # also where the graph drops known ones itself
+            return Intake(
+                part, found, given, whole, known, held_out, is_empty=True, self_loops=loops
+            )
     alike = _named_alike(graph, names, part)
-    return Intake(part, found, given, whole, known, held_out, alike)
+    return Intake(part, found, given, whole, known, held_out, alike, self_loops=loops)
 
 
 @dataclass(frozen=True, slots=True)

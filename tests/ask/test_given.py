@@ -15,6 +15,7 @@ from dicgrl.graph.times import told as iso
 from tests.tiny import learner_of, taught
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
+FRAMES = (*LIBRARIES, "dict")
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,8 @@ def rows_of(frame: Any) -> list[dict[str, Any]]:
 
 
 def frame_of(library: str, columns: dict[str, list[Any]]) -> Any:
+    if library == "dict":
+        return columns
     made = pytest.importorskip(library)
     return made.table(columns) if library == "pyarrow" else made.DataFrame(columns)
 
@@ -55,7 +58,7 @@ def test_answers_are_frames(learner: Learner, library: str) -> None:
     assert rows_of(learner.similar("e1", k=2).to_frame(library))[1]["similar to"] == "e1"
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", FRAMES)
 def test_questions_and_pairs_come_as_frames(learner: Learner, library: str) -> None:
     asked = frame_of(
         library, {"note": ["x", "y"], "tail": [None, "e5"], "relation": ["plus 1", "plus 2"],
@@ -71,7 +74,7 @@ def test_questions_and_pairs_come_as_frames(learner: Learner, library: str) -> N
     assert learner.score(facts) == learner.score([("e1", "plus 2", "e3")])
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", FRAMES)
 def test_facts_come_as_frames_dicts_and_iterators(library: str) -> None:
     facts = [("Alien", "genre", "horror"), ("Brazil", "genre", "satire")]
     columns = {"tail": [t for _, _, t in facts], "head": [h for h, _, _ in facts],
@@ -88,7 +91,7 @@ def test_facts_come_as_frames_dicts_and_iterators(library: str) -> None:
         assert part.nodes.labels(part.edges.ravel()) == ["n0", "n3", "n1", "n5"]
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", FRAMES)
 def test_nodes_come_as_frames(library: str) -> None:
     learner = taught(learner_of("nodes"), 1, evaluate=False)
     expected = learner.predict_classes(["n0", "n3"], k=1)
@@ -130,7 +133,7 @@ def dicts_of(facts: list[tuple[str, str, str]]) -> list[dict[str, str]]:
     return [{"what": t, "note": "?", "who": h, "how": r} for h, r, t in facts]
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", FRAMES)
 def test_columns_of_frames_are_named_as_those_of_files(library: str) -> None:
     rows = dicts_of(FACTS)
     frame = frame_of(library, {key: [row[key] for row in rows] for key in rows[0]})
@@ -145,6 +148,16 @@ def test_columns_of_frames_are_named_as_those_of_files(library: str) -> None:
     learner.forget(frame, reading=READ)
     with pytest.raises(UserError, match="none of the 2 facts is known"):
         learner.forget(FACTS)
+
+
+def test_a_dict_of_columns_may_hold_arrays_which_are_of_one_length() -> None:
+    learner = taught(learner_of("links"), 1)
+    columns: dict[str, Any] = {"h": np.array([7, 8]), "r": ("r", "r"), "t": ["a", "b"]}
+    assert as_columns(columns) == [["7", "8"], ["r", "r"], ["a", "b"]]
+    with pytest.raises(UserError, match="different lengths: h has 2, r has 2, t has 1"):
+        learner.learn(columns | {"t": ["a"]})
+    with pytest.raises(UserError, match="expected triples"):
+        learner.learn({"h": "a", "r": "b", "t": "c"})
 
 
 def test_lazy_frames_are_collected() -> None:
@@ -197,6 +210,17 @@ def test_a_reading_is_about_the_file_where_the_other_facts_are_in_none(tmp_path:
     learner.learn([FACTS[1]])
     assert learner.replace([FACTS[1]], path, reading=READ).details["forgotten"] == 1
     assert learner.predict("x1", "plus 1", among=["e2"])[0].known
+
+
+def test_a_missing_value_is_called_missing_and_asks_in_a_question(learner: Learner) -> None:
+    pandas = pytest.importorskip("pandas")
+    for nothing in (None, float("nan"), pandas.NA):
+        columns = {"head": ["e1"], "relation": ["plus 1"], "tail": [nothing]}
+        frame = pandas.DataFrame(columns, dtype=object)
+        with pytest.raises(UserError, match=r"triples\[0\]: .* is not a label: .* is missing"):
+            learner.intake(frame)
+        expected = learner.predict_links([("e1", "plus 1", None)])
+        assert learner.predict_links(frame) == learner.predict_links(columns) == expected
 
 
 @pytest.mark.parametrize("odd", [None, 1.5, True, "", "a\tb", float("nan")], ids=repr)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.helpers import DICGRL, LINKS, Cli, refused
+from tests.cli.helpers import DICGRL, LINKS, SMALL, Cli, refused
 
 pytestmark = pytest.mark.usefixtures("trained_runs_here")
 
@@ -62,7 +62,7 @@ COMMANDS = [
     ("datasets", "split", "ring", "--first", HERE, "--out", "never"),
     ("run", HERE, *LINKS, "--out", "never"),
     ("run", "ring", *LINKS, "--recipe", HERE, "--out", "never"),
-    ("run", "ring", *LINKS, "--set", f"dim={HERE}", "--out", "never"),
+    ("run", "ring", *SMALL, "--set", f"dim={HERE}", "--out", "never"),
     ("run", "ring", *LINKS, "--set", HERE, "--out", "never"),
     ("run", "ring", *LINKS, "--strategy", HERE, "--out", "never"),
     ("run", "ring", *LINKS, "--keep", HERE, "--out", "never"),
@@ -150,7 +150,7 @@ def test_a_run_that_is_asked_in_vain_is_as_it_was(cli: Cli) -> None:
     before = sorted(Path().iterdir())
     refused(cli("run", "ring", *DICGRL, "--set", "weight_decay=1e308"), "at most 1e+38")
     refused(cli("run", "circles", "--set", "layers=1000000"), "layers=1000000: expected 1 to 1000")
-    refused(cli("run", "ring", *LINKS, "--set", "dim=" + "9" * 400), "at most 1e+12")
+    refused(cli("run", "ring", *SMALL, "--set", "dim=" + "9" * 400), "at most 1e+12")
     assert sorted(Path().iterdir()) == before
 
 

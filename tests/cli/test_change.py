@@ -199,6 +199,17 @@ def test_nodes_of_a_network_are_revised_in_either_form(cli: Cli) -> None:
     refused(cli("revise", "net", "unknown.tsv"), "nobody")
 
 
+def test_a_mistake_in_a_file_of_revised_nodes_is_told_by_its_name(cli: Cli) -> None:
+    held = files_in("nodes/")
+    table = write("table.csv", "node,class,size", "n1,red,1")
+    refused(cli("revise", "nodes", table), "table.csv: 1 features per node; this run has 2")
+    write("table.csv", "node,class", "n1,red", "n1,blue")
+    refused(cli("revise", "nodes", table), "table.csv:3: duplicate node 'n1', first in line 2")
+    pairs = write("pairs.tsv", "n1\tred", "n1\tblue")
+    refused(cli("revise", "nodes", pairs), "pairs.tsv:2: duplicate node 'n1', first in line 1")
+    assert held == files_in("nodes/")
+
+
 def test_a_knowledge_graph_has_no_nodes_to_revise(cli: Cli, run: str) -> None:
     write("classes.tsv", "e1\tpurple")
     refused(cli("revise", run, "classes.tsv"), "replace its facts")

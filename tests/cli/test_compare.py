@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.helpers import LINKS, NODES, Cli, refused
+from dicgrl.learner import Learner
+from tests.cli.helpers import LINKS, NODES, Cli, refused, write
 from tests.stores import edited
 from tests.tiny import (
     learner_of,
@@ -58,10 +59,43 @@ def test_compare_says_how_a_run_that_was_saved_from_python_gets_results(cli: Cli
     taught(learner_of("links", "lower"), 1).save("saved")
     code, out, err = cli("compare", "saved")
     assert (code, out) == (2, "") and "saved from Python" in err and "--resume" not in err
+    assert cli("learn", "saved", known_fact(), "--device", "cpu").code == 0
+    code, out, _ = cli("compare", "saved")
+    assert code == 0 and "nothing was measured" not in out
+
+
+def known_fact() -> str:
     fact = Path("ring/0/train.txt").read_text(encoding="utf-8").splitlines()[0]
-    Path("known.tsv").write_text(fact, encoding="utf-8")
-    assert cli("learn", "saved", "known.tsv", "--device", "cpu").code == 0
-    assert cli("compare", "saved").code == 0
+    return write("known.tsv", fact)
+
+
+def test_what_was_learned_without_measuring_is_compared_by_the_last_measurement(cli: Cli) -> None:
+    shutil.copytree("plain/", "longer")
+    write("new.tsv", "e1\tlikes\tnewcomer")
+    words = ("--device", "cpu")
+    assert cli("learn", "longer", "new.tsv", "--evaluate", "none", *words).code == 0
+    code, out, _ = cli("compare", "longer")
+    before = json.loads(Path("longer/results.json").read_text())["parts"][2]
+    assert code == 0 and f"{before['whole']['hits@10'] * 100:.1f}" in out
+    assert "lower: measured after part 2 and not since" in out
+    assert "│" not in cli("learn", "longer", known_fact(), "--evaluate", "none", *words).out
+    learned = cli("learn", "longer", known_fact(), *words)  # as it says
+    assert learned.code == 0 and "nothing new" in learned.out and "whole" in learned.out
+    after = json.loads(Path("longer/results.json").read_text())["parts"][3]
+    code, out, _ = cli("compare", "longer")
+    assert code == 0 and "not since" not in out
+    assert f"{after['whole']['hits@10'] * 100:.1f}" in out
+    assert "│" not in cli("learn", "longer", known_fact(), *words).out
+
+
+def test_what_was_learned_in_python_is_measured_by_learning_what_is_known(cli: Cli) -> None:
+    shutil.copytree("plain/", "longer")
+    learner = Learner.load("longer", device="cpu")
+    learner.learn([("e1", "likes", "newcomer")])
+    learner.save("longer")
+    refused(cli("compare", "longer"), "3 of 4 parts", "`dicgrl learn`")
+    assert cli("learn", "longer", known_fact(), "--device", "cpu").code == 0
+    assert json.loads(cli("compare", "longer", "--json").out)[0]["parts"][3]["whole"]
 
 
 def test_compare_refuses_runs_of_different_graphs(cli: Cli) -> None:

@@ -267,6 +267,22 @@ def test_a_share_that_nothing_is_done_with(cli: Cli) -> None:
     assert "films: valid=0.1 sets nothing aside: every part has such a set" in outcome.err
 
 
+def test_a_share_that_no_part_can_hold_out(cli: Cli) -> None:
+    ring = graph_file()
+    small = cli("datasets", "show", ring, "--test", "0.0001", "--valid", "0.2")
+    assert "graph: test=0.0001 sets nothing aside: the share is too small" in small.err
+    assert "valid=" not in small.err
+    two = write("two.tsv", "a\tr\tb", "c\tr\td")
+    assert "test=0.5 sets nothing aside: no example" in (
+        cli("datasets", "show", two, "--test", "0.5").err
+    )
+
+
+def test_one_part_is_said_in_the_singular(cli: Cli) -> None:
+    two = write("two.tsv", "a\tr\tb", "c\tr\td")
+    assert "two: 1 part. Next" in cli("datasets", "convert", two, "--out", "two").out
+
+
 def test_a_data_variable_that_is_no_folder(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DICGRL_DATA", "nowhere")
     refused(cli("datasets"), "DICGRL_DATA", "nowhere")

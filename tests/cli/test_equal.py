@@ -107,7 +107,7 @@ def test_it_has_the_same_options(name: str) -> None:
 def test_the_function_that_runs_has_the_options_of_its_command() -> None:
     command = typer.main.get_command(app).commands["run"]  # type: ignore[attr-defined]
     theirs = (options(command) - READING) | {"reading"}
-    theirs = (theirs - {"set"}) | {"settings"}
+    theirs = (theirs - {"set", "plain"}) | {"settings"}  # --plain is disentangled=False
     assert theirs <= arguments(dicgrl.run)
     assert arguments(dicgrl.run) - theirs == {"on_part", "on_epoch"}
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from dicgrl import Learner
 from tests.cli.helpers import Cli
 
 pytestmark = pytest.mark.usefixtures("trained_runs_here")
@@ -28,3 +30,13 @@ def test_explain_names_components_and_neighbours_that_share_them(cli: Cli) -> No
     assert (code, err) == (0, "")
     assert "Number One -- plus 2 -- Number Three\n" in out
     assert "known" in out and "Would activate" in out
+
+
+def test_explain_says_that_nothing_speaks_for_a_triple(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explain = Learner.explain
+    monkeypatch.setattr(Learner, "explain", lambda *a, **k: replace(explain(*a, **k), support=[]))
+    code, out, _ = cli("explain", "plain", "--triple", "e1", "plus 2", "e3")
+    assert code == 0 and "Three\nno known fact speaks for it\nscore" in out
+    assert "contribution" not in out

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from safetensors.numpy import load_file
 from dicgrl import (
     Learner,
 )
+from dicgrl.errors import UserError
 from tests.children import ended, start
-from tests.cli.helpers import DIVIDED, Cli
+from tests.cli.helpers import DIVIDED, Cli, refused
 from tests.faults import Fault
 from tests.tiny import (
     learner_of,
@@ -54,6 +56,32 @@ def test_exported_vectors_give_the_models_scores(cli: Cli) -> None:
     score = Learner.load("plain", device="cpu").score([("e3", "plus 2", "e9")])[0]
     assert -np.abs(away).sum() == pytest.approx(score, rel=1e-5)
     assert "e1\tNumber One" in Path("vectors/entities.tsv").read_text(encoding="utf-8")
+
+
+def test_an_option_that_no_written_format_heeds_is_refused(cli: Cli) -> None:
+    export = ("export", "plain", "--to", "never")
+    refused(
+        cli(*export, "--neighbours", "3"),
+        "neighbours does not apply to the format arrays; say parquet",
+    )
+    formats = ("--format", "npy,parquet")
+    refused(
+        cli(*export, *formats, "--license", "mit"),
+        "license does not apply to the format npy, parquet; say safetensors",
+    )
+    for option in ("--neighbours", "--license"):
+        refused(cli(*export, "--index", "faiss", option, "3"), option, "leave out --index")
+    assert not Path("never").exists()
+    since = ("--since", "1", "--neighbours", "1")  # rows that changed come as Parquet, too
+    assert cli("export", "plain", "--to", "changed", *since).code == 0
+
+
+@pytest.mark.parametrize("option", [{"neighbours": 3}, {"license": "mit"}])
+def test_python_refuses_such_an_option_too(option: dict[str, Any], tmp_path: Path) -> None:
+    learner = Learner.load("plain", device="cpu")
+    with pytest.raises(UserError, match=f"{next(iter(option))} does not apply to the format npy"):
+        learner.export(tmp_path / "never", format="npy", **option)
+    assert not (tmp_path / "never").exists()
 
 
 def test_vectors_are_exported_from_python(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from dicgrl import (
     Learner,
     NetworkGraph,
 )
-from tests.cli.helpers import Cli, refused
+from tests.cli.helpers import Cli, refused, write
 from tests.runs import files_in, measured
 from tests.stores import assert_same_stores, stored
 
@@ -167,6 +167,21 @@ def test_edges_that_are_all_known_are_no_part(cli: Cli) -> None:
     Path("again/edges.csv").write_text("source,target\n" + "".join(pairs))
     assert cli("learn", "run", "again").out == "nothing new: 3 facts, 3 known already\n"
     assert held == files_in("run")
+
+
+def test_self_loops_are_said_to_be_dropped(cli: Cli) -> None:
+    shutil.copytree("nodes", "mine")
+    loops = write("loops.tsv", "n5\tn5", "n6\tn6", "n0\tn2")
+    said = "3 facts, 1 known already, 2 dropped as self loops\n"
+    assert cli("learn", "mine", loops).out == f"nothing new: {said}"
+    told = json.loads(cli("learn", "mine", loops, "--json").out)["facts"]
+    assert told == {"given": 3, "known": 1, "held_out": 0, "self_loops": 2}
+    assert "0 facts learned of 3 given, 1 known already, 2 dropped as self loops" in (
+        cli("nightly", "mine", loops).out
+    )
+    one = write("one.tsv", "n5\tn5", "n0\tn7")
+    learned = cli("learn", "mine", one).out
+    assert "1 edge arrived" in learned and "left out of 2 facts: 1 dropped as self loops" in learned
 
 
 HEAD, LINK = "node,class,split,size,side\n", "source,target\n"

@@ -77,6 +77,17 @@ RUN_MISTAKES = {
     "set strategy": (("ring", "--set", "strategy=emr"), ("--strategy emr",)),
     "set model": (("ring", "--set", "model=convkb"), ("--model convkb",)),
     "plain dicgrl": (("ring", "--strategy", "dicgrl", "--plain"), ("disentangled model",)),
+    "plain and divided": (("ring", "--plain", "--disentangled"), ("--disentangled and --plain",)),
+    "setting twice": (
+        ("ring", "--set", "epochs=3", "--set", "epochs =4"),
+        ("--set 'epochs' is given twice",),
+    ),
+    "columns of a network": (
+        ("circles", "--columns", "1,2"),
+        ("circles: --columns does not apply to tables of a network",),
+    ),
+    "literals of a network": (("circles", "--literals", "keep"), ("circles: --literals does not",)),
+    "times of a network": (("circles", "--time-format", "s"), ("circles: --time-format does not",)),
     "plain dicgrl, late": (
         ("ring", "--strategy", "lower,dicgrl", "--set", "components=0"),
         ("disentangled model",),

@@ -174,7 +174,7 @@ def test_compact_and_backup(cli: Cli, run: str) -> None:
     assert outcome.code == 0 and " MB, now " in outcome.out
     assert cli("predict", run, *asked).out == before == cli("predict", "copy", *asked).out
     assert cli("predict", "copy", *asked, "--at", "1").code == 0
-    refused(cli("predict", run, *asked, "--at", "1"), "version 1 was not kept; those of 3 were")
+    refused(cli("predict", run, *asked, "--at", "1"), "version 1 was not kept; that of 3 was")
     refused(cli("backup", run, "copy"), "already exists")
     refused(cli("backup", run, f"{run}/copy"), "lies in the run itself")
     copy, mine = (Path(name, "results.json").read_bytes() for name in ("copy", "mine"))

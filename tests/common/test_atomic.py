@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,45 @@ def test_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
         assert not target.exists()
     assert (target / "inner" / "a.txt").read_text() == "whole"
     assert os.listdir(target.parent) == ["data"]
+
+
+@pytest.mark.parametrize(
+    ("writing", "step"),
+    [
+        (replacing_file, "touch"),
+        (replacing_file, "write_text"),
+        (replacing_file, "replace"),
+        (new_folder, "mkdir"),
+        (new_folder, "write_text"),
+        (new_folder, "rename"),
+    ],
+)
+def test_errors_name_what_is_written_and_no_temporary_name(
+    writing: Callable[[Path], AbstractContextManager[Path]],
+    step: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = getattr(Path, step)
+
+    def refuse(path: Path, *given: object, **named: object) -> object:
+        if path.parent == tmp_path.parent:
+            return real(path, *given, **named)
+        raise PermissionError(errno.EACCES, "Permission denied", str(path), None, "another")
+
+    monkeypatch.setattr(Path, step, refuse)
+    target = tmp_path / "out"
+    inside = target / "a.txt" if (writing, step) == (new_folder, "write_text") else target
+    with pytest.raises(PermissionError) as raised, writing(target) as temporary:
+        (temporary / "a.txt" if temporary.is_dir() else temporary).write_text("whole")
+    assert (raised.value.filename, raised.value.filename2) == (str(inside), None)
+    assert not os.listdir(tmp_path)
+
+
+def test_errors_about_other_files_stay_as_they_are(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as raised, new_folder(tmp_path / "out"):
+        (tmp_path / "other").read_text()
+    assert raised.value.filename == str(tmp_path / "other")
 
 
 def test_a_folder_with_content_is_not_replaced(tmp_path: Path) -> None:

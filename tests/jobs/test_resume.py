@@ -179,7 +179,7 @@ def test_results_that_fell_behind_are_told_and_written_anew(tmp_path: Path) -> N
     learner.learn(ring()[1])
     learner.evaluate()
     learner.save(out)
-    with pytest.raises(DataError, match="of 1 parts where the run has 2"):
+    with pytest.raises(DataError, match="1 of 2 parts"):
         RunFolder(out).results()
     known = ring()[0].train[:1]
     labels = (ring().entities.labels(known[:, 0]), ring().relations.labels(known[:, 1]))
@@ -187,3 +187,14 @@ def test_results_that_fell_behind_are_told_and_written_anew(tmp_path: Path) -> N
     facts.write_text("\t".join([labels[0][0], labels[1][0], tails[0]]) + "\n")
     learn_facts(out, facts, ChangeOptions("cpu"))
     assert len(RunFolder(out).results()["parts"]) == 2
+
+
+def test_resume_measures_what_was_learned_in_python(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run(ring()[:1], recipe_of("links", "lower"), out=out)
+    learner = Learner.load(out, device="cpu")
+    learner.learn(ring()[1])
+    learner.save(out)
+    results = run(ring()[:2], recipe_of("links", "lower"), out=out, resume=True)
+    assert len(results["parts"][-1]["tests"]) == 2
+    assert RunFolder(out).results()["parts"] == results["parts"]

@@ -191,8 +191,8 @@ class TestColumns:
         ("asked", "said"),
         [
             ({"columns": "a"}, "expected those of head, relation and tail"),
-            ({"columns": "a,b,b"}, "each is to be named, and once"),
-            ({"columns": "a,,b"}, "each is to be named"),
+            ({"columns": "1,1,2"}, "columns 1,1,2: '1' is given twice"),
+            ({"columns": "a,,b"}, "columns a,,b: the name of one is missing"),
             ({"sep": ";;"}, "expected one character"),
             ({"sep": '"'}, "expected one character"),
             ({"literals": "some"}, "unknown literals 'some'"),

@@ -45,6 +45,7 @@ def results_of(parts: int = 2, **changes: Any) -> dict[str, Any]:
             "whole": {"mrr": 0.31, "hits@1": 0.2, "hits@10": 0.41},
             "average": {"mrr": 0.32, "hits@1": 0.2, "hits@10": 0.42},
             "forgetting": 0.057 if number else None,
+            "retention": 0.9,
         }
 
     return {
@@ -75,7 +76,7 @@ def bare(results: dict[str, Any]) -> dict[str, Any]:
     """The same without test sets."""
     found = copy.deepcopy(results)
     for part in found["parts"]:
-        part |= {"tests": [], "whole": {}, "average": {}, "forgetting": None}
+        part |= {"tests": [], "whole": {}, "average": {}, "forgetting": None, "retention": None}
     return found | {"forgetting": None, "retention": None}
 
 
@@ -177,8 +178,19 @@ def test_a_comparison_has_a_row_for_every_run() -> None:
         "",
         "12.3",
     ]
-    assert cells[1] == ["lower", "41.0", "42.0", "31.0", "32.0", "5.7", "90.0", "0", "", ""]
+    assert cells[1] == ["lower", "41.0", "42.0", "31.0", "32.0", "", "90.0", "0", "", ""]
     assert cells[2] == ["emr", "", "", "", "", "", "", "700", "", "12.3"]
+    assert lines[-1] == "emr: nothing was measured"
+
+
+def test_a_comparison_shows_the_last_measurement_and_says_that_it_is_not_of_the_last_part() -> None:
+    run = results_of(3)
+    run["parts"][-1] = bare(results_of(3))["parts"][-1]
+    run["parts"][1]["whole"]["hits@10"] = 0.77
+    lines = text_of(comparison_table([run, results_of(strategy="lower")])).splitlines()
+    row = [line for line in lines if line.startswith("│ dicgrl")]
+    assert "77.0" in row[0] and "2,100" in row[0]  # the cost is that of all parts
+    assert lines[-1].startswith("dicgrl: measured after part 1 and not since; `dicgrl learn`")
 
 
 def test_tables_say_what_learning_cost_whatever_the_machine() -> None:

@@ -93,7 +93,7 @@ def test_facts_may_wait_for_others_however_long_that_takes(run: Path) -> None:
 def test_facts_that_are_taken_back(run: Path) -> None:
     old = facts_of(run)[0]
     with serving(run, *NEVER) as server:
-        assert server.add(newcomer("neu")).json()["queued"] == 1
+        assert server.add(newcomer("neu"), newcomer("neu")).json()["queued"] == 1
         assert (
             server.add(newcomer("neu")).json() | {"queued": 0, "known": 1}
             == server.add(newcomer("neu")).json()
@@ -242,7 +242,10 @@ def test_edges_that_wait_are_taken_back_and_told_again(tmp_path: Path) -> None:
             told = asyncio.run(forget_facts(server, list(facts)))
             return counts(told, "queued", "waiting", "unknown")
 
-        assert add(new) == (1, 0) and add(old) == (0, 1)
+        assert add(new, new[::-1]) == (1, 0) and add(old) == (0, 1)
+        assert add(("n3", "n3")) == (0, 0)
+        told = asyncio.run(add_facts(server, [("n3", "n3"), old]))
+        assert counts(told, "queued", "known", "self_loops") == (0, 1, 1)
         assert forget(new[::-1], old, never) == (2, 1, 1)
         assert forget(new, old, never) == (0, 0, 3)
         assert add(old[::-1]) == (1, 0), "it would have been forgotten"

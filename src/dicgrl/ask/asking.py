@@ -13,6 +13,7 @@ from torch import Tensor
 
 from dicgrl.ask.candidates import Among
 from dicgrl.ask.exports import DEFAULT, Takeout, write_takeout
+from dicgrl.ask.exports.format import check_options, chosen_formats
 from dicgrl.ask.names import Names
 from dicgrl.common.numbers import whole_number
 from dicgrl.errors import UnknownLabelError, UserError, shown_value
@@ -274,9 +275,12 @@ class Asking(ABC):
             Names of the files.
 
         Raises:
-            UserError: The folder is there, cannot be made, or there is no such format.
+            UserError: The folder is there, cannot be made, there is no such format, or none of them
+                heeds what is given.
         """
-        takeout = self.takeout(neighbours=neighbours, about=about or {})
+        about = about or {}
+        check_options(chosen_formats(format), neighbours, about.get("license", ""))
+        takeout = self.takeout(neighbours=neighbours, about=about)
         return write_takeout(takeout, Path(folder), format)
 
     def for_links(self, what: str) -> Any:

@@ -32,7 +32,7 @@ from dicgrl.graph import KnowledgeGraph, Vocabulary
 from dicgrl.graph.arrays import IntArray, as_triples
 from dicgrl.graph.frames import frame_rows, listed
 from dicgrl.graph.labelled import Triples, as_labels
-from dicgrl.graph.labels import as_label, role_of
+from dicgrl.graph.labels import as_label, is_missing, role_of
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.triples import triple_rows
 from dicgrl.trainers import LinkTrainer
@@ -362,7 +362,7 @@ def as_questions(given: Iterable[Question]) -> list[Question]:
     if rows is given:
         rows = listed(given, f"questions: {_A_QUESTION}")
         return [_of_dict(row) if isinstance(row, Mapping) else row for row in rows]
-    return [tuple(None if _is_missing(text) else text for text in row) for row in rows]
+    return [tuple(None if is_missing(text) else text for text in row) for row in rows]
 
 
 def _of_dict(row: Mapping[str, Any]) -> Question:
@@ -370,13 +370,8 @@ def _of_dict(row: Mapping[str, Any]) -> Question:
     found = dict.fromkeys(range(3))
     for key, value in row.items():
         if (role := role_of(key)) is not None:
-            found[role] = None if _is_missing(value) else value
+            found[role] = None if is_missing(value) else value
     return tuple(found.values())
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a frame holds nothing there: None, NaN, or pandas' NA."""
-    return value is None or value != value or type(value).__name__ == "NAType"
 
 
 def _relation_of(pair: Sequence[str]) -> Question:

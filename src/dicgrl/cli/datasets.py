@@ -25,6 +25,7 @@ from dicgrl.graph.split import PERIODS
 from dicgrl.readers import Reading, read_timed, write_stream
 from dicgrl.report.datasets_table import dataset_rows, datasets_table, statistics_tables
 from dicgrl.report.download_bar import download_bar
+from dicgrl.report.terminal import counted
 
 datasets_app = typer.Typer(help="List, show, fetch, split or convert datasets.")
 
@@ -178,4 +179,4 @@ def _say_written(stream: Stream, out: Path, as_json: bool) -> None:
     if as_json:
         show_json({"out": str(out), "parts": len(stream)})
     else:
-        print_out(f"{out}: {len(stream)} parts. Next: dicgrl datasets show {out}")
+        print_out(f"{out}: {counted(len(stream), 'part')}. Next: dicgrl datasets show {out}")

@@ -63,7 +63,8 @@ def learn(
         outcome = learn_facts(folder, facts, options)
     if not processes.writes():
         return
-    if Folder(folder).curves_file.exists() and not outcome.intake.is_empty:
+    changed = outcome.caught_up or not outcome.intake.is_empty
+    if Folder(folder).curves_file.exists() and changed:
         draw_curves([outcome.results], Folder(folder).curves_file)
         draw_reliability(outcome.results, Folder(folder).reliability_file)
     if named := outcome.intake.named_alike:

@@ -7,6 +7,25 @@ from typing import Annotated
 
 import typer
 
+from dicgrl.errors import UserError, shown
+
+
+def _each_once(changes: list[str] | None) -> list[str] | None:
+    """Changes of settings, of which none is given twice."""
+    names = [change.partition("=")[0].strip() for change in changes or []]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"--set {shown(name)} is given twice")
+    return changes
+
+
+def is_divided(disentangled: bool, plain: bool) -> bool | None:
+    """What `--disentangled` and `--plain` say; None if neither is given."""
+    if disentangled and plain:
+        raise UserError("--disentangled and --plain: leave out one of the two")
+    return disentangled if disentangled or plain else None
+
+
 Source = Annotated[
     str, typer.Argument(help="A dataset's name, or the path or URL of your own data.")
 ]
@@ -35,7 +54,12 @@ RecipeName = Annotated[
 ]
 Changes = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting (docs/settings.md)."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        callback=_each_once,
+        help="Change a setting (docs/settings.md).",
+    ),
 ]
 Model = Annotated[
     str | None,
@@ -59,13 +83,10 @@ Merged = Annotated[
     typer.Option("--merged", "--whole", help="Merge all parts into one static graph."),
 ]
 Disentangled = Annotated[
-    bool | None,
-    typer.Option(
-        "--disentangled/--plain",
-        help="Whether vectors are divided into components; dicgrl needs them divided.",
-        show_default=False,
-    ),
+    bool,
+    typer.Option("--disentangled", help="Divide vectors into components, as dicgrl does anyway."),
 ]
+Plain = Annotated[bool, typer.Option("--plain", help="Do not divide vectors into components.")]
 Seeds = Annotated[int, typer.Option(min=1, max=10_000, help="How many seeds.")]
 At = Annotated[
     str | None, typer.Option(metavar="VERSION", help="A version or tag; by default the newest.")

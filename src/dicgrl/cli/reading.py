@@ -15,7 +15,8 @@ Columns = Annotated[
     str,
     typer.Option(
         metavar="HEAD,RELATION,TAIL",
-        help="Columns of a table, by name or number; optionally followed by that of times.",
+        help="Columns of a table, by name or number; optionally followed by those of times and of "
+        "weights (which are not read).",
         show_default="from the header",
     ),
 ]

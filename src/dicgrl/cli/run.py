@@ -17,12 +17,14 @@ from dicgrl.cli.options import (
     Keep,
     Merged,
     ModelOrRace,
+    Plain,
     Protocol,
     RecipeName,
     Seed,
     Source,
     Test,
     Valid,
+    is_divided,
 )
 from dicgrl.cli.reading import AS_IT_IS, reads_facts
 from dicgrl.datasets import load_stream
@@ -47,7 +49,8 @@ def run(
         ),
     ] = None,
     merged: Merged = False,
-    disentangled: Disentangled = None,
+    disentangled: Disentangled = False,
+    plain: Plain = False,
     recipe: RecipeName = "best",
     changes: Changes = None,
     seed: Seed = 0,
@@ -67,6 +70,7 @@ def run(
 
     Several processes can learn one graph together: torchrun --nproc-per-node 2 -m dicgrl run.
     """
+    divided = is_divided(disentangled, plain)
     if model == "auto":
         processes.refuse("--model auto", "name the model")
     resume = resume or (processes.restarted() and out is not None and not merged)
@@ -94,7 +98,7 @@ def run(
         model=model,
         strategies=None if strategy is None else [name.strip() for name in strategy.split(",")],
         recipe=recipe,
-        disentangled=disentangled,
+        disentangled=divided,
         changes=changes or [],
         merged=merged,
         out=out,

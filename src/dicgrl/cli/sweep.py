@@ -15,11 +15,13 @@ from dicgrl.cli.options import (
     Json,
     Merged,
     Model,
+    Plain,
     RecipeName,
     Seeds,
     Source,
     Test,
     Valid,
+    is_divided,
 )
 from dicgrl.datasets import load_stream
 from dicgrl.tasks import DEFAULT_STRATEGY
@@ -44,7 +46,8 @@ def sweep(
         ),
     ] = None,
     merged: Merged = False,
-    disentangled: Disentangled = None,
+    disentangled: Disentangled = False,
+    plain: Plain = False,
     trials: Annotated[
         int | None,
         typer.Option(min=1, help="Try this many combinations, drawn at random; by default all."),
@@ -75,7 +78,7 @@ def sweep(
         model=model,
         strategy=strategy,
         recipe=recipe,
-        disentangled=disentangled,
+        disentangled=is_divided(disentangled, plain),
         changes=changes or [],
         merged=merged,
     )

@@ -32,14 +32,15 @@ def replacing_file(path: Path) -> Iterator[Path]:
     """
     make_folder(path.parent)
     temporary = hidden_name(path)
-    temporary.touch(exist_ok=False)
-    try:
-        yield temporary
-        sync(temporary)
-        temporary.replace(path)
-        sync(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with written_as(temporary, path):
+        temporary.touch(exist_ok=False)
+        try:
+            yield temporary
+            sync(temporary)
+            temporary.replace(path)
+            sync(path.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def as_json(content: Any) -> str:
@@ -70,12 +71,13 @@ def new_folder(path: Path) -> Iterator[Path]:
     make_folder(path.parent)
     _remove_abandoned(path)
     temporary = hidden_name(path)
-    temporary.mkdir()
-    try:
-        yield temporary
-        publish_folder(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with written_as(temporary, path):
+        temporary.mkdir()
+        try:
+            yield temporary
+            publish_folder(temporary, path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def make_folder(path: Path) -> None:
@@ -129,6 +131,28 @@ def hidden_name(path: Path) -> Path:
     """A name beside a path for what is being written, which `remove_leftovers` knows."""
     # Not by `tempfile`, whose files only their owner may read, whatever the user's umask says.
     return path.with_name(f".{path.name}.{os.getpid():08x}{secrets.token_hex(4)}")
+
+
+@contextlib.contextmanager
+def written_as(temporary: Path, path: Path) -> Iterator[None]:
+    """Have errors about a temporary name, or what is below it, speak of the path that is meant.
+
+    Example:
+        >>> with written_as(Path(".note.txt.0a"), Path("note.txt")):
+        ...     Path(".note.txt.0a").read_text()
+        Traceback (most recent call last):
+        FileNotFoundError: [Errno 2] No such file or directory: 'note.txt'
+    """
+    try:
+        yield
+    except OSError as error:
+        if not isinstance(error.filename, str | bytes | os.PathLike):
+            raise
+        named = Path(os.fsdecode(error.filename))
+        if not named.is_relative_to(temporary):
+            raise
+        meant = path / named.relative_to(temporary)
+        raise OSError(error.errno, error.strerror, str(meant)) from error
 
 
 def sync(path: Path) -> None:

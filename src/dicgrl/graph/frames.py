@@ -1,8 +1,12 @@
-"""Data frames of pandas, polars and pyarrow as columns; none of these libraries is imported."""
+"""Data frames of pandas, polars and pyarrow, and dicts of columns, all as columns.
+
+None of these libraries is imported.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +18,7 @@ _THREE = "three of them head, relation and tail"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A data frame of any supported library.
+    """A data frame of any supported library, or a dict with a list for each column.
 
     Attributes:
         names: The names of its columns.
@@ -32,7 +36,11 @@ class Frame:
 
     @classmethod
     def of(cls, given: Any) -> Frame | None:
-        """Wrap a data frame; None if it is not one."""
+        """Wrap a data frame or a dict of columns; None if it is neither.
+
+        Raises:
+            UserError: The columns of a dict are of different lengths.
+        """
         if isinstance(given, Frame):
             return given
         if hasattr(given, "collect_schema") and hasattr(given, "collect"):  # a polars LazyFrame
@@ -43,7 +51,21 @@ class Frame:
             return cls(list(given.columns), lambda at: list(given.to_series(at).to_list()))
         if hasattr(given, "to_pylist") and hasattr(given, "schema"):  # pyarrow
             return cls(list(given.schema.names), lambda at: list(given.column(at).to_pylist()))
+        if isinstance(given, Mapping) and given and all(map(_is_column, given.values())):
+            return cls._of_columns(given)
         return None
+
+    @classmethod
+    def _of_columns(cls, given: Mapping[Any, Any]) -> Frame:
+        lengths = {str(name): len(column) for name, column in given.items()}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+            raise UserError(f"a dict with columns of different lengths: {told}")
+        columns = [
+            list(column.tolist() if hasattr(column, "tolist") else column)
+            for column in given.values()
+        ]
+        return cls(list(given), lambda at: columns[at])
 
     def columns(self, width: int = 3, *, timed: bool = False) -> list[list[Any]]:
         """The columns of triples: head, relation and tail; for a `width` of 2, the ends of edges.
@@ -63,6 +85,12 @@ class Frame:
         order = list(range(width)) if order is None else order
         time = time_column(self.names) if timed else None
         return [self.column(at) for at in (order if time is None else [*order, time])]
+
+
+def _is_column(value: Any) -> bool:
+    """Whether a value of a dict is a column, rather than a label or other single value."""
+    single = isinstance(value, str | bytes | Mapping | AbstractSet)
+    return isinstance(value, Collection) and not single
 
 
 def only_column(given: Any, name: str) -> list[Any]:

@@ -6,7 +6,7 @@ Which facts may be held out differs by kind of data: see `hold_out_triples`, `ho
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from dicgrl.common.numbers import whole_number
 from dicgrl.errors import DataWarning, UserError, shown_value
 from dicgrl.graph.arrays import BoolArray, IntArray
+from dicgrl.graph.part import SPLITS, Part
 
 
 class HoldOut(NamedTuple):
@@ -58,6 +59,24 @@ class HoldOut(NamedTuple):
             what = f"{' and '.join(unused)} {'sets' if len(unused) == 1 else 'set'} nothing aside"
             why = f"{what}: every part has such a set already"
             warnings.warn(DataWarning(source, why), stacklevel=2)
+
+    def warn_if_nothing(self, source: object, parts: Iterable[Part]) -> None:
+        """Warn about a share that was requested, and that no part could hold out.
+
+        Args:
+            source: The source that the warning names.
+            parts: The parts, divided.
+        """
+        sizes = [[len(getattr(part, split)) for split in SPLITS] for part in parts]
+        for number, (name, share) in enumerate((("valid", self.valid), ("test", self.test)), 1):
+            if not share or any(size[number] for size in sizes):
+                continue
+            most = max(map(sum, sizes), default=0)
+            why = "no example can be spared"
+            if not round(share * most):
+                why = f"the share is too small for parts of at most {most:,} examples"
+            warning = DataWarning(source, f"{name}={share} sets nothing aside: {why}")
+            warnings.warn(warning, stacklevel=2)
 
 
 NOTHING = HoldOut()

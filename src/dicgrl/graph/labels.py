@@ -126,4 +126,12 @@ def as_label(value: object) -> str:
         return value
     if isinstance(value, str | int | np.integer) and not isinstance(value, bool):
         return str(value)
-    raise UserError(f"{shown(str(value))} is not a label: expected text or a whole number")
+    lacks = "the value is missing" if is_missing(value) else "expected text or a whole number"
+    raise UserError(f"{shown(str(value))} is not a label: {lacks}")
+
+
+def is_missing(value: object) -> bool:
+    """Whether a frame holds nothing there: None, NaN, or pandas' NA or NaT."""
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ in ("NAType", "NaTType")

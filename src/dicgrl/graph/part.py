@@ -110,6 +110,11 @@ class Part(ABC):
         """Number of facts of the part, in all of its sets."""
         return sum(len(getattr(self, split)) for split in SPLITS)
 
+    @property
+    def self_loops(self) -> int:
+        """Number of its facts that no graph takes in, since they are self loops."""
+        return 0
+
     @abstractmethod
     def checked(self) -> Self:
         """The part with arrays of the right types, after checking that it is consistent.

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from dicgrl.ask.exports import DEFAULT, Takeout, write_takeout
-from dicgrl.ask.exports.format import chosen_formats
+from dicgrl.ask.exports.format import check_options, chosen_formats
 from dicgrl.ask.exports.index_kinds import index_named
 from dicgrl.ask.exports.indexes import build_index, index_version, update_index
 from dicgrl.errors import UserError
@@ -47,14 +47,20 @@ def export_run(
         Names of the files.
 
     Raises:
-        UserError: There is no such version, format or index, or the target is there already.
+        UserError: There is no such version, format or index, an option has no effect, or the target
+            is there already.
     """
     about = {"license": license}
     if index is not None:
         if format != DEFAULT:
             raise UserError("--index makes an index, --format files: one at a time")
+        if neighbours is not None or license:
+            raise UserError("--neighbours and --license are about files: leave out --index")
         return _index(folder, to, index, since, at)
-    chosen_formats(format)  # before anything is loaded
+    formats = chosen_formats(format)  # before anything is loaded
+    if since is not None and DEFAULT in formats:
+        formats.append("parquet")  # which comes with the arrays of rows that changed
+    check_options(formats, neighbours, license)
     if since is not None:
         takeout = _changes(folder, Models.loaded(folder, since, at), about, neighbours)
     else:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dicgrl.intake import Facts, Intake
 from dicgrl.jobs.changing import USUAL, ChangeOptions, changing
-from dicgrl.jobs.stream import learn_part
+from dicgrl.jobs.stream import lacks, learn_part
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.tasks import Task, task_of_model
 
@@ -23,11 +23,13 @@ class LearnOutcome:
         intake: What was new in the facts. If nothing was, the run is unchanged, unless something
             was noted.
         noted: How many known facts got a later date (`dated`) or were counted again (`again`).
+        caught_up: Whether nothing was learned, but measured what had not been before.
     """
 
     results: dict[str, Any]
     intake: Intake
     noted: Mapping[str, int] = field(default_factory=dict)
+    caught_up: bool = False
 
     @property
     def told(self) -> dict[str, Any]:
@@ -35,8 +37,9 @@ class LearnOutcome:
         intake = self.intake
         told: dict[str, Any] = {"nothing_new": True} if intake.is_empty else {}
         told |= {"noted": dict(self.noted)} if self.noted else {}
-        facts = {"given": intake.given, "known": intake.known, "held_out": intake.held_out}
-        dropped = {"facts": facts} if intake.known or intake.held_out else {}
+        counts = {"known": intake.known, "held_out": intake.held_out}
+        counts |= {"self_loops": intake.self_loops} if intake.self_loops else {}
+        dropped = {"facts": {"given": intake.given, **counts}} if any(counts.values()) else {}
         return self.results | told | dropped
 
 
@@ -44,7 +47,8 @@ def learn_facts(out: Path, facts: Facts, options: ChangeOptions = USUAL) -> Lear
     """Learn what arrived after a run, and write it to the run's folder as its next part.
 
     Triples that are known already, or that the run holds out to measure with, are left out, and so
-    are known edges; where nothing is left, the run stays as it is.
+    are known edges; where nothing is left, the run stays as it is. What was not measured after its
+    newest version, because it was saved from Python or with `evaluate` of none, is measured then.
 
     Args:
         out: The run folder.
@@ -65,11 +69,14 @@ def learn_facts(out: Path, facts: Facts, options: ChangeOptions = USUAL) -> Lear
             results = learn_part(run, intake, options.at_most)
             newest = learner.trainer.history[-1]
             return LearnOutcome(results, intake, {n: len(a) for n, a in newest.arrays.items()})
-        results = run.results() | {"published": folder.config().get("published", {})}
         run.take_names(intake)
-        if not folder.is_measured():  # saved from Python
+        behind = options.at_most is not None and lacks(learner)
+        if behind:
+            learner.evaluate(at_most=options.at_most or 0)
+        results = run.results() | {"published": folder.config().get("published", {})}
+        if behind or not folder.is_measured():  # saved from Python, or without measuring
             run.write(results)
-        return LearnOutcome(results, intake)
+        return LearnOutcome(results, intake, caught_up=behind)
 
 
 def task_of(folder: Path) -> Task:

@@ -118,9 +118,11 @@ def learn_part(
     return found
 
 
-def lacks(learner: Learner, protocol: str) -> bool:
-    """Whether a protocol was not measured after the newest part, which has test triples."""
+def lacks(learner: Learner, protocol: str = "seen") -> bool:
+    """Whether there are test examples, and a protocol was not measured after the newest change."""
     tests = learner.tests[-1] if learner.tests else []
+    if not tests:
+        return bool(learner.num_parts and learner.trainer.count("test"))
     return protocol == "snapshot" and any(f"mrr{SNAPSHOT}" not in test for test in tests)
 
 

@@ -129,7 +129,11 @@ def nightly(out: str | Path, facts: Facts, options: NightOptions = USUAL) -> Nig
 
 
 def _what_arrived(intake: Intake) -> str:
-    left = {"known already": intake.known, "held out before": intake.held_out}
+    left = {
+        "known already": intake.known,
+        "held out before": intake.held_out,
+        "dropped as self loops": intake.self_loops,
+    }
     said = [f"{counted(intake.given, 'fact')} arrived"]
     return ", ".join(said + [f"{count:,} {words}" for words, count in left.items() if count])
 
@@ -197,7 +201,7 @@ class _Work:
         foretold = details.get("foretold", {})
         taught = took.new_examples if took else 0
         held_out = len(part.valid) + len(part.test)
-        new = max(taught + held_out, part.facts) if took else 0  # an edge is one, too
+        new = max(taught + held_out, part.facts - part.self_loops) if took else 0  # an edge is one
         newcomers = foretold.get("facts", 0) - foretold.get("answerable", 0)
         source, learner = self.source, self.run.learner
         return {
@@ -213,6 +217,7 @@ class _Work:
                 "given": intake.given,
                 "known": intake.known,
                 "held_out": intake.held_out,
+                "self_loops": intake.self_loops,
                 "new": new,
                 "learned": taught,
                 "newcomers": newcomers,

@@ -24,7 +24,7 @@ from dicgrl.readers import (  # they register their layouts, in this order
 from dicgrl.readers.facts import NetworkFacts
 from dicgrl.readers.formats.columnar import Tree, is_tree
 from dicgrl.readers.given import as_read
-from dicgrl.readers.layouts import Layout, find_layout, list_layouts, register_layout
+from dicgrl.readers.layouts import Layout, check_heeded, find_layout, list_layouts, register_layout
 from dicgrl.readers.names_file import names_beside, read_names_file
 from dicgrl.readers.reading import Reading, as_lines
 from dicgrl.readers.remote import is_url, remote_file
@@ -84,6 +84,8 @@ def read_stream(
     hold_out = HoldOut(valid, test, seed)
     if labels is not None and not Path(labels).is_file():
         raise UserError(f"{labels}: no such file of readable names")
+    stream: Stream
+    layout: Layout | None
     if isinstance(path, str | Path):
         paths = [] if is_url(path) else [Path(path)]
         stream, layout = _read_path(path, name, hold_out, reading=reading)
@@ -91,12 +93,15 @@ def read_stream(
         paths = files
         stream, layout = _read_list(paths, name, hold_out, reading)
     else:
-        read = [as_read(given, reading)]
-        made = KnowledgeStream.from_labels(name or "facts", read, valid=valid, test=test, seed=seed)
-        return made if labels is None else replace(made, names=_names_in(labels))
+        read, paths, layout = [as_read(given, reading)], [], None
+        called = name or "facts"
+        stream = KnowledgeStream.from_labels(called, read, valid=valid, test=test, seed=seed)
+    hold_out.warn_if_nothing(stream.name, stream)
     if labels is not None:
         return replace(stream, names=_names_in(labels))
-    return replace(stream, names=layout.names_beside(paths, stream)) if paths else stream
+    if layout is None or not paths:
+        return stream
+    return replace(stream, names=layout.names_beside(paths, stream))
 
 
 def _held(given: Any) -> Any:
@@ -178,6 +183,7 @@ def _read_path(
     source: SourceFile | Folder = open_file(path, reading) if there else open_folder(path, reading)
     layout = find_layout(source, graph)
     if layout is not None:
+        check_heeded(layout, str(path), reading)
         return layout.read(source, name or _stem(path), hold_out, graph), layout
     if isinstance(source, SourceFile):
         if str(path) == "-":

@@ -14,9 +14,9 @@ from dicgrl.errors import DataError, UserError, shown
 from dicgrl.graph import SPLITS, NetworkGraph, NetworkPart, Vocabulary
 from dicgrl.graph.arrays import FloatArray, IntArray
 from dicgrl.graph.change import REVISE, Change
-from dicgrl.graph.frames import frame_rows
+from dicgrl.graph.frames import Frame, frame_rows
 from dicgrl.graph.labels import as_label, check_labels
-from dicgrl.readers.network_table import Positions, checked_table, refuse_duplicates
+from dicgrl.readers.network_table import Positions, checked_table, of_width, refuse_duplicates
 from dicgrl.readers.npz import as_features, edges_by_label
 
 _NAME = "NetworkFacts"
@@ -37,6 +37,7 @@ class NetworkFacts:
         edges: Pairs of labels, [m, 2]; the ends may be new nodes or nodes of the network.
         split: "train", "valid", "test" or "" for each new node. If left out, all nodes with a class
             are training examples.
+        source: The file that they were read from, for what `revise` says of them.
 
     Example:
         >>> first = NetworkFacts(
@@ -59,6 +60,7 @@ class NetworkFacts:
     classes: Sequence[object] | npt.NDArray[Any] | None = None
     edges: Sequence[tuple[object, object]] | npt.NDArray[Any] = ()
     split: Sequence[str] | npt.NDArray[Any] | None = None
+    source: str = ""
 
     def part(self, graph: NetworkGraph | None = None) -> NetworkPart:
         """Convert to a part of a network, or to the first part if there is no network yet.
@@ -109,7 +111,7 @@ class NetworkFacts:
             DataError: A node is not known, or they do not fit together or to the network.
         """
         nodes = _labels("nodes", self.nodes)
-        refuse_duplicates(f"{_NAME}.nodes", nodes)
+        refuse_duplicates(self.source or f"{_NAME}.nodes", nodes)
         if len(_objects("edges", self.edges)):
             raise DataError(f"{_NAME}.edges", "edges between known nodes are learned, or forgotten")
         ids = graph.nodes.ids(nodes)
@@ -119,11 +121,11 @@ class NetworkFacts:
         for what, given in (("classes", classes), ("split", split)):
             if len(given) != len(nodes):
                 raise DataError(f"{_NAME}.{what}", f"{len(given)} for {len(nodes)} nodes")
-        if len(features) and features.shape != (len(nodes), graph.num_features):
-            raise DataError(
-                f"{_NAME}.features",
-                f"shape {list(features.shape)}; expected {[len(nodes), graph.num_features]}",
-            )
+        if len(features):
+            place = self.source or f"{_NAME}.features"
+            if len(features) != len(nodes):
+                raise DataError(place, f"{len(features)} rows for {len(nodes)} nodes")
+            features = of_width(place, features, graph)
         return _revision(graph, nodes, ids, classes, _split_numbers(split), features)
 
     def _edges(self, positions: Positions) -> IntArray:
@@ -148,15 +150,15 @@ def edges_of(given: Any) -> Any:
     """Pairs of labels as facts, namely edges; anything else as it is.
 
     Args:
-        given: A list, an iterator, an array, or a data frame with two columns.
+        given: A list, an iterator, an array, or a data frame or dict with two columns.
 
     Example:
         >>> edges_of([("Alien", "Aliens")]).edges
         [('Alien', 'Aliens')]
     """
-    if hasattr(given, "columns") or hasattr(given, "column_names"):
+    if (frame := Frame.of(given)) is not None:
         with contextlib.suppress(UserError):  # then they are not edges
-            given = list(frame_rows(given, 2))
+            given = list(frame_rows(frame, 2))
     if isinstance(given, Iterator):
         given = list(given)
     if isinstance(given, list | tuple | np.ndarray) and len(given):

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from typing_extensions import override
 
 from dicgrl.common.registry import register
+from dicgrl.errors import UserError
 from dicgrl.graph import Graph, Stream
 from dicgrl.graph.holdout import HoldOut
+from dicgrl.readers.reading import Reading, as_reading
 from dicgrl.readers.sources import Folder, SourceFile
 
 #: What a user points to: a file, a list of files (one part each), a folder or an archive.
@@ -30,6 +33,7 @@ class Layout(ABC):
         name: A unique name.
         data: The kind of data, which is a heading in the list of layouts that users see.
         files: A line below that heading, which describes the files.
+        heeds_reading: Whether what a user says of the files (`Reading`) has an effect.
 
     Example:
         A file of friends, `NAME TAB NAME`, is a knowledge graph of one relation:
@@ -53,6 +57,7 @@ class Layout(ABC):
     name: ClassVar[str]
     data: ClassVar[str]
     files: ClassVar[str]
+    heeds_reading: ClassVar[bool] = True
 
     @abstractmethod
     def reads(self, source: Source, graph: Graph | None = None) -> bool:
@@ -131,6 +136,19 @@ def find_layout(source: Source, graph: Graph | None = None) -> Layout | None:
     kinds = reversed(_by_kind().values())
     layouts: Iterator[Layout] = (layout() for kind in kinds for layout in kind)
     return next((layout for layout in layouts if layout.reads(source, graph)), None)
+
+
+def check_heeded(layout: Layout, label: str, reading: Reading | None) -> None:
+    """Refuse what a user says of files that describe themselves.
+
+    Raises:
+        UserError: It would have no effect.
+    """
+    usual, said = Reading(), as_reading(reading)
+    for each in fields(Reading):
+        if not layout.heeds_reading and getattr(said, each.name) != getattr(usual, each.name):
+            option = f"--{each.name.replace('_', '-')}"
+            raise UserError(f"{label}: {option} does not apply to {layout.name}")
 
 
 def list_layouts() -> str:

@@ -49,6 +49,7 @@ class AuthorsNetwork(FolderLayout):
 
     name = "authors' network"
     data = _DATA
+    heeds_reading = False
     files = (
         "features.txt, labels.txt and 0/, 1/, ... with edgelist.txt, train.txt, valid.txt, test.txt"
     )
@@ -70,6 +71,7 @@ class CsvNetwork(FolderLayout):
 
     name = "tables of a network"
     data = _DATA
+    heeds_reading = False
     files = "edges.csv and nodes.csv (columns node, class, part, split, and features)"
 
     @override
@@ -90,6 +92,7 @@ class NpzNetwork(Layout):
 
     name = "arrays of a network"
     data = _DATA
+    heeds_reading = False
     files = "one file .npz (arrays edges, features, classes, ...)"
 
     @override

@@ -13,8 +13,8 @@ from dicgrl.graph.times import UNITS
 ROLES = ("head", "relation", "tail", "time", "weight")
 LITERALS = ("drop", "keep")
 _WHICH = (
-    "expected those of head, relation and tail, and then of time and weight where there are any; "
-    "of edges, the two ends"
+    "expected those of head, relation and tail; a fourth holds times, and a fifth weights, which "
+    "are not read; of edges, the two ends"
 )
 
 
@@ -92,8 +92,11 @@ def _checked_columns(columns: str | Sequence[str | int]) -> tuple[str, ...]:
     found = tuple(str(name).strip() for name in given) if columns else ()
     if found and not 2 <= len(found) <= len(ROLES):
         raise UserError(f"columns {','.join(found)}: {_WHICH}")
-    if "" in found or len(set(found)) < len(found):
-        raise UserError(f"columns {','.join(found)}: each is to be named, and once")
+    if "" in found:
+        raise UserError(f"columns {','.join(found)}: the name of one is missing")
+    for name in found:
+        if found.count(name) > 1:
+            raise UserError(f"columns {','.join(found)}: {shown(name)} is given twice")
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from dicgrl.readers.facts import NetworkFacts
 from dicgrl.readers.network import feature_columns, node_columns
+from dicgrl.readers.network_table import refuse_duplicates
 from dicgrl.readers.pairs import read_pairs
 from dicgrl.readers.sources import SourceFile
 from dicgrl.readers.text import first_fields
@@ -23,11 +24,13 @@ def read_revision(file: SourceFile) -> NetworkFacts:
     names = [name.lower() for name in first_fields(file, ",")]
     if "node" not in names or names == ["node"]:
         pairs = read_pairs(file)
-        return NetworkFacts([node for node, _ in pairs], classes=[named for _, named in pairs])
+        nodes, classes = [node for node, _ in pairs], [named for _, named in pairs]
+        return NetworkFacts(nodes, classes=classes, source=file.label)
     columns = node_columns(file)
     nodes = columns.pop("node")
+    refuse_duplicates(file.label, nodes, first_line=2)
     told: dict[str, Any] = {"classes": columns.pop("class", None)}
     told["split"] = columns.pop("split", None)
     if columns:
         told["features"] = feature_columns(file, columns, len(nodes))
-    return NetworkFacts(nodes, **told)
+    return NetworkFacts(nodes, **told, source=file.label)

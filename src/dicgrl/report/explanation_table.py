@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from dicgrl.ask.explain import Explanation
 from dicgrl.report.answers_table import probability_text
@@ -34,7 +35,8 @@ def _support(found: Explanation) -> Group:
     kind = "known" if found.known else "held out to measure with" if found.held_out else "new"
     probability = probability_text(found.probability)
     parts = [f"score {found.score:.3f}", f"probability {probability}" if probability else "", kind]
-    return titled(" -- ".join(found.triple), table, ", ".join(filter(None, parts)))
+    content = table if found.support else Text("no known fact speaks for it")
+    return titled(" -- ".join(found.triple), content, ", ".join(filter(None, parts)))
 
 
 def _components(found: Explanation) -> Group:

@@ -14,6 +14,7 @@ from dicgrl.report.night_text import (
     foretold_text,
     gate_state,
     gate_text,
+    left_out,
     measures,
     metrics_shown,
     retraining_text,
@@ -119,8 +120,7 @@ def _changed(by: float) -> str:
 def _facts(night: Night) -> Iterable[str]:
     facts = night["facts"]
     told = [f"{facts['learned']:,} facts learned of {facts['given']:,} given"]
-    words = {"known": "known already", "held_out": "held out before"}
-    told += [f"{facts[name]:,} {text}" for name, text in words.items() if facts[name]]
+    told += left_out(night)
     told += [f"{count:,} new {kind}" for kind, count in facts["arrived"].items() if count]
     lines = [f"<p>{escape(', '.join(told))}.</p>"]
     if facts["new"]:

@@ -14,6 +14,7 @@ from dicgrl.report.night_text import (
     foretold_text,
     gate_state,
     gate_text,
+    left_out,
     measures,
     metrics_shown,
     retraining_text,
@@ -28,11 +29,7 @@ def night_table(night: Night) -> Group:
     """What became of a night."""
     facts, held_out = night["facts"], night.get("held_out", {})
     lines = [f"{counted(facts['learned'], 'fact')} learned of {facts['given']:,} given"]
-    lines[0] += "".join(
-        f", {facts[name]:,} {words}"
-        for name, words in (("known", "known already"), ("held_out", "held out before"))
-        if facts[name]
-    )
+    lines[0] += "".join(f", {said}" for said in left_out(night))
     if facts["new"] > facts["learned"]:
         lines[0] += f", {facts['new']:,} new"
     if facts["new"]:

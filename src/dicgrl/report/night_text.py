@@ -138,6 +138,17 @@ def retraining_text(night: Night) -> str:
     )
 
 
+def left_out(night: Night) -> list[str]:
+    """How many facts were not learned, for each of the reasons that there are."""
+    words = {
+        "known": "known already",
+        "held_out": "held out before",
+        "self_loops": "dropped as self loops",
+    }
+    facts = night["facts"]
+    return [f"{facts[name]:,} {said}" for name, said in words.items() if facts.get(name)]
+
+
 def foretold_text(night: Night) -> str:
     """What was known of the facts before they were learned, in a line."""
     found = night["foretold"]

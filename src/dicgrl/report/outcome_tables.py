@@ -23,7 +23,8 @@ def learned_table(outcome: LearnOutcome) -> Group:
     dropped, noted = _what_was_dropped(intake), _what_was_noted(outcome)
     if intake.is_empty:
         known = dropped or f"{intake.given:,} known already"
-        return Group(Text(f"nothing new: {given}, {known}{noted}"))
+        measured = [part_table(outcome.results)] if outcome.caught_up else []
+        return Group(Text(f"nothing new: {given}, {known}{noted}"), *measured)
     left = [Text(f"left out of {given}: {dropped}{noted}")] if dropped else []
     return Group(part_table(outcome.results), *left)
 
@@ -35,7 +36,11 @@ def changed_table(outcome: ChangeOutcome) -> Group:
 
 
 def _what_was_dropped(intake: Intake) -> str:
-    reasons = {"known already": intake.known, "held out to measure with": intake.held_out}
+    reasons = {
+        "known already": intake.known,
+        "held out to measure with": intake.held_out,
+        "dropped as self loops": intake.self_loops,
+    }
     return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
 
 

@@ -22,7 +22,15 @@ from dicgrl.serve.serving import Serving
 from dicgrl.serve.snapshots import Snapshot
 from dicgrl.store.pending import Entry, Fact
 
-_ADDED = {"version": 5, "queued": 1, "known": 0, "held_out": 0, "named_alike": [], "askable": True}
+_ADDED = {
+    "version": 5,
+    "queued": 1,
+    "known": 0,
+    "held_out": 0,
+    "self_loops": 0,
+    "named_alike": [],
+    "askable": True,
+}
 _GONE = {"version": 5, "queued": 1, "waiting": 0, "unknown": 0, "askable": True}
 
 
@@ -75,7 +83,7 @@ def check_token(header: str, token: str) -> None:
 
 
 async def add_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
-    """Let facts wait to be learned; says what is new in them.
+    """Let facts wait to be learned; says what is new in them, each fact counted once.
 
     Raises:
         ProblemError: They cannot be learned, or too many wait already.
@@ -90,10 +98,11 @@ async def add_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
         task, graph = snapshot.learner.task, snapshot.trainer.graph
         _check_widths(snapshot, given)
         _, going = snapshot.waiting
-        stay = [fact for fact in given if snapshot.key_of(fact) not in going]
+        asked = {snapshot.key_of(fact): fact for fact in given}
+        stay = [fact for key, fact in asked.items() if key not in going]
         try:
-            found = of_stay = take_in(task, graph, snapshot.asking.names, given)
-            if stay and len(stay) < len(given):
+            found = of_stay = take_in(task, graph, snapshot.asking.names, list(asked.values()))
+            if stay and len(stay) < len(asked):
                 of_stay = take_in(task, graph, snapshot.asking.names, stay)
         except UserError as error:
             raise ProblemError(422, str(error), "facts") from None
@@ -101,11 +110,12 @@ async def add_facts(serving: Serving, given: list[Fact]) -> dict[str, Any]:
         nothing = found.is_empty and not snapshot.trainer.would_note(found.given_part)
         return {
             "version": snapshot.version,
-            "queued": found.given - known - held_out,
+            "queued": found.given - known - held_out - found.self_loops,
             "known": known,
             "held_out": held_out,
+            "self_loops": found.self_loops,
             "named_alike": list(found.named_alike[:10]),
-            "nothing": nothing and len(stay) == len(given),
+            "nothing": nothing and len(stay) == len(asked),
         }
 
     # Whether something waits that was not looked at yet is asked first: then it is not missed.

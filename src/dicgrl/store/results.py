@@ -84,8 +84,8 @@ def checked_results(
     if len(measured) < len(line):
         raise DataError(
             folder,
-            f"results of {len(measured)} parts where the run has {len(line)}; `learn` or --resume"
-            " writes them again",
+            f"results of {len(measured)} of {len(line)} parts; `dicgrl learn` writes the others, "
+            "even if its facts are all known",
         )
     results = results_of(every)
     if results.get("setting") == "whole":

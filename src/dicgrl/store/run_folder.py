@@ -27,7 +27,7 @@ from typing import Any
 
 import torch
 
-from dicgrl.common.atomic import check_place, hidden_name, make_folder, new_folder, sync
+from dicgrl.common.atomic import check_place, hidden_name, make_folder, new_folder, sync, written_as
 from dicgrl.errors import DataError, UserError
 from dicgrl.graph.change import Change
 from dicgrl.store.backup import backup
@@ -303,10 +303,11 @@ class RunFolder(NightsPlace, PendingFacts):
             remove_released(self.path)
             return
         temporary = hidden_name(self._database)
-        create(temporary, config)
-        sync(temporary)
-        temporary.rename(self._database)
-        sync(self.path)
+        with written_as(temporary, self._database):
+            create(temporary, config)
+            sync(temporary)
+            temporary.rename(self._database)
+            sync(self.path)
 
     def restore(self, at: int | str, message: str = "", wait: float = 0.0) -> int:
         """Make a version whose content is that of an earlier one; gives its number."""

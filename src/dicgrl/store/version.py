@@ -151,12 +151,15 @@ def not_kept(number: int, models: Collection[int]) -> NotKeptError:
     Example:
         >>> print(not_kept(1, [2, 3]))
         the model of version 1 was not kept; those of 2, 3 were
+        >>> print(not_kept(2, [3]))
+        the model of version 2 was not kept; that of 3 was
         >>> print(not_kept(1, range(2, 40)))
         the model of version 1 was not kept; those of ..., 35, 36, 37, 38, 39 were
     """
     newest = [str(version) for version in sorted(models)[-_NAMED:]]
     there = ", ".join(["...", *newest] if len(models) > _NAMED else newest)
-    return NotKeptError(f"the model of version {number} was not kept; those of {there} were")
+    kept = f"those of {there} were" if len(models) > 1 else f"that of {there} was"
+    return NotKeptError(f"the model of version {number} was not kept; {kept}")
 
 
 def chosen(at: int | str | None, versions: Sequence[Version], source: HasTags) -> int:

@@ -25,6 +25,8 @@ _METRICS = {"mrr": "MRR", "hits@1": "Hits@1", "hits@3": "Hits@3", "hits@10": "Hi
 class Safetensors(VectorFormat, name="safetensors"):
     """`vectors.safetensors`, labels as `.tsv`, `README.md` and `config.json`."""
 
+    heeds = ("license",)
+
     @override
     def write(self, takeout: Takeout, folder: Path) -> None:
         write_tensors(held_arrays(takeout), folder / "vectors.safetensors", {"format": "pt"})

@@ -20,11 +20,15 @@ DEFAULT = "arrays"
 class VectorFormat(ABC):
     """A way to write vectors and labels. A subclass with a name can be asked for by that name.
 
+    Attributes:
+        heeds: Which of the options `neighbours` and `license` have an effect on it.
+
     Example:
         `class Glove(VectorFormat, name="glove")` with a `write`; see `ask/exports/tables.py`.
     """
 
     registry: ClassVar[dict[str, type[VectorFormat]]] = {}
+    heeds: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, name: str) -> None:
         super().__init_subclass__()
@@ -56,6 +60,25 @@ def chosen_formats(given: str | Sequence[str]) -> list[str]:
     if not names:
         raise UserError(f"no format: expected one of {', '.join(VectorFormat.registry)}")
     return names
+
+
+def check_options(
+    formats: Sequence[str],
+    neighbours: int | None = None,
+    license: str = "",  # noqa: A002
+) -> None:
+    """Refuse options that none of the formats heeds.
+
+    Raises:
+        UserError: One of them is given.
+    """
+    known = VectorFormat.registry
+    for option, is_given in (("neighbours", neighbours is not None), ("license", bool(license))):
+        if is_given and not any(option in known[name].heeds for name in formats):
+            heeding = " or ".join(name for name, each in known.items() if option in each.heeds)
+            raise UserError(
+                f"{option} does not apply to the format {', '.join(formats)}; say {heeding}"
+            )
 
 
 def write_takeout(

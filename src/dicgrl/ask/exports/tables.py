@@ -30,6 +30,8 @@ class Parquet(VectorFormat, name="parquet"):
     file and their distances (1 - cosine), in the form that Embedding Atlas reads.
     """
 
+    heeds = ("neighbours",)
+
     @override
     def write(self, takeout: Takeout, folder: Path) -> None:
         arrow = needed("pyarrow", "arrow", "Parquet")

@@ -65,6 +65,11 @@ class NetworkPart(Part):
         """Number of edges of the part."""
         return len(self.edges)
 
+    @property
+    @override
+    def self_loops(self) -> int:
+        return int((self.edges[:, 0] == self.edges[:, 1]).sum())
+
     @override
     def checked(self, num_features: int | None = None) -> Self:
         """The part, after checking that ids have labels, features are finite and classes are known.
