@@ -102,6 +102,7 @@ def test_it_is_converted_by_the_first_save(folder: Path) -> None:
     again = Learner.load(folder, device="cpu")
     assert_same(again, learner)
     assert again.names == learner.names and again.version == 3
+    assert RunFolder(folder).verify().clean
     assert (folder / "trace.jsonl").read_bytes() == trace
 
 

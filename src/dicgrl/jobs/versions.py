@@ -19,7 +19,6 @@ from dicgrl.learner import Learner
 from dicgrl.store.run_folder import RunFolder
 from dicgrl.store.tensors import changed_rows
 from dicgrl.store.verify import Findings
-from dicgrl.store.version import NotKeptError
 
 
 class FactRows(NamedTuple):
@@ -109,14 +108,14 @@ def difference(folder: Path, before: int | str, after: int | str, *, k: int = 10
     """
     run = RunFolder(folder)
     one, other = (run.number(at) for at in (before, after))
-    try:
-        models = Models.loaded(folder, one, other)
-        known, vectors = models.known, _vector_difference(models, k)
-    except NotKeptError:
-        known = Pair(_graph_at(run, one), _graph_at(run, other), _same_line(run, one, other))
-        vectors = {}
     with run.source() as source:
         missing = [number for number in (one, other) if number not in source.models()]
+    if missing:
+        known = Pair(_graph_at(run, one), _graph_at(run, other), _same_line(run, one, other))
+        vectors = {}
+    else:
+        models = Models.loaded(folder, one, other)
+        known, vectors = models.known, _vector_difference(models, k)
     return {
         "from": one,
         "to": other,

@@ -26,10 +26,11 @@ from torch import Tensor
 from dicgrl.errors import DataError
 from dicgrl.graph.change import LEARN
 from dicgrl.store.checkpoint import read_arrays, read_model
-from dicgrl.store.content import Content
+from dicgrl.store.content import Content, parts_of
 from dicgrl.store.records import digest_of
 from dicgrl.store.sealed import BEFORE, FORMAT, check_sum, read_json, read_sealed
 from dicgrl.store.version import ModelTensors, Version
+from dicgrl.tasks import task_of_model
 
 STRATEGY = "strategy/"  # before the names of a strategy's tensors
 _CONFIG, _RESULTS, _TRACE = "config.json", "results.json", "trace.jsonl"
@@ -177,13 +178,14 @@ class ReleasedRun:
         try:
             if entry is not None:
                 entry = {key: value for key, value in entry.items() if key != "tests"}
-            sets = [len(content[0][split]) for split in ("train", "valid", "test")]
-            brought = {f"new_{kind}": len(labels) for kind, labels in content[1].items()}
+            kind = task_of_model(self._config["model"]).part_type
+            (part,) = parts_of(kind, [content], first=number)
+            brought = {f"new_{name}": len(labels) for name, labels in content[1].items()}
             return Version(
                 number + 1,
                 number,
                 LEARN,
-                counts={"facts": sum(sets), **brought},
+                counts={"facts": part.facts, **brought},
                 data=digest_of((content[0], {"part": content[1], "change": {}})),
                 report=report["report"],
                 before=report["before"],

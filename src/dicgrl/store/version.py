@@ -141,11 +141,7 @@ def lineage(versions: Sequence[Version], number: int) -> list[Version]:
     return found[::-1]
 
 
-class NotKeptError(UserError):
-    """The model of a version was not kept."""
-
-
-def not_kept(number: int, models: Collection[int]) -> NotKeptError:
+def not_kept(number: int, models: Collection[int]) -> UserError:
     """The error for a version whose model was not kept, which names those that were.
 
     Example:
@@ -159,7 +155,7 @@ def not_kept(number: int, models: Collection[int]) -> NotKeptError:
     newest = [str(version) for version in sorted(models)[-_NAMED:]]
     there = ", ".join(["...", *newest] if len(models) > _NAMED else newest)
     kept = f"those of {there} were" if len(models) > 1 else f"that of {there} was"
-    return NotKeptError(f"the model of version {number} was not kept; {kept}")
+    return UserError(f"the model of version {number} was not kept; {kept}")
 
 
 def chosen(at: int | str | None, versions: Sequence[Version], source: HasTags) -> int:

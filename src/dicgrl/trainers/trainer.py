@@ -110,17 +110,17 @@ class Trainer(ABC):
             what = f"{self.model_name} with {need.setting}"
             check_memory(need.bytes, self.device, what, need.instead)
         self.reseed()
-        applied = self._append(self._apply(change))
+        applied = self._apply(change)
+        self._append(applied)
         self._prepare()
         if applied.part is not None:
             self._grow()
             self.num_parts += 1
 
-    def _append(self, applied: Change) -> Change:
-        self.history.append(applied)
-        if applied.kind in (FORGET, REPLACE, MERGE):  # the graph has new arrays
+    def _append(self, *applied: Change) -> None:
+        self.history.extend(applied)
+        if any(change.kind in (FORGET, REPLACE, MERGE) for change in applied):  # new arrays
             self.history = [self.graph.shared(change) for change in self.history]
-        return self.history[-1]
 
     def note_arrivals(self, part: Part) -> None:
         """Note which facts of a part, as given, arrived again, and their dates."""
@@ -152,11 +152,11 @@ class Trainer(ABC):
 
     def follow(self, changes: Iterable[Change]) -> None:
         """Append changes that the model has learned already."""
-        for change in changes:
-            applied = self._append(self._follow(change))
-            if applied.part is not None:
-                self.part = applied.part
-                self.num_parts += 1
+        followed = [self._follow(change) for change in changes]
+        self._append(*followed)
+        for part in (change.part for change in followed if change.part is not None):
+            self.part = part
+            self.num_parts += 1
         self._prepare()
         self.check_model()
         self.prepared = self.newest
