@@ -78,10 +78,6 @@ RUN_MISTAKES = {
     "set model": (("ring", "--set", "model=convkb"), ("--model convkb",)),
     "plain dicgrl": (("ring", "--strategy", "dicgrl", "--plain"), ("disentangled model",)),
     "plain and divided": (("ring", "--plain", "--disentangled"), ("--disentangled and --plain",)),
-    "setting twice": (
-        ("ring", "--set", "epochs=3", "--set", "epochs =4"),
-        ("--set 'epochs' is given twice",),
-    ),
     "columns of a network": (
         ("circles", "--columns", "1,2"),
         ("circles: --columns does not apply to tables of a network",),

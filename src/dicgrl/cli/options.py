@@ -7,16 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dicgrl.errors import UserError, shown
-
-
-def _each_once(changes: list[str] | None) -> list[str] | None:
-    """Changes of settings, of which none is given twice."""
-    names = [change.partition("=")[0].strip() for change in changes or []]
-    for name in names:
-        if names.count(name) > 1:
-            raise UserError(f"--set {shown(name)} is given twice")
-    return changes
+from dicgrl.errors import UserError
 
 
 def is_divided(disentangled: bool, plain: bool) -> bool | None:
@@ -57,8 +48,7 @@ Changes = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        callback=_each_once,
-        help="Change a setting (docs/settings.md).",
+        help="Change a setting (docs/settings.md); of one given twice, the last counts.",
     ),
 ]
 Model = Annotated[
