@@ -130,26 +130,8 @@ def append(run: StoredRun, state: LearnerState, commit: Commit) -> Known:
         tensors = ModelTensors(state.model.configuration(), all_tensors(state))
         files = write_tensor_files(run, tensors, last, newest)
     with database.transaction():
-        for number, version in enumerate(new, newest + 1):
-            content = change_content(state.history[stored + number - newest - 1])
-            version = replace(
-                version,
-                number=number,
-                parent=number - 1,
-                time=now(),
-                message=commit.message if number == last else "",
-                data=digest_of(content),
-            )
-            insert_content(database, number, content)
-            insert_version(database, version)
         if new:
-            assert state.model is not None
-            insert_model(database, last, last, state.model.configuration(), files)
-            if commit.trace:
-                database.insert("trace", version=last, epochs=as_text(list(commit.trace)))
-            if commit.night is not None:
-                insert_night(database, commit.night, last)
-            database.change_config(versions=last)
+            _insert_new(run, state, commit, new, files)
         edited = _insert_own_names(run, state, commit, last)
         if newest:  # it may be measured since
             before = known.measured if known.changes == stored else {}
@@ -167,6 +149,37 @@ def append(run: StoredRun, state: LearnerState, commit: Commit) -> Known:
     changes = len(state.history)
     measured = state.measured(changes - 1)
     return Known(last, changes, run.stamp(last), edits, seen, measured=measured)
+
+
+def _insert_new(
+    run: StoredRun,
+    state: LearnerState,
+    commit: Commit,
+    new: Sequence[Version],
+    files: Sequence[TensorFile],
+) -> None:
+    """Write new versions, and the model, trace and night of the last of them."""
+    assert state.model is not None
+    database, newest = run.database, int(run.config["versions"])
+    last, stored = newest + len(new), len(state.history) - len(new)
+    for number, version in enumerate(new, newest + 1):
+        content = change_content(state.history[stored + number - newest - 1])
+        version = replace(
+            version,
+            number=number,
+            parent=number - 1,
+            time=now(),
+            message=commit.message if number == last else "",
+            data=digest_of(content),
+        )
+        insert_content(database, number, content)
+        insert_version(database, version)
+    insert_model(database, last, last, state.model.configuration(), files)
+    if commit.trace:
+        database.insert("trace", version=last, epochs=as_text(list(commit.trace)))
+    if commit.night is not None:
+        insert_night(database, commit.night, last)
+    database.change_config(versions=last)
 
 
 def all_tensors(state: LearnerState) -> dict[str, Tensor]:
