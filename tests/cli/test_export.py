@@ -62,12 +62,12 @@ def test_an_option_that_no_written_format_heeds_is_refused(cli: Cli) -> None:
     export = ("export", "plain", "--to", "never")
     refused(
         cli(*export, "--neighbours", "3"),
-        "neighbours does not apply to the format arrays; say parquet",
+        "neighbours has no effect with format arrays; choose parquet",
     )
     formats = ("--format", "npy,parquet")
     refused(
         cli(*export, *formats, "--license", "mit"),
-        "license does not apply to the format npy, parquet; say safetensors",
+        "license has no effect with format npy, parquet; choose safetensors",
     )
     for option in ("--neighbours", "--license"):
         refused(cli(*export, "--index", "faiss", option, "3"), option, "leave out --index")
@@ -79,7 +79,7 @@ def test_an_option_that_no_written_format_heeds_is_refused(cli: Cli) -> None:
 @pytest.mark.parametrize("option", [{"neighbours": 3}, {"license": "mit"}])
 def test_python_refuses_such_an_option_too(option: dict[str, Any], tmp_path: Path) -> None:
     learner = Learner.load("plain", device="cpu")
-    with pytest.raises(UserError, match=f"{next(iter(option))} does not apply to the format npy"):
+    with pytest.raises(UserError, match=f"{next(iter(option))} has no effect with format npy"):
         learner.export(tmp_path / "never", format="npy", **option)
     assert not (tmp_path / "never").exists()
 

@@ -77,7 +77,7 @@ def check_options(
         if is_given and not any(option in known[name].heeds for name in formats):
             heeding = " or ".join(name for name, each in known.items() if option in each.heeds)
             raise UserError(
-                f"{option} does not apply to the format {', '.join(formats)}; say {heeding}"
+                f"{option} has no effect with format {', '.join(formats)}; choose {heeding}"
             )
 
 
