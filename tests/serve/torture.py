@@ -33,7 +33,7 @@ from tests.serve.servers import TOKEN, Server, begin, launched, ready, serving
 from tests.tiny import learner_of, taught
 
 OFTEN = ("--learn-facts", "20", "--learn-seconds", "0.5")
-_ROOM = 6 << 20  # bytes of a disk beyond what the run takes
+_ROOM = 32 << 20  # bytes of a disk beyond what the run takes
 _PATIENCE = 60.0
 
 
