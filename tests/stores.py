@@ -12,9 +12,19 @@ from torch import Tensor
 
 from dicgrl.store.database import Database, opened
 from dicgrl.store.records import StoredRun
+from tests.tiny import learner_of, taught
 
 FILES = {"store.sqlite", "tensors", "results.json", "trace.jsonl"}
 """What a run leaves in its folder."""
+
+
+def named_run(folder: Path) -> Path:
+    """A run of two versions with readable names."""
+    learner = taught(learner_of("links", "fresh"), 1, evaluate=False)
+    learner.names = {"e1": "one", "e2": "two"}
+    learner.save(folder)
+    taught(learner, 2, evaluate=False).save(folder)
+    return folder
 
 
 @contextmanager

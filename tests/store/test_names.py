@@ -9,19 +9,14 @@ import pytest
 from dicgrl import Learner
 from dicgrl.errors import DataError
 from dicgrl.store.run_folder import RunFolder
-from tests.stores import change_config, edited, stored
-from tests.tiny import learner_of, taught
+from tests.stores import change_config, edited, named_run, stored
 
 NEW = ("neu", "plus 1", "e3")
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    learner = taught(learner_of("links", "fresh"), 1, evaluate=False)
-    learner.names = {"e1": "one", "e2": "two"}
-    learner.save(tmp_path / "run")
-    taught(learner, 2, evaluate=False).save(tmp_path / "run")
-    return tmp_path / "run"
+    return named_run(tmp_path / "run")
 
 
 def loaded(run: Path) -> Learner:

@@ -16,7 +16,7 @@ from dicgrl.store.pending import Entry
 from dicgrl.store.records import StoredRun
 from dicgrl.store.run_folder import RunFolder
 from tests.learner.helpers import assert_same
-from tests.stores import change_config, edited
+from tests.stores import change_config, edited, named_run
 from tests.tiny import learner_of, taught
 
 NEW = ("neu", "plus 1", "e3")
@@ -24,11 +24,7 @@ NEW = ("neu", "plus 1", "e3")
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    learner = taught(learner_of("links", "fresh"), 1, evaluate=False)
-    learner.names = {"e1": "one", "e2": "two"}
-    learner.save(tmp_path / "run")
-    taught(learner, 2, evaluate=False).save(tmp_path / "run")
-    return tmp_path / "run"
+    return named_run(tmp_path / "run")
 
 
 def loaded(run: Path, at: int | None = None) -> Learner:

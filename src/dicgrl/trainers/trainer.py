@@ -119,7 +119,7 @@ class Trainer(ABC):
 
     def _append(self, *applied: Change) -> None:
         self.history.extend(applied)
-        if any(change.kind in (FORGET, REPLACE, MERGE) for change in applied):  # new arrays
+        if {FORGET, REPLACE, MERGE} & {c.kind for c in applied}:  # the graph has new arrays
             self.history = [self.graph.shared(change) for change in self.history]
 
     def note_arrivals(self, part: Part) -> None:
